@@ -11,12 +11,16 @@ from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
 
 
 class RemoteStream:
-    """One stream: the sockets that watch it, and the number of the last message that came."""
+    """One stream: the sockets that watch it, and the number of the last message that came.
+
+    `is_asked` while a snapshot was asked for and has not come: it is painted anew each time that it is asked for.
+    """
 
     def __init__(self) -> None:
         self.subscribers: set[Subscriber] = set()
         self.answered = asyncio.Event()
         self.is_known = False
+        self.is_asked = False
         self.heard_at = 0.0
         self._number: int | None = None
 
@@ -64,6 +68,7 @@ class RemoteStream:
         # Where it comes in place of messages that we were not sent, all need it.
         is_news = number != self._number
         self._number = number
+        self.is_asked = False
         for subscriber in self.subscribers:
             subscriber.wants_snapshot |= is_news
             if _can_be_shown(subscriber):
@@ -99,7 +104,7 @@ class RemoteStreams:
         """Watch a stream that another worker runs; False where none answers that it does."""
         remote = self._streams.setdefault(stream_id, RemoteStream())
         remote.subscribers.add(subscriber)
-        await self._want(stream_id, again=True)
+        await self._want(stream_id, remote, again=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(peer_channel.ANSWER_SECONDS):
                 await remote.answered.wait()
@@ -129,15 +134,16 @@ class RemoteStreams:
     async def want_snapshots(self) -> None:
         """Ask for everything again of those of which something is missing."""
         for stream_id, remote in list(self._streams.items()):
-            if remote.answered.is_set() and remote.wants_snapshot:
-                await self._want(stream_id, again=True)
+            if remote.answered.is_set() and remote.wants_snapshot and not remote.is_asked:
+                await self._want(stream_id, remote, again=True)
 
     async def remind(self) -> None:
-        """Say that they are still watched."""
-        for stream_id in list(self._streams):
-            await self._want(stream_id, again=False)
+        """Say that they are still watched, and what is still missing: what was said of it may have been lost."""
+        for stream_id, remote in list(self._streams.items()):
+            await self._want(stream_id, remote, again=remote.wants_snapshot)
 
-    async def _want(self, stream_id: uuid.UUID, *, again: bool) -> None:
+    async def _want(self, stream_id: uuid.UUID, remote: RemoteStream, *, again: bool) -> None:
+        remote.is_asked |= again
         await self._channel.publish(messages.StreamWanted(self._channel.name, stream_id, again))
 
     def forget(self, limit: float) -> None:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from time import monotonic
 
 import pytest
+from channels.layers import InMemoryChannelLayer
 
 from streamviz.core.verdicts import Decision
-from streamviz.live import rendering
+from streamviz.live import messages, rendering
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
+from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
-from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.remote_stream import RemoteStream, RemoteStreams
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, WINDOW, Message, Subscriber, head
 from tests.live.workers import PATIENCE, Browser, Worker
@@ -180,8 +182,8 @@ def said(number: int, kind: str, html: str = "") -> Message:
 
 def kinds(subscriber: Subscriber) -> list[str]:
     """What a browser would be sent, in short."""
-    messages = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
-    return [" ".join(message.text.split(maxsplit=2)[:2]) for message in messages]
+    waiting = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
+    return [" ".join(message.text.split(maxsplit=2)[:2]) for message in waiting]
 
 
 async def test_who_takes_nothing_of_a_stream_elsewhere_is_not_shown_everything_again_and_again() -> None:
@@ -215,6 +217,41 @@ async def test_who_has_no_room_for_what_all_missed_of_a_stream_elsewhere_is_show
     remote.take(said(6, "delta"), 0, is_text=False)
     assert kinds(quick) == ["6 delta"]
     assert kinds(slow) == ["5 snapshot", "6 delta"]
+
+
+async def test_a_snapshot_is_asked_for_once_until_it_comes_or_the_worker_is_reminded() -> None:
+    layer = InMemoryChannelLayer()
+    here, there = [PeerChannel(layer, "streamviz.worker", nothing, nothing) for _ in range(2)]
+    for channel in (here, there):
+        await channel.open()
+    streams, stream_id, subscriber = RemoteStreams(here), uuid.uuid4(), Subscriber()
+
+    def take(kind: str) -> None:
+        streams.take(messages.Relayed(there.name, stream_id, 1, said(1, kind).text, False, None))
+
+    async def asked() -> bool:
+        message = await there.receive()
+        assert isinstance(message, messages.StreamWanted)
+        return message.again
+
+    joining = asyncio.create_task(streams.join(stream_id, subscriber))
+    assert await asked()
+    take("known")
+    assert await joining
+    for _ in range(3):
+        await streams.want_snapshots()
+    await streams.remind()
+    assert await asked()
+    take("snapshot")
+    await streams.remind()
+    assert not await asked()
+    subscriber.wants_snapshot = True
+    await streams.want_snapshots()
+    assert await asked()
+
+
+def nothing() -> None:
+    """Whether the layer is away does not matter."""
 
 
 async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Worker, Worker]) -> None:
