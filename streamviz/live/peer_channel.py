@@ -37,12 +37,14 @@ class PeerChannel:
     """`name`, which begins with the `prefix`, is empty until it is open. What cannot be sent is lost.
 
     `on_away` is called with each failure that says that the layer is away, `on_back` with each thing that it did.
+    `is_away` after the one and until the other: whoever has much to say does not try then, as each try may take long.
     """
 
     def __init__(
         self, layer: messages.Layer, prefix: str, on_away: Callable[[], None], on_back: Callable[[], None]
     ) -> None:
         self.name = ""
+        self.is_away = False
         self._layer = layer
         self._prefix = prefix
         self._on_away = on_away
@@ -64,7 +66,7 @@ class PeerChannel:
         try:
             if not self.name:
                 await self._be_heard()
-                self._on_back()
+                self._note_back()
             while True:
                 received = await self._layer.receive(self.name)
                 message = messages.unpack(received["data"])
@@ -96,7 +98,7 @@ class PeerChannel:
         with self._surviving():
             async with asyncio.timeout(POST_SECONDS):
                 await post({"type": "streamviz.message", "data": messages.pack(message)})
-            self._on_back()
+            self._note_back()
 
     @contextlib.contextmanager
     def _surviving(self) -> Iterator[None]:
@@ -105,9 +107,14 @@ class PeerChannel:
         except _failures() as error:
             self._note_failure(error)
 
+    def _note_back(self) -> None:
+        self.is_away = False
+        self._on_back()
+
     def _note_failure(self, error: Exception) -> None:
         """Said once a minute: there may be many messages in each second."""
         if isinstance(error, away()):
+            self.is_away = True
             self._on_away()
         if monotonic() - self._failure_told_at >= TELL_SECONDS:
             self._failure_told_at = monotonic()

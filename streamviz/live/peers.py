@@ -203,8 +203,8 @@ class Peers:
             if monotonic() - self._reminded_at < REMIND_SECONDS:
                 continue
             self._reminded_at = monotonic()
-            await self._remind()
             self._forget()
+            await self._remind()
 
     def _own_counts(self) -> tuple[int, int]:
         return count_asking(self._publisher.feed), Subscriber.dropped_of_all
@@ -214,13 +214,18 @@ class Peers:
         await self._channel.publish(messages.Counted(self.name, *self._told, self._publisher.itself()))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
-        """To those alone who watch: for the others a message would only be work."""
+        """To those alone who watch: for the others a message would only be work. What nobody can be told now is lost,
+        which its number shows them later."""
         message = messages.Rows(self.name, self._exports.next_number(), False, rows, gone)
         for name in self._exports.wanted_by:
+            if self._channel.is_away:
+                return
             await self._channel.send(name, message)
 
     async def _remind(self) -> None:
         await self._tell_counts()  # always: it shows whether they can be reached
+        if self._channel.is_away:
+            return
         if self.wants_ticks:  # silence would mean that we are gone
             await self._tell_rows([], [])
         if self._publisher.has_wall_subscribers:

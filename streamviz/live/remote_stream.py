@@ -134,12 +134,16 @@ class RemoteStreams:
     async def want_snapshots(self) -> None:
         """Ask for everything again of those of which something is missing."""
         for stream_id, remote in list(self._streams.items()):
+            if self._channel.is_away:
+                return
             if remote.answered.is_set() and remote.wants_snapshot and not remote.is_asked:
                 await self._want(stream_id, remote, again=True)
 
     async def remind(self) -> None:
         """Say that they are still watched, and what is still missing: what was said of it may have been lost."""
         for stream_id, remote in list(self._streams.items()):
+            if self._channel.is_away:
+                return
             await self._want(stream_id, remote, again=remote.wants_snapshot)
 
     async def _want(self, stream_id: uuid.UUID, remote: RemoteStream, *, again: bool) -> None:

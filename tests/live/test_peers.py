@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.verdicts import Decision
-from streamviz.live import actions
+from streamviz.live import actions, peer_channel
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.fleet import machines_of, responding
@@ -194,6 +194,66 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     assert caplog.text.count("cannot be reached through Redis: ") == 2  # by each of the two workers, once a minute
     for worker in (here, there):
         await worker.peers.stop()
+
+
+class Hanging(InMemoryChannelLayer):
+    """A channel layer that can hang: what is sent then neither arrives nor fails. `tried` counts what was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+        self.tried = 0
+
+    async def group_send(self, group: str, message: dict[str, object]) -> None:
+        await self.goes_on.wait()
+        await super().group_send(group, message)
+
+    async def send(self, channel: str, message: dict[str, object]) -> None:
+        self.tried += 1
+        await self.goes_on.wait()
+        await super().send(channel, message)
+
+
+async def test_while_redis_hangs_rows_are_told_to_nobody_and_later_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = Hanging()
+    here, there = Worker(layer), Worker(layer)
+    for worker in (here, there):
+        await worker.peers.start()
+    browser = await here.watch_wall()
+    running = await there.run("one").say("before")
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    for number in range(10):
+        there.peers._exports.want(f"other.{number}")
+    layer.goes_on.clear()
+    layer.tried = 0
+    monkeypatch.setattr(peer_channel, "POST_SECONDS", 0.01)
+    await running.say(" and")
+    await there.peers.tick(there.feed.take_changed(), Pace())
+    await until(lambda: there.peers.is_away)
+    assert layer.tried < 10
+    layer.tried = 0
+    await running.say(" meanwhile")
+    await there.peers.tick(there.feed.take_changed(), Pace())
+    assert layer.tried == 0
+    monkeypatch.setattr(peer_channel, "POST_SECONDS", PATIENCE)
+    layer.goes_on.set()
+    await browser.until(lambda page: page.text(f"r-{running.id.hex}-tail") == "before and meanwhile")
+    for worker in (here, there):
+        await worker.peers.stop()
+
+
+async def test_who_says_nothing_is_forgotten_though_redis_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_module, "FORGET_SECONDS", 0)
+    monkeypatch.setattr(peer_channel, "POST_SECONDS", 2 * PATIENCE)
+    layer = Hanging()
+    worker = Worker(layer)
+    await worker.peers.start()
+    layer.goes_on.clear()
+    worker.peers._told = worker.peers._own_counts()
+    worker.peers._exports.want("who.is.gone")
+    await until(lambda: not worker.peers.wants_ticks)
+    await worker.peers.stop()
 
 
 async def until(is_so: Callable[[], bool]) -> None:
