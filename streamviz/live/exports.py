@@ -54,10 +54,14 @@ class Exports:
         """Streams that others have as running, of which there is nothing to tell any more."""
         return self._sources.take_lost()
 
-    def all(self, now: int) -> list[RowSource]:
-        """Everything that runs here or has just ended, for one who has missed something."""
-        known = [*self._feed.running.values(), *self._feed.finished.values()]
-        return [row for stream in known for row in self._told(row_sources.whole, stream, now)]
+    async def all(self, now: int, pace: Pace) -> list[RowSource]:
+        """Everything that runs here or has just ended, for one who has missed something. What changes before the last
+        row is made is in what `take` gives next."""
+        found: list[RowSource] = []
+        for stream in [*self._feed.running.values(), *self._feed.finished.values()]:
+            found += self._told(row_sources.whole, stream, now)
+            await pace.rest()
+        return found
 
     def _told(self, tell: Callable[[LiveStream, int], RowSource], stream: LiveStream, now: int) -> list[RowSource]:
         try:

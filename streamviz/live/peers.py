@@ -55,6 +55,9 @@ class Peers:
         self._remote = RemoteStreams(self._channel)
         self._rows = PeerRows(publisher.wall)
         self._told = (0, 0)
+        # Held while others are told of rows: nobody who is sent all rows is told of a change while they are made.
+        self._telling_rows = asyncio.Lock()
+        self._changed: set[uuid.UUID] = set()
         self._telling: set[asyncio.Future[None]] = set()
         self._questions = PeerQuestions(self._channel, lambda: self.is_away)
         self._answers = PeerAnswers(publisher.feed, self._channel)
@@ -125,13 +128,19 @@ class Peers:
         return await self._questions.cancel(stream_id, by)
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
-        """Tell those who watch of our rows that changed."""
+        """Tell those who watch of our rows that changed: with a later tick where they are being told of rows."""
         if not self.wants_ticks:
+            self._changed.clear()
             return
-        rows = await self._exports.take(changed, now_us(), pace)
-        gone = self._exports.take_gone()
-        if rows or gone:
-            await self._tell_rows(rows, gone)
+        self._changed |= changed
+        if self._telling_rows.locked():
+            return
+        async with self._telling_rows:
+            changed, self._changed = self._changed, set()
+            rows = await self._exports.take(changed, now_us(), pace)
+            gone = self._exports.take_gone()
+            if rows or gone:
+                await self._tell_rows(rows, gone)
 
     @property
     def wants_ticks(self) -> bool:
@@ -179,8 +188,9 @@ class Peers:
         is_new = self._exports.want(sender)  # one that was forgotten does not know it: it may have heard from us since
         self._publisher.tick_while_watched()
         if again or is_new:
-            rows = self._exports.all(now_us())
-            await self._channel.send(sender, messages.Rows(self.name, self._exports.number, True, rows))
+            async with self._telling_rows:
+                rows = await self._exports.all(now_us(), Pace())
+                await self._channel.send(sender, messages.Rows(self.name, self._exports.number, True, rows))
 
     def _take_rows(self, message: messages.Rows) -> None:
         if not self._rows.take(message):
@@ -227,7 +237,8 @@ class Peers:
         if self._channel.is_away:
             return
         if self.wants_ticks:  # silence would mean that we are gone
-            await self._tell_rows([], [])
+            async with self._telling_rows:
+                await self._tell_rows([], [])
         if self._publisher.has_wall_subscribers:
             self._rows.note_forgotten()
             await self._channel.publish(messages.WallWanted(self.name, self._rows.are_missing))

@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.verdicts import Decision
-from streamviz.live import actions, peer_channel
+from streamviz.live import actions, messages, pace, peer_channel
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.fleet import machines_of, responding
@@ -69,6 +69,42 @@ async def test_a_worker_that_was_forgotten_is_sent_what_it_missed(workers: tuple
     await running.end()
     await there.peers.tick(there.feed.take_changed(), Pace())
     await browser.until(lambda page: labels(page, "finished") == ["one"])
+
+
+async def test_what_changes_while_all_rows_are_made_is_told_after_them(
+    workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = workers
+    browser = await here.watch_wall()
+    streams = [there.run(str(number)) for number in range(20)]
+    await browser.until(lambda page: all(page.has(f"r-{running.id.hex}") for running in streams))
+    told: list[messages.Rows] = []
+    send = there.peers._channel.send
+
+    async def note(name: str, message: messages.AnyMessage) -> None:
+        if isinstance(message, messages.Rows):
+            told.append(message)
+        await send(name, message)
+
+    monkeypatch.setattr(there.peers._channel, "send", note)
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace, name, 0)
+    assert there.publisher._ticker
+    there.publisher._ticker.cancel()  # it is the test that ticks
+    await asyncio.wait([there.publisher._ticker])
+    showing = asyncio.create_task(there.peers._show_wall(here.peers.name, again=True))
+    await asyncio.sleep(0)
+    assert not showing.done()  # it makes one row after the other
+    streams[0].now = now_us()
+    await streams[0].end()
+    await there.peers.tick(there.feed.take_changed(), Pace())
+    await showing
+    there.publisher.tick_while_watched()
+    await browser.until(lambda page: labels(page, "finished") == ["0"])
+    whole = next(at for at, each in enumerate(told) if each.is_all)
+    later = [each for each in told[whole:] if not each.is_all]
+    assert [each.number - told[whole].number for each in later] == list(range(1, len(later) + 1))
+    assert streams[0].id in {row.id for each in later for row in each.rows}
 
 
 async def test_a_row_goes_though_the_message_that_said_so_was_lost(workers: tuple[Worker, Worker]) -> None:

@@ -1,6 +1,11 @@
 """What is told of rows: little while only text grows, everything when something else is new."""
 
+import asyncio
+
+import pytest
+
 from streamviz.core.events import BlockKind, BlockStarted
+from streamviz.live import pace as pace_module
 from streamviz.live.exports import Exports
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
@@ -66,8 +71,22 @@ async def test_who_asks_for_everything_takes_nothing_from_the_others() -> None:
     changed = {running.id}
     await exports.take(changed, running.now, Pace())
     await running.end()
-    assert [row.view.outcome for row in exports.all(running.now) if row.view] == ["completed"]
+    assert [row.view.outcome for row in await exports.all(running.now, Pace()) if row.view] == ["completed"]
     assert [row.view.outcome for row in await exports.take(changed, running.now, Pace()) if row.view] == ["completed"]
+
+
+async def test_all_rows_are_made_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace_module, name, 0)
+    feed = Feed()
+    streams = [Running(feed) for _ in range(20)]
+    making = asyncio.create_task(Exports(feed).all(streams[0].now, Pace()))
+    turns = 0
+    while not making.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= len(streams)
+    assert [row.id for row in await making] == [running.id for running in streams]
 
 
 async def test_of_times_a_row_is_told_what_it_shows() -> None:
