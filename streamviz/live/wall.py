@@ -136,7 +136,7 @@ class Wall:
         before, painter = self.entries.get(source.id), self._painters.get(source.id)
         if (before and before.group == "recent") or (painter is None and source.view is None):
             return False
-        painter = self._painters.setdefault(source.id, painter or Painter())
+        painter = painter or Painter()
         try:
             entry = painter.paint(source)
         except Exception:  # One row that cannot be drawn must not keep the others from it.
@@ -145,8 +145,10 @@ class Wall:
         if entry is None or entry is before:
             return False
         if entry.is_part and entry.group != "asks":
-            # What a run calls is shown with the run, unless a person is wanted for it.
+            # What a run calls is shown with the run, unless a person is wanted for it: nothing is kept of it till then.
+            self._painters.pop(source.id, None)
             return self.entries.pop(source.id, None) is not None
+        self._painters[source.id] = painter
         self.entries[source.id] = entry
         return True
 
