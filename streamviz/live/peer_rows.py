@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from streamviz.live import messages
+from streamviz.live.pace import Pace
 from streamviz.live.wall import Wall
 
 
@@ -37,19 +38,22 @@ class PeerRows:
         """Whether we have all rows of these workers."""
         return all(name in self._senders and self._senders[name].number is not None for name in names)
 
-    def take(self, message: messages.Rows) -> bool:
-        """Rows of another worker. False where a message before this one was lost."""
+    async def take(self, message: messages.Rows, pace: Pace) -> bool:
+        """Rows of another worker, one message after the other. False where a message before this one was lost."""
         sender = self._senders.setdefault(message.sender, _Sender())
         sender.heard_at = monotonic()
         is_next = message.is_all or (sender.number is not None and message.number == sender.number + 1)
-        sender.number = message.number if is_next else None
+        ids = {row.id for row in message.rows}
         if message.is_all:
             # A message that said of some that they are gone may have been lost.
-            self._drop_running(sender.ids - {row.id for row in message.rows})
-            self.came.set()
-        sender.ids.update(row.id for row in message.rows)
-        self._wall.take(message.rows)
+            self._drop_running(sender.ids - ids)
+        await self._wall.take(message.rows, pace)
         self._drop_running(message.gone)
+        sender.ids |= ids
+        # Only now: it says that they are on the wall.
+        sender.number = message.number if is_next else None
+        if message.is_all:
+            self.came.set()
         return is_next
 
     def note_forgotten(self) -> None:

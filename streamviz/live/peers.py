@@ -162,7 +162,7 @@ class Peers:
             case messages.WallWanted(sender, again):
                 await self._show_wall(sender, again)
             case messages.Rows():
-                self._take_rows(message)
+                await self._take_rows(message)
             case messages.Counted():
                 self.counts.take(message)
             case messages.StreamWanted(sender, stream_id, again):
@@ -192,8 +192,8 @@ class Peers:
                 rows = await self._exports.all(now_us(), Pace())
                 await self._channel.send(sender, messages.Rows(self.name, self._exports.number, True, rows))
 
-    def _take_rows(self, message: messages.Rows) -> None:
-        if not self._rows.take(message):
+    async def _take_rows(self, message: messages.Rows) -> None:
+        if not await self._rows.take(message, Pace()):
             self._reminded_at = 0.0  # say at once what is wanted
         self._publisher.tick_soon()
 

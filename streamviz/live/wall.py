@@ -152,9 +152,16 @@ class Wall:
         self.entries[source.id] = entry
         return True
 
-    def take(self, sources: Iterable[RowSource]) -> None:
+    async def take(self, sources: Iterable[RowSource], pace: Pace) -> None:
         """Rows of another worker."""
-        self._touch({source.id for source in sources if self._paint_row(source)})
+        touched: set[uuid.UUID] = set()
+        try:
+            for source in sources:
+                if self._paint_row(source):
+                    touched.add(source.id)
+                await pace.rest()
+        finally:  # as above
+            self._touch(touched)
 
     def put(self, entry: Entry) -> None:
         """A row came or changed."""

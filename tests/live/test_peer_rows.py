@@ -1,0 +1,61 @@
+"""The rows of other workers, as they come to a worker's wall."""
+
+import asyncio
+
+import pytest
+
+from streamviz.live import messages
+from streamviz.live import pace as pace_module
+from streamviz.live.exports import Exports
+from streamviz.live.feed import Feed
+from streamviz.live.pace import Pace
+from streamviz.live.peer_rows import PeerRows
+from streamviz.live.wall import Wall
+from tests.live.support import START, Running
+
+STREAMS = 20
+
+
+async def all_rows(feed: Feed) -> messages.Rows:
+    return messages.Rows("there", 1, True, await Exports(feed).all(START, Pace()))
+
+
+async def test_they_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed, wall = Feed(), Wall(Feed())
+    for _ in range(STREAMS):
+        Running(feed)
+    rows, message = PeerRows(wall), await all_rows(feed)
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace_module, name, 0)
+    taking = asyncio.create_task(rows.take(message, Pace()))
+    seen = set()
+    while not taking.done():
+        assert not rows.have_come_from(["there"])
+        assert not rows.came.is_set()
+        seen.add(len(wall.entries))
+        await asyncio.sleep(0)
+    assert seen >= set(range(1, STREAMS))
+    assert await taking
+    assert rows.have_come_from(["there"])
+    assert rows.came.is_set()
+
+
+async def test_those_painted_while_silent_workers_are_looked_for_go_with_theirs_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed, wall = Feed(), Wall(Feed())
+    for _ in range(STREAMS):
+        Running(feed)
+    rows, message = PeerRows(wall), await all_rows(feed)
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace_module, name, 0)
+    taking = asyncio.create_task(rows.take(message, Pace()))
+    await asyncio.sleep(0)
+    assert not taking.done()
+    rows.forget(0)  # nobody is: it was heard just now
+    await taking
+    assert len(wall.entries) == STREAMS
+    rows.forget(float("inf"))
+    assert not wall.entries
