@@ -9,12 +9,15 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.live import rendering
 from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.block_views import BlockView
+from streamviz.live.presentation.cutting import PAGE_BYTES, fits
 from streamviz.live.presentation.stream_views import paced_view_of_running, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.topics import Update
 
 _SECOND = 1_000_000
+# A text that grew by more bytes than these is shown anew, cut as on a page that is opened now.
+_PIECE_BYTES = 100_000
 
 
 class StreamTopic:
@@ -79,18 +82,19 @@ class StreamTopic:
 def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
     """New blocks, transitions, verdicts: what no browser may miss. Of blocks that are as they were nothing, each, so
     that a turn may end at any of them."""
+    framed_anew = sum(map(_is_framed_anew, before.blocks, after.blocks))
+    room = _room_of_each(framed_anew + len(after.blocks) - len(before.blocks))
     for block in after.blocks:
         old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
         if old is None:
             yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
-            yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id))
+            yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id, room))
         elif _standing(old) != _standing(block):
             yield rendering.fragment("_block_item", block=block, oob=True)
-            is_same_frame = rendering.card_class(old) == rendering.card_class(block)
             yield (
-                rendering.fragment("_block_head", block=block, oob=True)
-                if is_same_frame
-                else rendering.block_card(block, after.id, oob=True)
+                rendering.block_card(block, after.id, room, oob=True)
+                if _is_framed_anew(old, block)
+                else rendering.fragment("_block_head", block=block, oob=True)
             )
         else:
             yield ""
@@ -102,17 +106,35 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
     """What blocks that were there before have grown by; nothing, each, of those that have not."""
+    room = _room_of_each(sum(map(_has_grown, before.blocks, after.blocks)))
     for old, block in zip(before.blocks, after.blocks, strict=False):
-        is_new_card = rendering.card_class(old) != rendering.card_class(block)
-        if is_new_card or (old.length == block.length and old.is_arriving == block.is_arriving):
+        is_same = not _has_grown(old, block) and old.is_arriving == block.is_arriving
+        if is_same or _is_framed_anew(old, block):
             yield ""
-            continue
-        if block.is_tool_call:
-            yield rendering.tree(block)
-        if block.length > old.length:
-            piece = printable(block.text[old.length :])
-            yield rendering.fragment("_text_piece", id=f"b{block.ordinal}-text", piece=piece)
-        yield rendering.fragment("_block_size", block=block, oob=True)
+        elif fits(piece := block.text[old.length :], _PIECE_BYTES):
+            yield _with_piece(block, piece)
+        else:
+            yield rendering.block_card(block, after.id, room, oob=True)
+
+
+def _with_piece(block: BlockView, piece: str) -> str:
+    """A block that grew by a piece of text, or by nothing: it is complete."""
+    tree = rendering.tree(block) if block.is_tool_call else ""
+    grown = rendering.fragment("_text_piece", id=f"b{block.ordinal}-text", piece=printable(piece)) if piece else ""
+    return tree + grown + rendering.fragment("_block_size", block=block, oob=True)
+
+
+def _has_grown(old: BlockView, block: BlockView) -> bool:
+    return block.length > old.length
+
+
+def _is_framed_anew(old: BlockView, block: BlockView) -> bool:
+    return rendering.card_class(old) != rendering.card_class(block)
+
+
+def _room_of_each(cards: int) -> int:
+    """How large each of so many cards may be that go out together (bytes)."""
+    return min(rendering.CARD_BYTES, max(_PIECE_BYTES, PAGE_BYTES // max(1, cards)))
 
 
 def _holding(view: StreamView) -> list[tuple[int, int | None, bool]]:

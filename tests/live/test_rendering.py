@@ -8,7 +8,9 @@ from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering, wall_rendering
 from streamviz.live.pace import Pace
+from streamviz.live.presentation import cutting
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.text import printable
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import active, delta, deny_names
 from tests.live.support import Row, Running, parse
@@ -85,3 +87,21 @@ async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decis
     running = await Running(policies=[guard]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
     assert f"it is {word}" in rendering.holds(view_of_running(running.stream), running.now)
+
+
+async def test_a_page_of_very_long_unreadable_texts_names_little_more_of_them_than_it_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = await Running().say("\x80" * 1_300_000)
+    for index in range(11):
+        await running.call("\x80" * 1_300_000, "ls", index)
+    named: list[int] = []
+
+    def note(text: str) -> str:
+        named.append(len(text))
+        return printable(text)
+
+    monkeypatch.setattr(cutting, "printable", note)
+    page = await rendering.stream(view_of_running(running.stream), running.now, Pace())
+    assert len(page.encode()) < 2_000_000
+    assert sum(named) < 1_500_000

@@ -30,13 +30,15 @@ class Watched:
         self.topic = StreamTopic(running.stream, lambda: nav_asks(count_asking(running.feed), others_away=False))
         self.number = 0
         self.pages: list[Page] = []
-        self.sizes: list[int] = []
+        self.sizes: list[int] = []  # of texts
+        self.largest = 0
 
     async def tick(self) -> None:
         """Bring all pages up to date."""
         changed = self.running.feed.take_changed()
         async for update in self.topic.updates(changed, self.running.now, Pace()):
             self.number += 1
+            self.largest = max(self.largest, len(update.html))
             if update.is_text:
                 self.sizes.append(len(update.html))
             for page in self.pages:
@@ -100,6 +102,35 @@ async def test_text_grows_by_what_is_new_alone(watched: Watched) -> None:
     await watched.tick()
     assert watched.pages[0].text("b0-text").endswith("xfresh")
     assert watched.sizes[-1] < 1_000
+
+
+@pytest.mark.parametrize("kind", ["content", "call"])
+async def test_a_text_that_grows_by_very_much_at_once_is_shown_cut_and_goes_on(watched: Watched, kind: str) -> None:
+    say = watched.running.say if kind == "content" else watched.running.call
+    await (watched.running.say("a") if kind == "content" else watched.running.call("a", "ls"))
+    await watched.tick()
+    await say("\x80" * 1_300_000)
+    await watched.tick()
+    page = watched.pages[0]
+    assert max(watched.sizes) < 1_600_000
+    assert "characters not shown" in page.text("b0-text")
+    await say("and on")
+    await watched.tick()
+    assert page.text("b0-text").startswith("a⟨U+0080⟩")
+    assert page.text("b0-text").endswith("⟨U+0080⟩and on")
+    assert page.text("b0-size").startswith("1,300,007 ")
+
+
+async def test_texts_that_come_together_share_what_is_sent(watched: Watched) -> None:
+    indices, hostile = range(12), "\x80" * 200_000
+    await watched.running.take(calls(*(call(index, f"c{index}", "ls", hostile) for index in indices)))
+    await watched.tick()
+    await watched.running.take(calls(*(call(index, None, None, hostile) for index in indices)))
+    await watched.tick()
+    page = watched.pages[0]
+    assert watched.largest < 2_000_000
+    assert "characters not shown" in page.text("b11-text")
+    assert page.text("b11-size").startswith("400,000 ")
 
 
 async def test_arguments_grow_as_a_tree(watched: Watched) -> None:

@@ -1,7 +1,7 @@
 """How much of long texts a page shows: streams can be larger than a browser can hold."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from streamviz.live.presentation.text import printable
@@ -9,6 +9,8 @@ from streamviz.live.presentation.text import printable
 # The most bytes of what a page shows of a stream. With what is around it a page stays under 2 MB.
 PAGE_BYTES = 1_500_000
 _LEAST = 400
+# Texts are measured so many characters at a time.
+_STEP = 16_384
 
 
 class Cut(NamedTuple):
@@ -25,9 +27,14 @@ def markup_bytes(text: str) -> int:
     return len(html.escape(printable(text)).encode())
 
 
+def fits(text: str, room: int) -> bool:
+    """Whether all of a text takes at most so many bytes of a page."""
+    return _measured(text, room) <= room
+
+
 def cut(text: str, room: int) -> Cut:
     """A text in at most so many bytes of a page: whole where that is enough, else without its middle."""
-    if len(text) <= room and markup_bytes(text) <= room:
+    if fits(text, room):
         return Cut(printable(text), length=len(text))
     beginning = _fitting(text[: room // 2], room // 2)
     end = _fitting(text[-(room // 2) :][::-1], room // 2)[::-1]
@@ -41,18 +48,43 @@ def clipped(text: str, most: int) -> str:
 
 def share(texts: Iterable[str], room: int) -> int:
     """The most bytes for each of some texts that share a page: short ones are whole, long ones are cut to one size."""
-    sizes = sorted(room if len(text) >= room else markup_bytes(text) for text in texts)
+    texts = list(texts)
+    # A character takes at least a byte. So none has more room than if each took just one, and what is longer than that
+    # is long whatever it holds: only what could be whole is measured, which is no more than `room` characters.
+    most = _level([len(text) for text in texts], room)
+    return max(_LEAST, _level([_measured(text, most) for text in texts], room))
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """What each of those may have that want more than their share, when the others have what they want."""
     left = room
-    for position, size in enumerate(sizes):
+    for position, size in enumerate(sorted(sizes)):
         each = left // (len(sizes) - position)
         if size > each:
-            return max(_LEAST, each)
+            return each
         left -= size
     return room
 
 
+def _measured(text: str, most: int) -> int:
+    """How many bytes a text takes in a page. One that takes more than `most` is measured no further than that, and not
+    at all where its length tells."""
+    if len(text) > most:
+        return len(text)
+    size = 0
+    for start in range(0, len(text), _STEP):
+        size += markup_bytes(text[start : start + _STEP])
+        if size > most:
+            break
+    return size
+
+
 def _fitting(text: str, room: int) -> str:
     """As much of its beginning as there is room for."""
-    while (size := markup_bytes(text)) > room:
-        text = text[: len(text) * room // size]
-    return text
+    end = 0
+    while (step := text[end : end + _STEP]) and (size := markup_bytes(step)) <= room:
+        end += len(step)
+        room -= size
+    while step and (size := markup_bytes(step)) > room:
+        step = step[: len(step) * room // size]
+    return text[:end] + step

@@ -1,5 +1,7 @@
 """Text and figures as people can read them."""
 
+import sys
+
 import pytest
 
 from streamviz.live.presentation import durations, figures, text
@@ -72,3 +74,15 @@ def test_it_cuts_long_text_to_one_line() -> None:
 def test_a_row_says_when_its_stream_ended_as_the_script_goes_on_saying_it(seconds: float, words: str) -> None:
     now = 1_000_000_000_000
     assert last_of(0, now - int(seconds * 1_000_000), now).text == words
+
+
+def test_to_name_very_many_characters_is_no_call_for_each() -> None:
+    calls: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        shown = text.printable("\x80\x01" * 50_000)
+    finally:
+        sys.setprofile(before)
+    assert shown == "⟨U+0080⟩␁" * 50_000
+    assert len(calls) < 10
