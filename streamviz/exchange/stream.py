@@ -39,7 +39,8 @@ class LiveStream:
     Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
     upstream's order, the chunks that the client was sent as they came, and when; `made_at` has the times of the frames
     that are no chunk of upstream's.
-    `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
+    `decide(asks, decision, by)` takes a person's word on a question, by its number; False where nobody waits for one
+    (any more). It is None while nothing is judged.
     `cancel(by)` stops the stream on a person's word; False where it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
     that took long enough to call the client slow.

@@ -2,7 +2,6 @@
 
 import uuid
 
-from streamviz.core.judgements import Question
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.approvals import approvals
@@ -12,21 +11,22 @@ DECISIONS = {Decision.ALLOW, Decision.DENY}
 
 
 def decide(
-    feed: Feed, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+    feed: Feed, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
 ) -> bool:
-    """Allow or deny a block that is held for a person; False where nobody is asked about it (any more). Allowed
-    `for_session` is whatever else the same version of the policy would deny in this session, now and later."""
+    """Allow or deny a block that is held for a person, who saw the question `asks`: another one may be asked about that
+    block since. False where nobody is asked this one (any more). Allowed `for_session` is whatever else the same
+    version of the policy would deny in this session, now and later."""
     stream = feed.running.get(stream_id)
     if stream is None or stream.decide is None:
         return False
     if for_session and decision is Decision.ALLOW:
-        return _allow_session(feed, stream, ordinal, by)
-    return stream.decide(ordinal, decision, by)
+        return _allow_session(feed, stream, asks, by)
+    return stream.decide(asks, decision, by)
 
 
-def _allow_session(feed: Feed, stream: LiveStream, ordinal: int, by: str) -> bool:
-    asked = _question(stream, ordinal)
-    if asked is None or stream.decide is None:
+def _allow_session(feed: Feed, stream: LiveStream, asks: int, by: str) -> bool:
+    asked = stream.context.questions.get(asks)
+    if asked is None or not asked.is_for_a_person:
         return False
     version_id, by = asked.policy.version_id, f"{by} (for the session)"
     is_done = approve(feed, stream.session_id, version_id, by)
@@ -40,17 +40,10 @@ def approve(feed: Feed, session_id: uuid.UUID, version_id: int, by: str) -> bool
     approvals.give(session_id, version_id, by)
     is_done = False
     for each in [each for each in feed.running.values() if each.session_id == session_id]:
-        for other in list(each.context.holds):
-            asked = _question(each, other)
-            if asked is not None and asked.policy.version_id == version_id and each.decide is not None:
-                is_done |= each.decide(other, Decision.ALLOW, by)
+        for asked in list(each.context.questions.values()):
+            if asked.is_for_a_person and asked.policy.version_id == version_id and each.decide is not None:
+                is_done |= each.decide(asked.number, Decision.ALLOW, by)
     return is_done
-
-
-def _question(stream: LiveStream, ordinal: int) -> Question | None:
-    """What a person is asked about a block."""
-    hold = stream.context.holds.get(ordinal)
-    return None if hold is None or hold.asks is None else stream.context.questions.get(hold.asks)
 
 
 def cancel(feed: Feed, stream_id: uuid.UUID, by: str) -> bool:

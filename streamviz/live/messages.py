@@ -101,11 +101,12 @@ class Found(PeerMessage, frozen=True):
 
 
 class Decided(PeerMessage, frozen=True):
-    """A person allowed or denied a block of a stream that another worker runs, or allowed it `for_session`."""
+    """A person answered what is asked about a block of a stream that another worker runs, or allowed it `for_session`.
+    `asks` is the number of what they were asked, `question` that of this message."""
 
     question: int
     stream_id: uuid.UUID
-    ordinal: int
+    asks: int
     decision: Decision
     by: str
     for_session: bool = False

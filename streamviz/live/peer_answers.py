@@ -31,6 +31,6 @@ class PeerAnswers:
         if isinstance(message, messages.Cancelled):
             is_done = actions.cancel(self._feed, stream_id, message.by)
         else:
-            told = message.ordinal, message.decision, message.by
+            told = message.asks, message.decision, message.by
             is_done = actions.decide(self._feed, stream_id, *told, for_session=message.for_session)
         await self._channel.send(message.sender, messages.Acted(self._channel.name, message.question, is_done))

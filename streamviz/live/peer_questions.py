@@ -24,11 +24,11 @@ class PeerQuestions:
         return answer if isinstance(answer, messages.Found) else None
 
     async def decide(
-        self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+        self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
         """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
         return await self._act_there(
-            lambda number: messages.Decided(self._channel.name, number, stream_id, ordinal, decision, by, for_session)
+            lambda number: messages.Decided(self._channel.name, number, stream_id, asks, decision, by, for_session)
         )
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:

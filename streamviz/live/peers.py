@@ -118,10 +118,10 @@ class Peers:
         return await self._questions.look_for(stream_id)
 
     async def decide(
-        self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+        self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
         """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
-        return await self._questions.decide(stream_id, ordinal, decision, by, for_session=for_session)
+        return await self._questions.decide(stream_id, asks, decision, by, for_session=for_session)
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
         """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""

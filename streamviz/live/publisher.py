@@ -71,7 +71,7 @@ class Peers(Protocol):
         """A stream that one of them runs, or ran just now, for its page; None where nobody answers."""
 
     async def decide(
-        self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+        self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
         """As `actions.decide`; None where nobody answers."""
 

@@ -137,9 +137,9 @@ def _room_of_each(cards: int) -> int:
     return min(rendering.CARD_BYTES, max(_PIECE_BYTES, PAGE_BYTES // max(1, cards)))
 
 
-def _holding(view: StreamView) -> list[tuple[int, int | None, bool]]:
+def _holding(view: StreamView) -> list[tuple[int, int | None, int | None]]:
     """What the list of held blocks shows."""
-    return [(block.ordinal, block.decided_at, block.waits_for_person) for block in view.held]
+    return [(block.ordinal, block.decided_at, block.asks) for block in view.held]
 
 
 def _standing(block: BlockView) -> tuple[object, ...]:

@@ -48,7 +48,7 @@ class Driver:
         self._floods = floods
         self._answer: Answer | None = None
         self._reading: asyncio.Future[bytes] | None = None
-        exchange.stream.decide = self._decide
+        exchange.stream.decide = self._asking.decide
 
     def record(self, *entries: AnyEntry) -> None:
         """Tell the record, and have it kept."""
@@ -108,11 +108,6 @@ class Driver:
             for command in self.exchange.commands():
                 if isinstance(command, Record):
                     self.record(*command.entries)
-
-    def _decide(self, ordinal: int, decision: Decision, by: str) -> bool:
-        """A person's word on a held block, from the event loop. False where nobody waits for one (any more)."""
-        hold = self._stream.context.holds.get(ordinal)
-        return hold is not None and hold.asks is not None and self._asking.decide(hold.asks, decision, by)
 
     async def _read(self, reads: InTurns) -> None:
         exchange = self.exchange

@@ -109,8 +109,8 @@ def decide(guarded: Guarded, model: str, decision: str, count: int = 1) -> None:
     def look() -> bool:
         for (stream,) in guarded.query("SELECT id FROM records_stream WHERE requested_model = %s", model):
             form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"], "decision": decision}
-            for ordinal in ("0", "1"):
-                if guarded.http.post(f"/streams/{stream}/decide/", data={**form, "ordinal": ordinal}).is_success:
+            for asks in ("1", "2"):
+                if guarded.http.post(f"/streams/{stream}/decide/", data={**form, "asks": asks}).is_success:
                     decided.add(stream)
         return len(decided) >= count
 

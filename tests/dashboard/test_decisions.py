@@ -1,13 +1,19 @@
 """What somebody is told who decides, or cancels, a moment too late."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
+from streamviz.core.judgements import PersonDecided
+from streamviz.core.verdicts import Decision
+from streamviz.live import rendering
 from streamviz.live.feed import feed
+from streamviz.live.presentation.stream_views import view_of_running
 from streamviz.live.publisher import publisher
 from tests.dashboard.conftest import Cast
-from tests.live.support import Running
+from tests.live.support import Running, asking_twice, parse
 
 
 class NobodyElse:
@@ -32,7 +38,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> NobodyElse:
     return found
 
 
-TOLD: list[tuple[str, dict[str, Any]]] = [("decide", {"ordinal": "0", "decision": "allow"}), ("cancel", {})]
+TOLD: list[tuple[str, dict[str, Any]]] = [("decide", {"asks": "1", "decision": "allow"}), ("cancel", {})]
 
 
 @pytest.mark.parametrize(("action", "told"), TOLD)
@@ -47,3 +53,38 @@ def test_nobody_else_is_asked_about_a_stream_that_runs_here(
     assert others.asked == []
     assert cast["alice"].post(f"/streams/{running.id}/{action}/", told).status_code == 504
     assert others.asked == [action]
+
+
+def asked_twice() -> Running:
+    """A stream whose questions about one call a person answers one after the other."""
+    running = asyncio.run(asking_twice(feed))
+
+    def decide(asks: int, decision: Decision, by: str) -> bool:
+        is_open = asks in running.stream.context.questions
+        running.answer(asks, PersonDecided(decision, by))
+        return is_open
+
+    running.stream.decide = decide
+    return running
+
+
+def what_allow_posts(running: Running) -> Any:
+    """The form of the button on the stream's page."""
+    page = parse(rendering.holds(view_of_running(running.stream), running.now))
+    button = page.find("h0-allow")
+    assert button is not None
+    return json.loads(button.attributes["hx-vals"])
+
+
+def test_a_page_that_shows_a_question_answered_since_allows_nothing_else(cast: Cast) -> None:
+    running = asked_twice()
+    try:
+        seen, url = what_allow_posts(running), f"/streams/{running.id}/decide/"
+        assert cast["alice"].post(url, seen).status_code == 200
+        late = cast["administrator"].post(url, seen)
+        assert (late.status_code, late.content) == (409, b"Already decided.")
+        assert [each.by for each in running.stream.context.judgements] == ["alice"]
+        assert cast["administrator"].post(url, what_allow_posts(running)).status_code == 200
+        assert [each.by for each in running.stream.context.judgements] == ["alice", "administrator"]
+    finally:
+        feed.running.pop(running.id)

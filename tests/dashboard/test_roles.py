@@ -164,9 +164,10 @@ def test_an_action_is_for_those_whose_role_says_so(cast: Cast, arguments: dict[s
     "fields",
     [
         {},
-        {"ordinal": "-1", "decision": "allow"},
-        {"ordinal": "9" * 30, "decision": "deny"},
-        {"ordinal": "0", "decision": "halt"},
+        {"asks": "-1", "decision": "allow"},
+        {"asks": "9" * 30, "decision": "deny"},
+        {"ordinal": "0", "decision": "allow"},
+        {"asks": "1", "decision": "halt"},
     ],
 )
 def test_a_decision_must_be_one(cast: Cast, arguments: dict[str, object], fields: dict[str, str]) -> None:

@@ -124,7 +124,7 @@ def test_of_two_people_the_first_decides_and_the_other_is_told(
         button(alice, "Deny").click()
         assert call.result().arguments == {}
         expect(button(bob, "Allow")).to_have_count(0)
-        bob.page.evaluate("path => { htmx.ajax('POST', path, {values: {ordinal: 1, decision: 'allow'}}); }", path)
+        bob.page.evaluate("path => { htmx.ajax('POST', path, {values: {asks: 1, decision: 'allow'}}); }", path)
         expect(bob.page.get_by_role("alert")).to_contain_text("Already decided.")
         assert re.search(r"deny.*by admin", verdict(bob), re.DOTALL)
 
@@ -154,7 +154,7 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
         expect(button(charlie, "Deny")).to_be_hidden()
         expect(page.get_by_text("Cancel stream")).to_have_count(0)
         path = page.evaluate("document.querySelector('#hold-list [hx-post]').getAttribute('hx-post')")
-        page.evaluate("path => { htmx.ajax('POST', path, {values: {ordinal: 1, decision: 'allow'}}); }", path)
+        page.evaluate("path => { htmx.ajax('POST', path, {values: {asks: 1, decision: 'allow'}}); }", path)
         expect(page.get_by_role("alert")).to_be_visible()
     assert call.is_alive()
     button(alice, "Deny").click()

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any, Self
 
@@ -9,13 +10,15 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.core.judgements import Answer
 from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import ByHand
+from streamviz.core.verdicts import Decision
 from streamviz.exchange.life import State
 from streamviz.live import messages
 from streamviz.live.entries import Entry
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.painter import Painter
 from streamviz.live.row_sources import RowSources
-from tests.core.support import call, calls, delta, sse
+from tests.core.support import active, call, calls, delta, deny_names, sse
 from tests.exchange.support import EVENTS, Play
 
 SECOND = 1_000_000
@@ -97,6 +100,15 @@ class Running:
         self.play.happened("close")
         self.feed.closed(self.stream)
         return self
+
+
+async def asking_twice(feed: Feed | None = None) -> Running:
+    """A stream that asks a person about one call for two policies, one after the other."""
+    guards = [
+        replace(active(deny_names("rm"), name=name), by_hand=ByHand(60, Decision.DENY)) for name in ("first", "second")
+    ]
+    running = await Running(feed, guards).call("{}", "rm")
+    return await running.take(delta(finish="tool_calls"))
 
 
 class Element:

@@ -21,8 +21,8 @@ async def test_a_persons_word_reaches_the_stream_once() -> None:
     running = Running(feed)
     heard: list[tuple[int, Decision, str]] = []
 
-    def hear(ordinal: int, decision: Decision, by: str) -> bool:
-        heard.append((ordinal, decision, by))
+    def hear(asks: int, decision: Decision, by: str) -> bool:
+        heard.append((asks, decision, by))
         return len(heard) == 1
 
     running.stream.decide = hear
@@ -42,17 +42,19 @@ async def test_nothing_happens_to_streams_that_ask_nobody_are_over_or_never_were
     assert not cancel(feed, uuid.uuid4(), "alice")
 
 
-async def asking(feed: Feed, session_id: uuid.UUID, version: int = 7) -> tuple[Running, list[str]]:
-    """A stream that asks a person about one call, and who answered it."""
-    guard = replace(active(deny_names("rm")), version_id=version, by_hand=ByHand(60, Decision.DENY))
-    running, heard = Running(feed, [guard], session_id=session_id), []
+async def asking(feed: Feed, session_id: uuid.UUID, *versions: int) -> tuple[Running, list[str]]:
+    """A stream that asks a person about one call, for each of these versions of policies, and who answered it."""
+    asks = ByHand(60, Decision.DENY)
+    guards = [replace(active(deny_names("rm"), name=f"guard {n}"), version_id=n, by_hand=asks) for n in versions]
+    running, heard = Running(feed, guards, session_id=session_id), []
     await running.call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
 
-    def hear(ordinal: int, decision: Decision, by: str) -> bool:
+    def hear(asks: int, decision: Decision, by: str) -> bool:
+        if asks not in running.stream.context.questions:
+            return False
         heard.append(f"{decision} {by}")
-        [number] = running.stream.context.questions
-        running.answer(number, PersonDecided(decision, by))
+        running.answer(asks, PersonDecided(decision, by))
         return True
 
     running.stream.decide = hear
@@ -61,24 +63,36 @@ async def asking(feed: Feed, session_id: uuid.UUID, version: int = 7) -> tuple[R
 
 async def test_all_of_a_session_is_what_the_same_policy_asks_in_it_now_and_later() -> None:
     feed, session = Feed(), uuid.uuid4()
-    first, of_first = await asking(feed, session)
-    _, of_second = await asking(feed, session)
-    _, of_other_version = await asking(feed, session, version=8)
-    _, of_other_session = await asking(feed, uuid.uuid4())
-    assert decide(feed, first.id, 0, Decision.ALLOW, "alice", for_session=True)
+    first, of_first = await asking(feed, session, 7)
+    _, of_second = await asking(feed, session, 7)
+    _, of_other_version = await asking(feed, session, 8)
+    _, of_other_session = await asking(feed, uuid.uuid4(), 7)
+    assert decide(feed, first.id, 1, Decision.ALLOW, "alice", for_session=True)
     assert of_first == of_second == ["allow alice (for the session)"]
     assert of_other_version == of_other_session == []
     assert approvals.by(session, 7) == "alice (for the session)"
     assert approvals.by(session, 8) is None
-    assert not decide(feed, first.id, 0, Decision.ALLOW, "bob", for_session=True)
+    assert not decide(feed, first.id, 1, Decision.ALLOW, "bob", for_session=True)
 
 
 async def test_a_denial_is_for_one_call_alone() -> None:
     feed, session = Feed(), uuid.uuid4()
-    first, of_first = await asking(feed, session)
-    assert decide(feed, first.id, 0, Decision.DENY, "alice", for_session=True)
+    first, of_first = await asking(feed, session, 7)
+    assert decide(feed, first.id, 1, Decision.DENY, "alice", for_session=True)
     assert of_first == ["deny alice"]
     assert approvals.by(session, 7) is None
+
+
+@pytest.mark.parametrize("for_session", [False, True])
+async def test_a_word_on_a_question_is_none_on_the_next_about_the_same_block(for_session: bool) -> None:
+    feed, session = Feed(), uuid.uuid4()
+    running, heard = await asking(feed, session, 7, 8)
+    [seen] = running.stream.context.questions
+    assert decide(feed, running.id, seen, Decision.ALLOW, "alice")
+    assert not decide(feed, running.id, seen, Decision.ALLOW, "bob", for_session=for_session)
+    assert heard == ["allow alice"]
+    assert approvals.by(session, 8) is None
+    assert running.stream.context.holds[0].asked_by == "guard 8"
 
 
 def test_approvals_end_and_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,16 @@
 """Painting a row in pieces shows what painting all of it does."""
 
+from html import unescape
+
 import pytest
 
-from streamviz.core.verdicts import Mode
+from streamviz.core.judgements import PersonDecided
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.stream_views import view_of_running
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Row, Running
+from tests.live.support import Row, Running, asking_twice
 
 STEPS = [
     delta(reasoning_content="hm"),
@@ -51,6 +54,14 @@ async def test_what_has_not_changed_is_the_same_row() -> None:
     running = await Running().say("a")
     row = Row(running)
     assert row.look() is row.look()
+
+
+async def test_the_next_question_about_a_block_takes_the_place_of_the_one_that_was_answered() -> None:
+    running = await asking_twice()
+    row = Row(running)
+    assert '"asks": 1' in unescape(row.look().parts["asks"])
+    running.answer(1, PersonDecided(Decision.ALLOW, "alice"))
+    assert '"asks": 2' in unescape(row.look().parts["asks"])
 
 
 async def test_a_stalled_row_runs_again_with_its_next_chunk() -> None:

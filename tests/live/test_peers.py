@@ -177,9 +177,9 @@ async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple
         await running.call("{}", "rm")
         await running.take(delta(finish="tool_calls"))
         running.stream.decide = decide
-    assert actions.decide(there.feed, asked[1].id, 0, Decision.ALLOW, "alice", for_session=True)
+    assert actions.decide(there.feed, asked[1].id, 1, Decision.ALLOW, "alice", for_session=True)
     async with asyncio.timeout(PATIENCE):
-        assert [await allowed.get() for _ in asked] == [(0, Decision.ALLOW, "alice (for the session)")] * 2
+        assert [await allowed.get() for _ in asked] == [(1, Decision.ALLOW, "alice (for the session)")] * 2
     assert here.feed.running
 
 

@@ -1,6 +1,7 @@
 """A stream's page: whoever opens it, and whenever, sees the same."""
 
 import asyncio
+import json
 import random
 from typing import Any
 
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamviz.core.judgements import ModelSaid
-from streamviz.core.verdicts import Mode
+from streamviz.core.judgements import ModelSaid, PersonDecided
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
 from streamviz.live.rendering import nav_asks
@@ -18,7 +19,7 @@ from streamviz.live.subscriber import head
 from streamviz.live.topics import count_asking
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import AskAboutCalls, as_said
-from tests.live.support import Page, Running
+from tests.live.support import Page, Running, asking_twice
 from tests.thorough import examples
 
 
@@ -182,6 +183,23 @@ async def test_a_held_block_is_told_as_held_and_its_denial_with_the_reason(watch
     assert page.text("hold-list") == ""
     assert "listed" in page.text("verdict-list")
     assert "never sent" in page.text("i0")
+
+
+async def test_the_next_question_about_a_block_takes_the_place_of_the_one_that_was_answered() -> None:
+    running = await asking_twice()
+    watched = Watched(running)
+    page = await watched.open()
+    assert asks_of(page) == [1, 1, 1]
+    assert "first would deny it" in page.text("hold-list")
+    running.answer(1, PersonDecided(Decision.ALLOW, "alice"))
+    await watched.tick()
+    assert asks_of(page) == [2, 2, 2]
+    assert "second would deny it" in page.text("hold-list")
+
+
+def asks_of(page: Page) -> list[int]:
+    """Which questions the buttons of a page answer."""
+    return [json.loads(each.attributes["hx-vals"])["asks"] for each in page.root.walk() if "hx-vals" in each.attributes]
 
 
 async def test_a_tick_with_nothing_new_says_nothing(watched: Watched) -> None:

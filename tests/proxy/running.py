@@ -74,7 +74,7 @@ async def held(worker: Worker) -> LiveStream:
 async def decide(worker: Worker, decision: Decision) -> None:
     """A person's word on the call that waits for one."""
     stream = await held(worker)
-    [ordinal] = [ordinal for ordinal, hold in stream.context.holds.items() if hold.asks is not None]
+    [asks] = [hold.asks for hold in stream.context.holds.values() if hold.asks is not None]
     assert stream.decide is not None
-    while not stream.decide(ordinal, decision, "alice"):
+    while not stream.decide(asks, decision, "alice"):
         await asyncio.sleep(0)  # it is about to be asked

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
+from streamviz.core.judgements import Question
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import ByHand
+from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.turns import Turns
-from tests.core.support import delta
+from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.support import EVENTS, Play, event
 
 WHOLE = event(delta(content="hi")) + event(delta(finish="stop")) + event("[DONE]")
@@ -106,3 +111,37 @@ async def test_upstream_is_closed_though_the_call_is_cancelled_meanwhile() -> No
     closing.cancel()
     await asyncio.gather(closing, return_exceptions=True)
     assert answer.is_closed
+
+
+def by_hand(name: str) -> ActivePolicy:
+    return replace(active(deny_names("rm"), name=name), by_hand=ByHand(60, Decision.DENY))
+
+
+async def asked(play: Play, policy: str) -> Question:
+    """What a person is asked about this policy's verdict, once they are."""
+    while True:
+        for question in play.stream.context.questions.values():
+            if question.policy.name == policy:
+                return question
+        await asyncio.sleep(0)
+
+
+async def test_a_persons_word_is_on_the_question_that_they_saw_not_on_the_next_about_the_same_block() -> None:
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    play = Play(policies=[by_hand("first"), by_hand("second")]).asked().forwarded()
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    said = event(delta(tool_calls=[])) + event(calls(call(0, "c0", "rm", "{}"))) + event(delta(finish="tool_calls"))
+    carried = asyncio.ensure_future(driver.carry(Answer([said + event("[DONE]")], knows_end=True)))
+    decide = play.stream.decide
+    assert decide is not None
+    seen = await asked(play, "first")
+    assert decide(seen.number, Decision.ALLOW, "alice")
+    following = await asked(play, "second")
+    assert following.ordinal == seen.ordinal
+    assert not decide(seen.number, Decision.ALLOW, "bob")
+    assert decide(following.number, Decision.DENY, "bob")
+    await carried
+    given = [(each.policy.name, each.by, each.verdict.decision) for each in play.stream.context.judgements]
+    assert given == [("first", "alice", Decision.ALLOW), ("second", "bob", Decision.DENY)]

@@ -19,13 +19,13 @@ from streamviz.live.publisher import publisher
 @needs(roles.DECIDE)
 @require_POST
 async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Allow or deny a held block by hand. The answer says who did, for the place of the buttons; what came of it is on
-    the page as a verdict. 409 where it is too late."""
-    ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
-    if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
-        return _said(400, "Name a block, and allow or deny.")
+    """Allow or deny a held block by hand, where the question `asks` is still open. The answer says who did, for the
+    place of the buttons; what came of it is on the page as a verdict. 409 where it is too late."""
+    asks, decision = request.POST.get("asks", ""), request.POST.get("decision", "")
+    if not (asks.isdecimal() and len(asks) < 10 and decision in actions.DECISIONS):
+        return _said(400, "Name a question, and allow or deny.")
     by, for_session = await _user_name(request), request.POST.get("scope") == "session"
-    told = stream_id, int(ordinal), Decision(decision), by
+    told = stream_id, int(asks), Decision(decision), by
     is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
     if not is_decided and publisher.workers is not None and stream_id not in feed.running:
         is_decided = await publisher.workers.decide(*told, for_session=for_session)

@@ -99,6 +99,8 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     decided_at: int | None = None
     """When it is decided without an answer of the model or the person that is asked."""
     waits_for_person: bool = False
+    asks: int | None = None
+    """The number of the question that a person is asked."""
     asked_by: str = ""
     """The policy that would not allow it, where a person is asked."""
     asked_at: int = 0

@@ -152,6 +152,7 @@ def block_view(
         hold_reason=printable(hold.reason) if hold else "",
         decided_at=hold.until if hold else None,
         waits_for_person=is_asking,
+        asks=hold.asks if hold else None,
         asked_by=hold.asked_by if hold else "",
         asked_at=hold.asked_at if hold else 0,
         otherwise=hold.otherwise if hold else None,
