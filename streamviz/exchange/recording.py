@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
@@ -15,6 +17,8 @@ from streamviz.records.recorder import StreamClosed, StreamOpened
 _LATENCY_CHUNKS = 2_000
 # A row of the Live page is made again and again, and has room for a hundred.
 _OUTLINED = 500
+# Of a name a row shows less than this, and a filter cannot ask for more.
+NAME_CHARACTERS = 300
 # What is dear to work out.
 _UNKNOWN = Percentiles(None, None)
 
@@ -70,13 +74,13 @@ def blocks_of(stream: LiveStream) -> Iterator[BlockRecord]:
 
 
 def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
-    """The same without chunks' times, and of texts only the beginning of what a person is asked about. Of very many
-    blocks it has the newest, and those that are held."""
+    """The same without chunks' times, of texts only the beginning of what a person is asked about, and of names as much
+    as is of use. Of very many blocks it has the newest, and those that are held."""
     context, blocks = stream.context, stream.state.blocks
     earlier = len(blocks) - _OUTLINED
     held = [number for number, hold in context.holds.items() if number < earlier and hold.ended_at is None]
     outlined = [*(blocks[number] for number in held[:_OUTLINED]), *blocks[-_OUTLINED:]]
-    told = [_block(block, context, _asked(block, context, asked_characters)) for block in outlined]
+    told = [_outlined(block, context, asked_characters) for block in outlined]
     return _entries(stream, told, NO_TIMES)
 
 
@@ -147,6 +151,12 @@ def _block(block: StreamBlock, context: ChainContext, text: str | None = None) -
     if hold is None:
         return BlockRecord.of(block, released_at=block.completed_at, text=text)
     return BlockRecord.of(block, hold.since, hold.policies, hold.released_at, text)
+
+
+def _outlined(block: StreamBlock, context: ChainContext, asked_characters: int) -> BlockRecord:
+    record = _block(block, context, _asked(block, context, asked_characters))
+    name, label, upstream_id = (each[:NAME_CHARACTERS] for each in (record.name, record.label, record.upstream_id))
+    return structs.replace(record, name=name, label=label, upstream_id=upstream_id)
 
 
 def _asked(block: StreamBlock, context: ChainContext, characters: int) -> str:

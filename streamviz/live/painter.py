@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from streamviz.live.entries import Entry
+from streamviz.live.filter_terms import Facts
 from streamviz.live.presentation.block_views import tail_line
 from streamviz.live.presentation.rows import RowText, RowView, last_of
 from streamviz.live.row_facts import facts_of, order_of
@@ -41,12 +42,17 @@ class Painter:
             group=row.state.group,
             order=order_of(row),
             ended_at=row.stream.ended_at,
-            facts=facts_of(row),
+            facts=self._facts(row),
             parts=self._entry.parts | changed if self._entry else changed,
             asked_by=tuple(block.asked_by for block in row.stream.asking),
             is_part=bool(row.stream.part),
         )
         return self._entry
+
+    def _facts(self, row: RowView) -> Facts:
+        """The same object for as long as they are equal: filters are asked about others alone."""
+        facts = facts_of(row)
+        return self._entry.facts if self._entry and self._entry.facts == facts else facts
 
     def _paint(self, parts: Mapping[str, Part[_Shown]], shown: _Shown) -> dict[str, str]:
         changed = {}

@@ -2,8 +2,10 @@
 
 from streamviz.live.filter_terms import Facts
 from streamviz.live.presentation.rows import RowView
+from streamviz.live.presentation.views import StreamView
 
 _WORD_CHARACTERS = 300  # no more than a filter can ask for
+_MOST_TOOLS = 50
 
 
 def order_of(row: RowView) -> int:
@@ -32,10 +34,16 @@ def facts_of(row: RowView) -> Facts:
         session=_lower(*session),
         policy=_lower(*holders, *(verdict.policy for verdict in stream.verdicts)),
         verdict=_lower(*(verdict.word for verdict in stream.verdicts)),
-        tool=_lower(*(block.name for block in stream.blocks if block.is_tool_call)),
+        tool=_lower(*_newest_tools(stream)),
         state=_lower(*_states(row)),
         text=" ".join(words).lower(),
     )
+
+
+def _newest_tools(stream: StreamView) -> list[str]:
+    """Each name once: a filter looks at all of them."""
+    names = dict.fromkeys(block.name for block in reversed(stream.blocks) if block.is_tool_call)
+    return list(names)[:_MOST_TOOLS]
 
 
 def _states(row: RowView) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from streamviz.core.events import BlockKind
-from streamviz.exchange.recording import outline_of
+from streamviz.exchange.recording import NAME_CHARACTERS, outline_of
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.live.presentation import marks
@@ -135,5 +135,6 @@ def _tail_of(stream: LiveStream) -> Tail:
     for block in reversed(stream.state.blocks):
         if block.length:
             ending = block.ending(TAIL_CHARACTERS)
-            return Tail(block.kind, block.name or block.label, ending, _quiet_since(stream), stream.ended_at)
+            name = (block.name or block.label)[:NAME_CHARACTERS]
+            return Tail(block.kind, name, ending, _quiet_since(stream), stream.ended_at)
     return Tail(None, "", "", _quiet_since(stream), stream.ended_at)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from streamviz.live import rendering, row_parts, wall_rendering
 from streamviz.live.entries import Entry
+from streamviz.live.filter_terms import Facts
 from streamviz.live.filters import EVERYTHING, Filter
 from streamviz.live.pace import Pace
 from streamviz.live.topics import Update
@@ -33,8 +34,9 @@ class WallTopic:
         self._groups: dict[str, list[_Place]] = {name: [] for name in wall_rendering.GROUP_TITLES}
         self._pending: set[uuid.UUID] = set()
         self._numbers = ""
+        self._matched: dict[uuid.UUID, tuple[Facts, bool]] = {}
         for entry in wall.entries.values():
-            if self._filter.matches(entry.facts):
+            if self._matches(entry):
                 self._place(entry)
         wall.listen(self)
 
@@ -76,9 +78,9 @@ class WallTopic:
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
         """What must be told of a stream: moves and verdicts, and what is only text."""
         old, new = self._shown.get(stream_id), self._wall.entries.get(stream_id)
-        # Facts are the same object while only text grows.
-        is_known = old is not None and new is not None and old.facts is new.facts
-        if new is None or not (is_known or self._filter.matches(new.facts)):
+        if new is None:
+            self._matched.pop(stream_id, None)
+        if new is None or not self._matches(new):
             return self._remove(old), []
         if old is None or (old.group, old.order) != (new.group, new.order):
             return [*self._remove(old), *self._insert(new)], []
@@ -89,6 +91,14 @@ class WallTopic:
         changed = {part: new.parts[part] for part in parts if old.parts[part] != new.parts[part]}
         texts = [wall_rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
         return [wall_rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
+
+    def _matches(self, entry: Entry) -> bool:
+        """Whether the filter is for it. Facts are the same object as long as they say the same."""
+        facts, is_wanted = self._matched.get(entry.id, (None, False))
+        if facts is not entry.facts:
+            is_wanted = self._filter.matches(entry.facts)
+            self._matched[entry.id] = entry.facts, is_wanted
+        return is_wanted
 
     def _remove(self, entry: Entry | None) -> list[str]:
         if entry is None:

@@ -6,6 +6,7 @@ import pytest
 
 from streamviz.core.judgements import PersonDecided
 from streamviz.core.verdicts import Decision, Mode
+from streamviz.live.filters import parse_filter
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.stream_views import view_of_running
@@ -48,6 +49,32 @@ async def test_while_only_text_grows_only_text_is_painted() -> None:
     after = row.look()
     assert [part for part in after.parts if after.parts[part] != before.parts[part]] == ["tail"]
     assert after.facts is before.facts
+
+
+async def test_what_a_row_is_found_by_stays_the_same_object_until_it_is_another() -> None:
+    running = await Running().call("{}", "ls")
+    row = Row(running)
+    before = row.look()
+    await running.wait(1).call("{}", "ls", index=1)
+    after = row.look()
+    assert after.parts["strip"] != before.parts["strip"]
+    assert after.facts is before.facts
+    await running.call("{}", "cat", index=2)
+    assert row.look().facts.tool == ("cat", "ls")
+
+
+async def test_a_row_is_found_by_the_newest_of_very_many_tools() -> None:
+    running = Running()
+    await running.take(calls(*(call(index, f"c{index}", f"tool_{index}", "{}") for index in range(200))))
+    await running.take(calls(*(call(200 + index, f"d{index}", "tool_again", "{}") for index in range(100))))
+    found = Row(running).look().facts.tool
+    assert found == ("tool_again", *(f"tool_{index}" for index in range(199, 150, -1)))
+
+
+async def test_a_row_is_found_by_as_much_of_a_name_as_a_filter_can_say() -> None:
+    name = "read_" + "x" * 1_000
+    facts = Row(await Running().call("{}", name)).look().facts
+    assert parse_filter(f"tool:{name}").matches(facts)
 
 
 async def test_what_has_not_changed_is_the_same_row() -> None:

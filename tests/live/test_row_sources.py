@@ -5,14 +5,16 @@ import asyncio
 import pytest
 
 from streamviz.core.events import BlockKind, BlockStarted
+from streamviz.live import messages
 from streamviz.live import pace as pace_module
 from streamviz.live.exports import Exports
 from streamviz.live.feed import Feed
+from streamviz.live.filters import MOST_CHARACTERS
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.spark import counts_of
 from streamviz.live.presentation.strip import strip_of
 from streamviz.live.row_sources import SECOND, RowSources, whole
-from tests.core.support import active, deny_names
+from tests.core.support import active, call, calls, deny_names
 from tests.live.support import Running
 
 
@@ -109,3 +111,15 @@ async def test_of_very_many_blocks_a_row_has_the_newest_and_those_that_are_held(
     assert view is not None
     assert (len(view.blocks), [block.ordinal for block in view.held]) == (501, [0])
     assert strip_of(view).words.startswith("1,401 earlier, ")
+
+
+async def test_of_names_a_row_is_told_no_more_than_a_filter_can_ask_for() -> None:
+    running = Running()
+    names = [f"{index}{'<x>' * 300_000}" for index in range(8)]
+    for index, name in enumerate(names):
+        await running.take(calls(call(index, f"id {name}", name, "{}")))
+    source = whole(running.stream, running.now)
+    assert source.view is not None
+    assert [block.name for block in source.view.blocks] == [name[:MOST_CHARACTERS] for name in names]
+    assert names[-1].startswith(source.tail.name)
+    assert len(messages.pack(messages.Rows("a", 1, False, [source]))) < 20_000

@@ -10,7 +10,8 @@ from streamviz.core.judgements import PersonDecided
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live.feed import RECENT_SECONDS, Feed
-from streamviz.live.filters import parse_filter
+from streamviz.live.filter_terms import Facts
+from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
 from streamviz.live.subscriber import head
 from streamviz.live.wall import MOST_RECENT, Wall
@@ -365,6 +366,31 @@ async def test_what_is_shown_of_very_many_is_what_a_page_opened_now_shows(seed: 
     for group in GROUPS:
         for part in ("group", "count", "more"):
             assert page.text(f"{part}-{group}") == again.text(f"{part}-{group}")
+
+
+@pytest.mark.parametrize("wanted", ["tool:ls", "tool:cat"])
+async def test_a_filter_is_asked_about_a_row_again_only_when_there_is_more_to_ask(wanted: str) -> None:
+    asked: list[Facts] = []
+
+    class Counted(Filter):
+        def matches(self, facts: Facts) -> bool:
+            asked.append(facts)
+            return super().matches(facts)
+
+    walls = Walls()
+    running = await walls.run(session_label="a").call("{}", "ls")
+    await walls.wall.catch_up(walls.now)
+    topic, page = WallTopic(walls.wall, Counted(*parse_filter(wanted))), Page()
+    page.receive(head(0, "snapshot", 0) + await topic.snapshot(walls.now, Pace()))
+    walls.pages.append((topic, page))
+    for _ in range(3):
+        await running.wait(1).call("{}")
+        await walls.tick(seconds=1)
+    assert len(asked) == 1
+    await running.call("{}", "cat", index=1)
+    await walls.tick()
+    assert rows(page) == {"running": ["a"]}
+    assert len(asked) == 2
 
 
 async def test_what_a_run_calls_is_its_own_row_only_while_a_person_is_wanted_for_it() -> None:
