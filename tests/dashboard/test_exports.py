@@ -13,9 +13,14 @@ from uuid import UUID
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from streamviz.dashboard import downloads
-from streamviz.dashboard.exports import FORMS
+from streamviz.dashboard.exports import FORMS, markdown
+from streamviz.dashboard.exports.markdown_text import fenced, prose
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
@@ -117,8 +122,47 @@ def test_a_program_for_a_format_without_an_sdk_can_be_read(cast: Cast, path: str
 def test_what_was_said_is_text_in_markdown(cast: Cast, path: str) -> None:
     found = export(cast, path, "markdown")
     assert "Be brief." in found
-    assert "\\<script>alert(1)\\</script> \\![x]" in found
-    assert "\n<script" not in found.replace("\\<", "")
+    assert "&lt;script>alert(1)&lt;/script> &#33;[x]" in found
+
+
+@pytest.mark.parametrize("before", ["", "\\", "\\\\", "\\\\\\", "&", "*"])
+def test_nothing_that_was_said_acts_whatever_stands_before_it(db: None, before: str) -> None:
+    text = f"{before}<img src=http://elsewhere/1 onerror=alert(1)> {before}![p](http://elsewhere/2.png)"
+    stream = recorded(error=text, request=json.dumps({"messages": [{"role": text, "content": text}]}).encode())
+    hold(stream, [text])
+    assert not {"html_inline", "html_block", "image"} & {each.type for each in read_as_markdown(stream)}
+
+
+ARGUMENTS = "\n<img src=http://elsewhere/3>\n\n![q](http://elsewhere/4.png)\n"
+SIGNS = ["`", "```", "~~~", " ", "    ", "\t", "\n", "\r", "- ", "1. ", "> ", "a", "\n```", "\n  ```"]
+
+
+@given(st.lists(st.sampled_from(SIGNS), max_size=40).map("".join))
+@example("Here:\n```\nls -l")
+@example("~~~~\nls\n~~~")
+@example("   ```\nls\n    ```")
+@example("- a\n\n  ```\nb\n```\nls\n```")
+@example("- a\n\n  ```\nb\n```")
+@example("- ```\n  ls\n  ```\nb")
+@example("> ```\n  ```\n> ```")
+@example("```a`b`\n```")
+@example("```\x0c\n```\x0c")
+def test_what_follows_a_text_is_in_no_fence_of_its(text: str) -> None:
+    told = MarkdownIt("commonmark").parse("\n\n".join([prose(text), "call", fenced(ARGUMENTS), "end"]))
+    assert [token.content for token in told if token.type == "fence"][-1] == ARGUMENTS + "\n"
+    assert told[-2].content == "end"
+
+
+def test_a_text_with_whole_fences_keeps_them(db: None) -> None:
+    stream = recorded()
+    hold(stream, ["1. So:\n\n   ```sh\n   ls\n   ```\n\n~~~~\n~~~\n~~~~\n"])
+    assert [each.content for each in read_as_markdown(stream) if each.type == "fence"] == ["ls\n", "~~~\n"]
+
+
+def read_as_markdown(stream: Stream) -> list[Token]:
+    """All that a reader's program makes of an export, with what is within lines."""
+    text = b"".join(markdown.write([stream], "http://testserver")).decode()
+    return [inner for each in MarkdownIt("commonmark").parse(text) for inner in (each, *(each.children or ()))]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -61,7 +61,7 @@ def test_exported_as_markdown_media_are_described(db: None) -> None:
     stream = recorded()
     hold(stream, [PAYLOAD], kind="media")
     text = b"".join(markdown.write([stream], "http://localhost")).decode()
-    assert "- image/\\<b>png, 3 B" in text
+    assert "- image/&lt;b>png, 3 B" in text
     assert "QUJD" not in text
 
 

@@ -1,6 +1,5 @@
 """Streams as Markdown: what was new in each request, and the answer. What models and clients wrote stays text."""
 
-import re
 from collections.abc import Iterable, Iterator
 from uuid import UUID
 
@@ -8,14 +7,9 @@ from streamviz.core.events import BlockKind
 from streamviz.core.request_outline import RequestOutline, new_in, outline_of, parts_of, system_of, tools_of
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.core.wire import WIRE_FORMATS
+from streamviz.dashboard.exports.markdown_text import fenced, line, prose
 from streamviz.live.presentation.block_views import described
-from streamviz.live.presentation.text import one_line
 from streamviz.records.models import Block, Stream, Verdict
-
-# What would be HTML or a picture, which a reader's program would fetch.
-_ACTIVE = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
-_FENCES = re.compile(r"`{3,}")
-_TITLE = 300
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
@@ -28,8 +22,8 @@ def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
 
 def _chapter(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[str]:
     at = f"{stream.requested_at:%Y-%m-%d %H:%M:%S}"
-    yield f"# {at} {_line(stream.requested_model)}"
-    yield _line(f"{stream.outcome or 'running'} · session {stream.session} · stream {stream.pk}")
+    yield f"# {at} {line(stream.requested_model)}"
+    yield line(f"{stream.outcome or 'running'} · session {stream.session} · stream {stream.pk}")
     yield "## Request"
     yield from _request(stream, outlines)
     yield "## Answer"
@@ -38,7 +32,7 @@ def _chapter(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[s
     for verdict in stream.verdicts.exclude(decision="allow").select_related("policy_version__policy"):
         yield _verdict(verdict)
     if stream.error:
-        yield f"**Error** {_line(stream.error)}"
+        yield f"**Error** {line(stream.error)}"
 
 
 def _request(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[str]:
@@ -60,27 +54,27 @@ def _request(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[s
 def _offered(outline: RequestOutline) -> Iterator[str]:
     if system := system_of(outline):
         yield "**system**"
-        yield _text(system)
+        yield prose(system)
     if tools := tools_of(outline):
-        yield f"**tools** {', '.join(f'`{_line(name)}`' for name in tools)}"
+        yield f"**tools** {', '.join(f'`{line(name)}`' for name in tools)}"
 
 
 def _part(part: Part) -> Iterator[str]:
-    named = f" `{_line(part.name)}`" if part.name else ""
-    yield f"**{_line(part.role) or 'user'}** {part.kind.replace('_', ' ')}{named}"
-    yield _text(part.text) if part.kind in (PartKind.TEXT, PartKind.THINKING) else _fenced(part.text)
+    named = f" `{line(part.name)}`" if part.name else ""
+    yield f"**{line(part.role) or 'user'}** {part.kind.replace('_', ' ')}{named}"
+    yield prose(part.text) if part.kind in (PartKind.TEXT, PartKind.THINKING) else fenced(part.text)
 
 
 def _block(block: Block) -> Iterator[str]:
-    named = f" `{_line(block.name)}`" if block.name else ""
+    named = f" `{line(block.name)}`" if block.name else ""
     yield f"**{block.kind.replace('_', ' ')}**{named}"
     if block.length and not block.text:
         yield f"*{block.length} characters, not kept*"
     elif media := described(block.text) if block.kind == BlockKind.MEDIA else []:
-        yield "\n".join(f"- {_line(each)}" for each in media)
+        yield "\n".join(f"- {line(each)}" for each in media)
     else:
         is_prose = block.kind in (BlockKind.CONTENT, BlockKind.THINKING, BlockKind.REFUSAL)
-        yield _text(block.text) if is_prose else _fenced(block.text)
+        yield prose(block.text) if is_prose else fenced(block.text)
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -88,18 +82,4 @@ def _verdict(verdict: Verdict) -> str:
     about = f"the {verdict.subject}" if verdict.ordinal is None else f"block {verdict.ordinal}"
     by = f" by {verdict.by}" if verdict.by else ""
     said = f"{verdict.policy_version.policy.name}: {would}{verdict.decision} {about}{by}. {verdict.reason}"
-    return f"> {_line(said)}"
-
-
-def _text(text: str) -> str:
-    return _ACTIVE.sub(r"\\\g<0>", text)
-
-
-def _line(text: str) -> str:
-    return _text(one_line(text, _TITLE)).replace("`", "'")
-
-
-def _fenced(text: str) -> str:
-    """In a fence that the text cannot close."""
-    longest = max(map(len, _FENCES.findall(text)), default=2)
-    return f"{'`' * (longest + 1)}\n{text}\n{'`' * (longest + 1)}"
+    return f"> {line(said)}"

@@ -1,0 +1,49 @@
+"""What models and clients wrote, in Markdown: it stays text."""
+
+import re
+
+from streamviz.live.presentation.text import one_line
+
+# What would be HTML or a picture, which a reader's program would fetch. A backslash before it could be escaped itself
+# by one that stands there already, an entity cannot.
+_ACTIVE = {"<": "&lt;", "!": "&#33;"}
+_ACTS = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
+_BACKTICKS = re.compile(r"`{3,}")
+_TITLE = 300
+
+
+def prose(text: str) -> str:
+    """As it was written, if what follows is surely in no fence of its; else in a fence around all of it."""
+    return _without_acts(text) if _closes_its_fences(text) else fenced(text)
+
+
+def line(text: str) -> str:
+    """Its beginning, on one line."""
+    return _without_acts(one_line(text, _TITLE)).replace("`", "'")
+
+
+def fenced(text: str) -> str:
+    """In a fence that the text cannot close."""
+    longest = max(map(len, _BACKTICKS.findall(text)), default=2)
+    return f"{'`' * (longest + 1)}\n{text}\n{'`' * (longest + 1)}"
+
+
+def _without_acts(text: str) -> str:
+    return _ACTS.sub(lambda found: _ACTIVE[found[0]], text)
+
+
+def _closes_its_fences(text: str) -> bool:
+    """By CommonMark. A fence that is indented may be in an item of a list and end with it: where a line within is
+    indented less, nobody here knows."""
+    indent = opened = ""
+    for each in _LINE_ENDS.split(text):
+        found = _FENCE.match(each)
+        if not opened and found and not ("`" in found[2] and "`" in found[3]):
+            indent, opened = found[1], found[2]
+        elif found and found[1].startswith(indent) and found[2].startswith(opened) and not found[3].strip(" \t"):
+            opened = ""
+        elif each.strip(" \t") and not each.startswith(indent):
+            return False
+    return not opened
