@@ -50,13 +50,23 @@ class Turns(NamedTuple):
         return [turn for line in self.lines for turn in line.turns]
 
     def named(self, name: str) -> Turn | None:
-        """The turn of this number, or of this stream."""
-        return next((turn for turn in self.all if name in (turn.number, str(turn.stream))), None)
+        """The turn of this number, or of this stream, be it the last attempt or one before that."""
+        return next(
+            (turn for turn in self.all if name in (turn.number, *map(str, (turn.stream, *turn.attempts)))), None
+        )
 
 
 def turns_of(session: Session, after: Place | None) -> Turns:
     """A page of a session's turns, without what they said."""
-    page, following = queries.streams_of(session, after)
+    return _turns(*queries.streams_of(session, after))
+
+
+def turn_alone(stream: Stream) -> Turns:
+    """A stream as if its session had no other, whatever went on from it or was tried before."""
+    return _turns([queries.stream_alone(stream.pk)], None)
+
+
+def _turns(page: Sequence[Stream], following: Place | None) -> Turns:
     records = {stream.pk: stream for stream in page}
     views = {stream.pk: view_of(streams.outline_of(stream)) for stream in page}
     return Turns(lines_of(map(_link, page)), records, views, following)

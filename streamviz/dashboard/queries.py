@@ -194,9 +194,9 @@ def _decisions(streams: QuerySet[Stream], span: Span) -> dict[uuid.UUID, Counter
 def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
     """A session's streams in the order in which they were asked for, each with the size of its request, and the place
     of the next page."""
-    found = outlines(of_sessions([session]).order_by("requested_at", "id"), TAIL_CHARACTERS, BLOCKS_A_TURN)
+    found = _as_turns(of_sessions([session]).order_by("requested_at", "id"))
     # Each of them has the same session, and mostly the same key, which are not read for each anew.
-    found = found.select_related(None).prefetch_related("key").annotate(asked_bytes=Length("request"))
+    found = found.select_related(None).prefetch_related("key")
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))
     page: list[Stream] = list(found[: STREAMS_A_PAGE + 1])
@@ -204,3 +204,12 @@ def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Pla
         stream.session = session
     last = page[STREAMS_A_PAGE - 1] if len(page) > STREAMS_A_PAGE else None
     return page[:STREAMS_A_PAGE], Place(last.requested_at, last.pk) if last else None
+
+
+def stream_alone(stream_id: uuid.UUID) -> Stream:
+    """A stream as `streams_of` has it. Raises Stream.DoesNotExist."""
+    return _as_turns(Stream.objects.all()).get(pk=stream_id)
+
+
+def _as_turns(streams: QuerySet[Stream]) -> QuerySet[Stream]:
+    return outlines(streams, TAIL_CHARACTERS, BLOCKS_A_TURN).annotate(asked_bytes=Length("request"))

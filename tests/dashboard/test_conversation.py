@@ -95,6 +95,13 @@ def test_the_selected_turn_is_in_the_url(cast: Cast) -> None:
     assert 'aria-label="Facts of turn 1"' in page(cast, session, "?turn=nonsense")
 
 
+def test_an_attempt_before_the_last_names_its_turn(cast: Cast) -> None:
+    session = ran()
+    second = session.streams.order_by("requested_at")[1]
+    turn(session, 5, RAN[:4], parent=second.pk, relation="retry")
+    assert 'class="turn is-selected" id="t2"' in page(cast, session, f"?turn={second.pk}")
+
+
 def test_a_streams_page_leads_back_to_its_turn(cast: Cast) -> None:
     session = ran()
     stream = session.streams.order_by("requested_at")[1]

@@ -65,6 +65,18 @@ def test_a_link_to_a_stream_shows_no_other(cast: Cast, stream: Stream) -> None:
     assert stream.session.label not in page
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_link_to_a_stream_shows_it_though_it_was_tried_again(cast: Cast, which: int) -> None:
+    attempts = [recorded()]
+    for minutes in (1, 2):
+        again = recorded(session=attempts[0].session, minutes=minutes, parent=attempts[-1].pk, relation="retry")
+        attempts.append(again)
+    for number, each in enumerate(attempts):
+        hold(each, [f"answer of attempt {number}"])
+    page = cast["stranger"].get(link_to(cast, "streams", attempts[which].pk)).content.decode()
+    assert re.findall(r"answer of attempt \d", page) == [f"answer of attempt {which}"]
+
+
 def test_a_stranger_is_told_what_a_person_decided_and_not_who_that_was(
     cast: Cast, stream: Stream, guard: Policy
 ) -> None:
@@ -133,7 +145,7 @@ def test_no_log_has_the_secret_of_a_link(cast: Cast, stream: Stream, monkeypatch
     stranger = Client(raise_request_exception=False)
     assert [stranger.get(f"{path}{end}").status_code for end in ("", "x", "x/")] == [200, 404, 404]
     assert stranger.post(path).status_code == 405
-    monkeypatch.delattr(conversations, "turns_of")
+    monkeypatch.delattr(conversations, "turn_alone")
     assert stranger.get(path).status_code == 500
     assert said.getvalue().count("/shared/***/") == 4
     assert path.split("/")[2] not in said.getvalue()

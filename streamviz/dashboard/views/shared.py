@@ -1,7 +1,6 @@
 """What strangers see of a record by a public link."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -12,7 +11,6 @@ from streamviz.dashboard import conversations
 from streamviz.live.presentation.conversation import TurnView, conversation_of
 from streamviz.live.presentation.said_parts import calls_of
 from streamviz.records.models import PublicLink, Session, Stream
-from streamviz.records.queries.pages import Place
 
 # Nothing runs there, nothing is fetched but our own stylesheets, and no address tells another site the link.
 _HEADERS = {
@@ -43,13 +41,11 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
 
 def _turns(session: Session, only: Stream | None) -> tuple[list[TurnView], bool]:
     """The turns of a session as far as a page has room, or the one of a stream."""
-    before = Place(only.requested_at - timedelta(microseconds=1), only.pk) if only else None
-    turns = conversations.turns_of(session, before)
-    shown = [turn for turn in turns.all if only is None or turn.stream == only.pk]
-    sources = conversations.sources_of(turns, shown)
-    calls = calls_of((turn, turns.views[turn.stream]) for turn in shown)
+    turns = conversations.turn_alone(only) if only else conversations.turns_of(session, None)
+    sources = conversations.sources_of(turns, turns.all)
+    calls = calls_of((turn, turns.views[turn.stream]) for turn in turns.all)
     told = [_without_names(turn) for turn in conversation_of(sources, calls)]
-    return told, only is None and turns.following is not None
+    return told, turns.following is not None
 
 
 def _without_names(turn: TurnView) -> TurnView:
