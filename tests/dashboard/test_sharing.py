@@ -12,10 +12,10 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
 
-from streamviz.dashboard import conversations
+from streamviz.dashboard import conversations, queries
 from streamviz.logs import LineFormatter
 from streamviz.records.deletion import delete_session
-from streamviz.records.models import Policy, PublicLink, Stream, Verdict
+from streamviz.records.models import Policy, PublicLink, Session, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 HOSTILE = "<script>alert(1)</script>"
@@ -75,6 +75,58 @@ def test_a_link_to_a_stream_shows_it_though_it_was_tried_again(cast: Cast, which
         hold(each, [f"answer of attempt {number}"])
     page = cast["stranger"].get(link_to(cast, "streams", attempts[which].pk)).content.decode()
     assert re.findall(r"answer of attempt \d", page) == [f"answer of attempt {which}"]
+
+
+def conversation(turns: int) -> Session:
+    """A session of so many turns, the last of which is a fork of the first."""
+    session: Session | None = None
+    said: list[dict[str, str]] = []
+    streams: list[Stream] = []
+    for number in range(turns):
+        said.append({"role": "user", "content": f"question {number}."})
+        body = json.dumps({"model": "m", "messages": said}).encode()
+        stream = recorded(session=session, minutes=number, request=body, parent=streams[-1].pk if streams else None,
+                          relation="turn" if streams else "")  # fmt: skip
+        hold(stream, [f"answer {number}."])
+        streams.append(stream)
+        session = stream.session
+    Stream.objects.filter(pk=streams[-1].pk).update(parent=streams[0].pk, relation="fork")
+    assert session is not None
+    return session
+
+
+def turns_on(page: str) -> list[int]:
+    return [int(number) for number in re.findall(r"answer (\d+)\.", page)]
+
+
+def test_a_long_session_is_read_page_by_page(cast: Cast) -> None:
+    path = link_to(cast, "sessions", conversation(23).pk)
+    pages = [cast["stranger"].get(path).content.decode()]
+    while following := re.findall(r'rel="next" href="(\?[^"]+)"', pages[-1]):
+        pages.append(cast["stranger"].get(path + following[0]).content.decode())
+    assert [turns_on(page) for page in pages] == [list(range(10)), list(range(10, 20)), [20, 21, 22]]
+    assert pages[1].count("question") == 10, "what the page before has is not said again"
+    assert 'rel="prev"' not in pages[0]
+    [earlier] = re.findall(r'rel="prev" href="(\?[^"]+)"', pages[2])
+    assert turns_on(cast["stranger"].get(path + earlier).content.decode()) == list(range(10, 20))
+
+
+def test_what_comes_after_very_many_streams_can_be_read(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "STREAMS_A_PAGE", 3)
+    path = link_to(cast, "sessions", conversation(5).pk)
+    page = cast["stranger"].get(path).content.decode()
+    assert turns_on(page) == [0, 1, 2]
+    [query] = re.findall(r'rel="next" href="(\?[^"]+)"', page)
+    assert turns_on(cast["stranger"].get(path + query).content.decode()) == [3, 4]
+
+
+def test_a_link_to_a_stream_leads_to_no_other(cast: Cast) -> None:
+    stream = conversation(12).streams.order_by("requested_at")[1]
+    path = link_to(cast, "streams", stream.pk)
+    for query in ("", "?turn=2", "?turn=12"):
+        page = cast["stranger"].get(path + query).content.decode()
+        assert turns_on(page) == [1]
+        assert 'href="?' not in page
 
 
 def test_a_stranger_is_told_what_a_person_decided_and_not_who_that_was(

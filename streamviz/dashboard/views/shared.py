@@ -1,6 +1,7 @@
 """What strangers see of a record by a public link."""
 
 from dataclasses import replace
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -8,9 +9,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import conversations
+from streamviz.dashboard.conversations import TURNS_SHOWN, Turns
+from streamviz.dashboard.turn_links import TurnLinks
 from streamviz.live.presentation.conversation import TurnView, conversation_of
 from streamviz.live.presentation.said_parts import calls_of
-from streamviz.records.models import PublicLink, Session, Stream
+from streamviz.live.presentation.turn_tree import Turn
+from streamviz.records.models import PublicLink
+from streamviz.records.queries.pages import Place
 
 # Nothing runs there, nothing is fetched but our own stylesheets, and no address tells another site the link.
 _HEADERS = {
@@ -31,21 +36,30 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
     session = link.stream.session if link.stream else link.session
     if session is None:
         raise Http404("No such link.")
-    turns, is_cut = _turns(session, link.stream)
+    after = request.GET.get("after", "")
+    turns = conversations.turn_alone(link.stream) if link.stream else conversations.turns_of(session, Place.read(after))
     # A session's label is what its first request says, which is another stream's perhaps.
     title = "A recorded stream" if link.stream else session.label or "A recorded session"
-    context = {"link": link, "turns": turns, "is_cut": is_cut, "title": title}
+    context = {"link": link, "title": title, "links": TurnLinks(after, is_cut=True), "following": turns.following}
+    context |= _read_with(turns.named(request.GET.get("turn", "")), turns)
     page = render_to_string("dashboard/shared.html", context, request)
     return HttpResponse(page, headers=_HEADERS)
 
 
-def _turns(session: Session, only: Stream | None) -> tuple[list[TurnView], bool]:
-    """The turns of a session as far as a page has room, or the one of a stream."""
-    turns = conversations.turn_alone(only) if only else conversations.turns_of(session, None)
-    sources = conversations.sources_of(turns, turns.all)
-    calls = calls_of((turn, turns.views[turn.stream]) for turn in turns.all)
-    told = [_without_names(turn) for turn in conversation_of(sources, calls)]
-    return told, turns.following is not None
+def _read_with(selected: Turn | None, turns: Turns) -> dict[str, Any]:
+    """The turns that are shown with the selected one, of all lines, and those before and after them."""
+    every = turns.all
+    first = every.index(selected) // TURNS_SHOWN * TURNS_SHOWN if selected else 0
+    shown, after = every[first : first + TURNS_SHOWN], first + TURNS_SHOWN
+    sources = conversations.sources_of(turns, shown)
+    calls = calls_of((turn, turns.views[turn.stream]) for turn in every)
+    return {
+        "turns": [_without_names(turn) for turn in conversation_of(sources, calls)],
+        "earlier": every[first - 1] if first else None,
+        "later": every[after] if after < len(every) else None,
+        "first": first + 1,
+        "last": after,
+    }
 
 
 def _without_names(turn: TurnView) -> TurnView:
