@@ -1,11 +1,14 @@
 """A small cast: an administrator, alice operates, bob views, charlie has no role, and a stranger is not signed in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.db.models.signals import post_init
 from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
@@ -83,3 +86,18 @@ def hold(stream: Stream, texts: Sequence[str] = (), raws: Sequence[bytes] = (), 
             stream=stream, first_seq=first, first_at=as_microseconds(NOON), offsets=[0] * len(run),
             lengths=[len(raw) for raw in run], payload=b"".join(run),
         )  # fmt: skip
+
+
+@contextmanager
+def loaded(model: type[Model]) -> Iterator[list[Model]]:
+    """The rows of a table that are read meanwhile."""
+    found: list[Model] = []
+
+    def note(instance: Model, **_: object) -> None:
+        found.append(instance)
+
+    post_init.connect(note, sender=model)
+    try:
+        yield found
+    finally:
+        post_init.disconnect(note, sender=model)

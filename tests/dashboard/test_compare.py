@@ -5,8 +5,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from streamviz.records.models import Stream
-from tests.dashboard.conftest import NOON, Cast, hold, recorded
+from streamviz.records.models import Block, Stream
+from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 
 def asked(text: str, **more: Any) -> bytes:
@@ -66,6 +66,16 @@ def test_another_stream_of_the_session_can_be_chosen(cast: Cast) -> None:
     a, b = two()
     page = cast["bob"].get(f"/compare/?a={a.pk}").content.decode()
     assert f'href="/compare/?a={a.pk}&amp;b={b.pk}"' in page
+
+
+def test_to_choose_another_stream_reads_few_blocks_of_each(cast: Cast) -> None:
+    a, b = two()
+    for _ in range(2):
+        hold(recorded(session=a.session), ["x"] * 500)
+    with loaded(Block) as read:
+        page = cast["bob"].get(f"/compare/?a={b.pk}").content.decode()
+    assert page.count(f"?a={b.pk}&amp;b=") == 3
+    assert len(read) == 2 + 1 + 2 * 60
 
 
 def test_what_is_no_stream_is_not_found(cast: Cast) -> None:

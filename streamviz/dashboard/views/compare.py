@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import roles
 from streamviz.dashboard.comparisons import requests_of
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.queries import BLOCKS_A_TURN
 from streamviz.live.feed import now_us
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.comparison import figures_of, pairs_of, times_of
@@ -28,7 +29,8 @@ def compare(request: HttpRequest) -> HttpResponse:
     """`?a=` and `?b=` name two streams of the record; with `a` alone there are those of its session to choose from."""
     a = _stream(request.GET.get("a", ""))
     if not request.GET.get("b"):
-        near = streams.outlines(Stream.objects.filter(session=a.session_id).exclude(pk=a.pk), TAIL_CHARACTERS)[:_NEAR]
+        others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)
+        near = streams.outlines(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
         context: dict[str, Any] = {
             "a": view_of_record(a, has_times=False),
             "near": [view_of(streams.outline_of(each)) for each in near],
