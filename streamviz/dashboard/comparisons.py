@@ -7,12 +7,15 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.request_outline import RequestOutline, outline_of, parts_of, system_of, tools_of
 from streamviz.core.wire import WIRE_FORMATS
-from streamviz.live.presentation.comparison import Piece, differing
+from streamviz.live.presentation.comparison import Piece, beside_each_other
+from streamviz.live.presentation.cutting import PAGE_BYTES
 from streamviz.live.presentation.figures import byte_size, plural
 from streamviz.live.presentation.text import printable
 from streamviz.records.models import Stream
 
 _MOST = 40
+# What they have room for in a page, in bytes.
+_ROOM = PAGE_BYTES // 3
 
 
 class Difference(NamedTuple):
@@ -36,23 +39,21 @@ def requests_of(a: Stream, b: Stream) -> Requests:
     one, other = _outline(a), _outline(b)
     if one is None or other is None:
         return Requests([], False, "of a format that is not known here")
-    found = list(islice(_differences(a, b, one, other), _MOST + 1))
+    differing = ((name, printable(x), printable(y)) for name, x, y in _texts(a, b, one, other) if x != y)
+    found = list(islice(differing, _MOST + 1))
+    shown = found[:_MOST]
+    pieces = beside_each_other([(x, y) for _, x, y in shown], _ROOM)
+    differences = [Difference(name, *each) for (name, _, _), each in zip(shown, pieces, strict=True)]
     same = sum(1 for x, y in zip(one.turns, other.turns, strict=False) if x == y)
     size = sum(len(x) for x, y in zip(one.turns, other.turns, strict=False) if x == y)
     equal = f"{plural(same, 'message')} equal, {byte_size(size)}" if same else "no messages in common"
-    return Requests(found[:_MOST], len(found) > _MOST, equal)
+    return Requests(differences, len(found) > _MOST, equal)
 
 
 def _outline(stream: Stream) -> RequestOutline | None:
     """None where nobody here reads its format: one of a newer version, or of what is passed through."""
     known = WIRE_FORMATS.get(stream.wire_format)
     return None if known is None else outline_of(bytes(stream.request), known)
-
-
-def _differences(a: Stream, b: Stream, one: RequestOutline, other: RequestOutline) -> Iterator[Difference]:
-    for name, x, y in _texts(a, b, one, other):
-        if x != y:
-            yield Difference(name, *differing(printable(x), printable(y)))
 
 
 def _texts(a: Stream, b: Stream, one: RequestOutline, other: RequestOutline) -> Iterator[tuple[str, str, str]]:

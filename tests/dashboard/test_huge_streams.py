@@ -115,6 +115,25 @@ def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:
     page(cast, f"/policies/{guard.name}/")
 
 
+@pytest.mark.parametrize("words", ["{0} ! ", "{0}<&", "{0} same "])
+def test_two_streams_beside_each_other(cast: Cast, words: str) -> None:
+    streams = []
+    for side in "ab":
+        text = words.format(side) * 10_000
+        messages = [{"role": "user", "content": f"{n} {text}"} for n in range(40)]
+        streams.append(recorded(request=json.dumps({"model": side, "messages": messages}).encode()))
+        hold(streams[-1], [text] * 200)
+    a, b = streams
+    assert "characters not shown" in page(cast, f"/compare/?a={a.pk}&b={b.pk}")
+
+
+def test_many_short_blocks_beside_each_other_are_whole(cast: Cast) -> None:
+    a, b = recorded(), recorded()
+    hold(a, ["a " * 100] * 200)
+    hold(b, ["b " * 100] * 200)
+    assert "characters not shown" not in page(cast, f"/compare/?a={a.pk}&b={b.pk}")
+
+
 def test_a_session_of_streams_with_thousands_of_blocks(cast: Cast) -> None:
     first = recorded()
     for stream in [first, *(recorded(session=first.session, minutes=n) for n in range(1, 12))]:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from streamviz.live.presentation.block_views import BlockView
+from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.durations import age, exact
 from streamviz.live.presentation.figures import UNKNOWN, count, money
 from streamviz.live.presentation.text import printable
@@ -17,6 +18,9 @@ from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_o
 # Of more words only what is the same at both ends is told apart.
 _MOST_WORDS = 400
 _MOST_CHARACTERS = 20_000
+# What the texts of two answers have room for in a page, in bytes, and what is around each text and its pieces.
+_ROOM = PAGE_BYTES * 2 // 3
+_FRAME_BYTES = 2_000
 _BOLD = 0.1
 
 
@@ -115,16 +119,29 @@ def times_of(a: StreamView, b: StreamView, now: int) -> list[Times]:
 
 def pairs_of(a: Sequence[BlockView], b: Sequence[BlockView]) -> list[Pair]:
     """The blocks of two answers, matched by their order."""
-    return [_pair(one, other) for one, other in zip_longest(a, b)]
+    blocks = list(zip_longest(a, b))
+    texts = [(one.text if one else "", other.text if other else "") for one, other in blocks]
+    told = beside_each_other(texts, _ROOM)
+    return [Pair(*pair, *pieces) for pair, pieces in zip(blocks, told, strict=True)]
 
 
-def _pair(one: BlockView | None, other: BlockView | None) -> Pair:
-    return Pair(one, other, *differing(one.text if one else "", other.text if other else ""))
+def beside_each_other(texts: Sequence[tuple[str, str]], room: int) -> list[tuple[list[Piece], list[Piece]]]:
+    """Pairs of texts in pieces, in so many bytes of a page: where they are longer, each without its middle."""
+    beginnings = [text[:_MOST_CHARACTERS] for pair in texts for text in pair]
+    each = share(beginnings, room - _FRAME_BYTES * len(beginnings))
+    return [differing(_cut(one, each), _cut(other, each)) for one, other in texts]
+
+
+def _cut(text: str, room: int) -> str:
+    shown = cut(text, min(room, _MOST_CHARACTERS) if len(text) > _MOST_CHARACTERS else room)
+    if not shown.left_out:
+        return text
+    return f"{shown.beginning} … {shown.left_out:,} of {shown.length:,} characters not shown … {shown.end}"
 
 
 def differing(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
     """Both texts in pieces: what they share, and what only one has."""
-    one, other = (re.findall(r"\s+|\w+|[^\w\s]", text[:_MOST_CHARACTERS]) for text in (a, b))
+    one, other = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (a, b))
     start = _same(one, other)
     end = _same(one[start:][::-1], other[start:][::-1])
     before, after = "".join(one[:start]), "".join(one[len(one) - end :])
