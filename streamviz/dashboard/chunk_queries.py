@@ -27,7 +27,8 @@ def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[Ch
     start = as_microseconds(stream.requested_at)
     received = dict(_received(stream, first - 1, end))
     sent = _sent(stream, first, end)
-    blocks = list(stream.blocks.defer("text", "signature"))
+    theirs = stream.blocks.filter(first_seq__lt=end, last_seq__gte=first)
+    blocks = list(theirs.defer("text", "signature"))
     return [
         ChunkRow(
             seq=seq,

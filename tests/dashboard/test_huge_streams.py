@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from streamviz.records.models import Policy, Stream, Verdict
-from tests.dashboard.conftest import NOON, Cast, hold, recorded
+from streamviz.dashboard import chunk_queries
+from streamviz.records.models import Block, Policy, Stream, Verdict
+from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 MOST = 2_000_000
 MARKUP = "<&\"'"
@@ -97,6 +98,28 @@ def test_a_chunk_of_many_blocks(cast: Cast) -> None:
     stream = recorded(chunk_count=200)
     hold(stream, ["x"] * 300, [b"data: {}\n\n"] * 200)
     assert "and 295 more" in pages(cast, stream)["chunks/"]
+
+
+def test_chunks_come_with_no_more_blocks_than_theirs(cast: Cast) -> None:
+    stream = recorded(chunk_count=400)
+    hold(stream, [], [b"data: {}\n\n"] * 400)
+    Block.objects.bulk_create(
+        Block(stream=stream, ordinal=n, kind="content", length=0, first_seq=n, last_seq=n + 1, started_at=NOON)
+        for n in range(399)
+    )
+    with loaded(Block) as read:
+        rows = chunk_queries.chunk_page(stream, 100, 20)
+    assert [[block.ordinal for block in row.blocks] for row in rows] == [[n - 1, n] for n in range(100, 120)]
+    assert len(read) == 21
+
+
+def test_a_chunks_bytes_are_had_without_its_blocks(cast: Cast) -> None:
+    stream = recorded(chunk_count=1)
+    hold(stream, ["x"], [b"data: {}\n\n"])
+    with loaded(Block) as read:
+        assert cast["bob"].get(f"/streams/{stream.pk}/chunks/0/").content == b"data: {}\n\n"
+        assert cast["bob"].get(f"/streams/{stream.pk}/chunks/1/").status_code == 404
+    assert not read
 
 
 def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import aget_object_or_404, redirect
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -163,11 +163,10 @@ async def block_text(request: HttpRequest, stream_id: uuid.UUID, ordinal: int) -
 @require_safe
 async def chunk(request: HttpRequest, stream_id: uuid.UUID, seq: int) -> HttpResponse:
     """A chunk's bytes as upstream sent them, as a file."""
-    record = await aget_object_or_404(Stream, pk=stream_id)
-    rows = await sync_to_async(chunk_queries.chunk_page)(record, seq, 1)
-    if not rows:
+    found = await sync_to_async(chunk_queries.chunk_bytes)(stream_id, range(seq, seq + 1))
+    if not found:
         raise Http404("No such chunk.")
-    return _file(rows[0].raw, f"{stream_id}-chunk-{seq}.txt", "application/octet-stream")
+    return _file(found[0], f"{stream_id}-chunk-{seq}.txt", "application/octet-stream")
 
 
 @needs(roles.VIEW)
