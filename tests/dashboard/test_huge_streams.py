@@ -6,6 +6,7 @@ import re
 import pytest
 
 from streamviz.dashboard import chunk_queries
+from streamviz.dashboard.views.streams import readable
 from streamviz.records.models import Block, Policy, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
@@ -67,6 +68,13 @@ def test_a_request_of_ten_megabytes(cast: Cast) -> None:
     shown = pages(cast, stream)["request/"]
     assert f"{len(body):,} characters" in shown
     assert cast["bob"].get(f"/streams/{stream.pk}/request/file/").content == body
+
+
+def test_a_request_of_many_values_in_many_lists(cast: Cast) -> None:
+    body = b'{"metadata":' + b"[" * 190 + b",".join([b"0"] * 190_000) + b"]" * 190 + b"}"
+    assert len(readable(body)) < 20 * len(body)
+    assert readable(b'{"a":[{"b":"c"}]}') == '{\n  "a": [\n    {\n      "b": "c"\n    }\n  ]\n}'
+    pages(cast, recorded(request=body))
 
 
 def test_a_call_of_a_hundred_thousand_arguments(cast: Cast) -> None:

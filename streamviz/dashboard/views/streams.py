@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from msgspec import structs
 
+from streamviz.core.json_value import has_more_values
 from streamviz.dashboard import chunk_queries, chunk_text, replaying, roles
 from streamviz.dashboard.finding import Found, find_stream
 from streamviz.dashboard.pages import needs, render_page
@@ -30,8 +31,9 @@ from streamviz.live.presentation.windows import window_of
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
 
-# To indent more would take too long, and would not be shown.
+# To indent more would take too long, and would not be shown: each value's line is indented by its depth.
 _MOST_INDENTED = 1_000_000
+_MOST_LINES = 20_000
 # Of longer streams a page reads no tape unless somebody asks for that.
 _MOST_READ = 4_000
 
@@ -203,9 +205,10 @@ async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespo
 
 
 def readable(body: bytes) -> str:
-    """A request for people: JSON with its lines indented, anything else, and what is very long, as it is."""
+    """A request for people: JSON with its lines indented, anything else, and what is very long or would have very many
+    lines, as it is."""
     text = body.decode("utf-8", "replace")
-    if len(body) <= _MOST_INDENTED:
+    if len(body) <= _MOST_INDENTED and not has_more_values(body, _MOST_LINES):
         with contextlib.suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     return text
