@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from streamviz.dashboard import downloads
-from streamviz.dashboard.exports import FORMS, markdown
+from streamviz.dashboard.exports import FORMS, again, markdown
 from streamviz.dashboard.exports.markdown_text import fenced, prose
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
@@ -102,14 +102,56 @@ def test_the_shell_sends_the_same_words(cast: Cast, path: str) -> None:
 
 
 def test_the_program_sends_the_same_fields(cast: Cast, path: str) -> None:
-    [call] = [
-        node
-        for node in ast.walk(ast.parse(export(cast, path, "python")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "create"
-    ]
+    [call] = calls_in(export(cast, path, "python"))
     given = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
     assert given.pop("extra_headers") == {"openai-beta": "it's=$new"}
     assert {**given.pop("extra_body"), **given} == REQUEST
+
+
+def calls_in(program: str) -> list[ast.Call]:
+    """Those that send a request."""
+    calls = (node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call))
+    return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "create"]
+
+
+def nested(value: object, depth: int) -> object:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def under_long_names(value: object, depth: int) -> object:
+    for number in range(depth):
+        value = {f"{number}" * 1_000: value}
+    return value
+
+
+MUCH = {
+    "values": nested([0] * 30_000, 190),
+    "empty lists": nested([[], {}] * 30_000, 60),
+    "text": nested("it's \\ \"\n\u2028 \U0001f600 " * 10_000, 150),
+    "lists": nested({}, 195),
+    "names": under_long_names(["a b"] * 1_000, 50),
+}
+
+
+@pytest.mark.parametrize("name", MUCH)
+@pytest.mark.parametrize("wire_format", ["openai_chat", "openai_responses"])
+def test_a_program_is_not_much_longer_than_what_it_sends(db: None, name: str, wire_format: str) -> None:
+    fields = {"model": "m", "messages": MUCH[name]}
+    body = json.dumps(fields).encode()
+    program = b"".join(again.python([recorded(request=body, wire_format=wire_format)], "http://testserver")).decode()
+    assert len(program) < 4 * len(body) + 2_000
+    [call] = calls_in(program)
+    given = {str(each.arg): value_of(each.value) for each in call.keywords}
+    assert {**given.pop("extra_body", {}), **given}["messages"] == MUCH[name]
+
+
+def value_of(node: ast.expr) -> Any:
+    """What a program passes: a literal, or what it reads of JSON in one."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "json.loads":
+        return json.loads(ast.literal_eval(node.args[0]))
+    return ast.literal_eval(node)
 
 
 def test_a_program_for_a_format_without_an_sdk_can_be_read(cast: Cast, path: str) -> None:

@@ -1,6 +1,7 @@
 """Requests as commands that send them again. The key is taken from the environment of whoever runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator
 from pprint import pformat
 from shlex import quote
 from typing import NamedTuple
@@ -11,6 +12,12 @@ from streamviz.live.presentation.text import one_line
 from streamviz.records.models import Stream
 
 KEY = "STREAMVIZ_API_KEY"
+_WIDTH = 110
+# A word, where there is no room for more.
+_SHORTEST = 5
+# Python reads 200 brackets within each other at most.
+_MOST_INDENT = 180
+_MOST_BLANKS = 500_000
 
 
 class _Sdk(NamedTuple):
@@ -53,7 +60,7 @@ def _curl(found: Sent, base_url: str) -> str:
 
 def python(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
     """A Python program with a call for each stream, with its vendor's SDK where it has one."""
-    yield f"# {KEY} is the streamviz key that it is sent with.\nimport os\n".encode()
+    yield f"# {KEY} is the streamviz key that it is sent with.\nimport json\nimport os\n".encode()
     for stream in streams:
         found = sent(stream)
         yield f"\n# {_title(stream)}\n".encode()
@@ -94,9 +101,22 @@ def _without_sdk(found: Sent, base_url: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """As Python writes it; its further lines are indented below an argument."""
-    text = pformat(dict(value) if isinstance(value, Mapping) else value, width=110, sort_dicts=False)
-    return text.replace("\n", "\n    ")
+    """As Python writes it, its further lines indented below an argument; on one line, as JSON, where those would be
+    much longer than what they say, or more deeply nested than Python reads."""
+    if _blanks(value) > _MOST_BLANKS:
+        return f"json.loads({json.dumps(value, ensure_ascii=False)!r})"
+    return pformat(value, width=_WIDTH, sort_dicts=False).replace("\n", "\n    ")
+
+
+def _blanks(value: object, indent: int = 0) -> int:
+    """About how much all lines of a value are indented: one for each value, and for a text as many as it needs."""
+    if indent > _MOST_INDENT:
+        return _MOST_BLANKS + 1
+    if isinstance(value, dict):
+        return indent + sum(_blanks(each, indent + len(name) + 4) for name, each in value.items())
+    if isinstance(value, list):
+        return indent + sum(_blanks(each, indent + 1) for each in value)
+    return indent * (1 + len(value) // max(_SHORTEST, _WIDTH - indent)) if isinstance(value, str) else indent
 
 
 def _title(stream: Stream) -> str:
