@@ -11,7 +11,8 @@ from streamviz.live.presentation.facts import Fact
 from streamviz.live.presentation.figures import UNKNOWN, about, count, money, plural
 from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.models import Session, Stream
+from streamviz.records.models import Session, Stream, Verdict
+from streamviz.records.queries import streams
 
 _FORMATS = {
     "openai_chat": "chat completions",
@@ -86,9 +87,9 @@ class AboutTurn(NamedTuple):
 
 
 def turn_facts(record: Stream, stream: StreamView) -> AboutTurn:
-    """The figures of a turn, the policies that acted on it, and how many others there were."""
+    """The figures of a turn, the policies that acted on it, and how many others there were, in one query."""
     acted = [each for each in stream.verdicts if each.intervenes or each.by or each.failure]
-    allowed = len(stream.verdicts) - len(acted)
+    allowed = Verdict.objects.filter(streams.only_allowed(), stream=record).count()
     others = [f"{plural(allowed, 'other verdict')} allowed"] if allowed else []
     if not_run := len(stream.not_run):
         others.append(f"{not_run} {'policy' if not_run == 1 else 'policies'} did not run")

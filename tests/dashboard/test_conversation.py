@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.records.models import Block, Policy, Session, Stream, Verdict
 from tests.core.test_request_parts import SAID
-from tests.dashboard.conftest import NOON, Cast, hold, recorded
+from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 RAN = [
     {"role": "system", "content": "Be careful."},
@@ -198,6 +198,24 @@ def test_a_denied_call_shows_the_verdict(cast: Cast, guard: Policy) -> None:
     assert "never sent to the client" in words(shown)
     assert "Not that." in shown
     assert "1 deny" in html.unescape(re.sub(r"<[^>]+>", "", shown))
+
+
+def test_verdicts_that_allowed_blocks_beyond_those_shown_are_counted_and_not_read(cast: Cast, guard: Policy) -> None:
+    stream = turn(None, 0, RAN[:2])
+    hold(stream, ["x"] * 300)
+    usual: dict[str, Any] = {"stream": stream, "policy_version": guard.versions.get(), "at": NOON, "took_us": 1}
+    told: dict[int, dict[str, str]] = {250: {"decision": "deny"}, 260: {"by": "alice"}, 270: {"failure": "It broke."}}
+    told |= {n: {"mode": "shadow"} for n in (1, 280)}
+    allowed = {"mode": "enforce", "decision": "allow"}
+    Verdict.objects.bulk_create(Verdict(number=n, ordinal=n, **usual, **allowed | told.get(n, {})) for n in range(300))
+    Verdict.objects.create(number=300, subject="request", **usual, **allowed)
+    with loaded(Verdict) as read:
+        shown = page(cast, stream.session)
+    assert len(read) == 60 + 3 + 1
+    assert "298 other verdicts allowed" in shown
+    assert "would allow" not in shown
+    assert "It broke." in shown
+    assert "by <bdi>alice</bdi>" in shown
 
 
 def test_it_takes_as_many_queries_for_many_turns_as_for_few(cast: Cast) -> None:

@@ -165,7 +165,8 @@ def _view(
         changes=list(changes_of(source.outline, source.before)),
         blocks=[_block(block, source, results, room) for block in blocks],
         hidden_blocks=len(stream.blocks) - len(blocks),
-        badges=[badge for badge in row.badges if badge.css != "allow"],
+        # What was allowed, or would be, is counted beside the conversation.
+        badges=[badge for badge in row.badges if not badge.css.startswith("allow")],
         by=[one_line(verdict.by, 60) for verdict in stream.verdicts if verdict.by],
     )
 

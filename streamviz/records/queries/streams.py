@@ -3,14 +3,15 @@
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.db.models.functions import Right
 
+from streamviz.core.verdicts import Decision
 from streamviz.records.archive import reading
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.ids import ALL, Span
-from streamviz.records.models import Block, Session, Stream
+from streamviz.records.models import Block, Session, Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import long_rows, rows
 from streamviz.records.recorder import StreamClosed, StreamOpened
@@ -60,15 +61,23 @@ def load(stream_id: uuid.UUID) -> Stream:
 
 def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
     """The same streams with what their strips show, in four queries: how long blocks are and so many characters of the
-    `ending` of each, but not their text, nor what was asked."""
+    `ending` of each, but not their text, nor what was asked. Without blocks from `most_blocks` on there are no verdicts
+    that only allowed those either."""
     blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", ending))
+    verdicts = Verdict.objects.prefetch_related("policy_version__policy")
     if most_blocks is not None:
         blocks = blocks.filter(ordinal__lt=most_blocks)
+        verdicts = verdicts.exclude(only_allowed(), ordinal__gte=most_blocks)
     return (
         streams.select_related("session", "key")
         .defer("request")
-        .prefetch_related(Prefetch("blocks", blocks), "verdicts__policy_version__policy")
+        .prefetch_related(Prefetch("blocks", blocks), Prefetch("verdicts", verdicts))
     )
+
+
+def only_allowed() -> Q:
+    """Verdicts of which nobody is told more than how many there are."""
+    return Q(decision=Decision.ALLOW.value, by="", failure="")
 
 
 def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
