@@ -4,6 +4,7 @@ import uuid
 
 from asgiref.sync import sync_to_async
 
+from streamviz.dashboard.queries import BLOCKS_A_TURN
 from streamviz.live.feed import feed, now_us
 from streamviz.live.presentation.run_calls import RunCalls, run_calls
 from streamviz.live.presentation.stream_views import view_of, view_of_running
@@ -27,5 +28,5 @@ async def calls_of(run: StreamView) -> RunCalls | None:
 
 def _recorded(run: uuid.UUID) -> dict[uuid.UUID, StreamView]:
     found = Stream.objects.filter(parent=run, relation=Relation.STEP).order_by("requested_at", "id")
-    outlines = streams.outlines(found, ending=1)[:_MOST_CALLS]
+    outlines = streams.outlines(found, 1, BLOCKS_A_TURN)[:_MOST_CALLS]
     return {each.pk: view_of(streams.outline_of(each)) for each in outlines}
