@@ -56,6 +56,12 @@ def chat(content: str, delta: str = "", after: str = "") -> bytes:
     return f'data: {{"id":"x","choices":[{{"index":0,"delta":{{"content":{content}{delta}}}}}]{after}}}\n\n'.encode()
 
 
+def arguments(text: str, piece: str = "", delta: str = "", name: str = "") -> bytes:
+    """A chunk with a piece of a call, whose arguments are JSON as it stands in it."""
+    call = f'{{"index":0,"function":{{"arguments":{text}{name}}}{piece}}}'
+    return f'data: {{"id":"x","choices":[{{"index":0,"delta":{{"tool_calls":[{call}]{delta}}}}}]}}\n\n'.encode()
+
+
 def message(text: str, padding: str = "", kind: str = "text_delta", name: str = "text") -> bytes:
     """An event whose text is JSON as it stands in it."""
     event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}","{name}":{text}}}{padding}}}'
@@ -100,6 +106,15 @@ def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again() -> None:
     for chunk in parse(b"".join(chat(json.dumps(f"word {n}")) for n in range(50))):
         aggregator.aggregate(chunk)
     assert aggregator.payloads == 2  # the first tells of itself
+    assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
+
+
+def test_nor_is_a_piece_of_a_call_that_differs_in_its_arguments_alone() -> None:
+    aggregator = _Read()
+    pieces = [arguments(json.dumps(f"word {n}")) for n in range(50)]
+    for chunk in parse(arguments('""', ',"id":"c"', name=',"name":"ls"') + b"".join(pieces)):
+        aggregator.aggregate(chunk)
+    assert aggregator.payloads == 2  # the call, and its first piece
     assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
 
 
@@ -155,6 +170,39 @@ ODD: Sequence[bytes] = (
     chat('"\u2028data: x"').replace(b',"choices"', b',\ndata: "choices"'),
     chat('"' + "long " * 2_000 + '"'),
 )
+BEGUN = arguments('""', ',"id":"c"', name=',"name":"ls"')
+ODD_PIECES: Sequence[bytes] = (
+    BEGUN,
+    arguments('""', ',"id":"d"', name=',"name":"rm"'),
+    arguments('"hi"', ',"id":"c"'),
+    arguments('"hi"', ',"id":null,"type":"function"'),
+    arguments('"hi"', ',"type":"custom"'),
+    arguments('"hi"', ',"type":"foo","foo":{"arguments":"hi"}'),
+    arguments('"hi"', ',"note":"Write to me"'),
+    arguments('"hi"', ',"index":1'),
+    arguments('"hi"', name=',"name":"ls"'),
+    arguments('"hi"', name=',"name":null'),
+    arguments('"hi"', name=',"input":"hi"'),
+    arguments('"hi"', name=',"argum\\u0065nts":"ho"'),
+    arguments('"hi"', delta=',"role":"assistant","content":null'),
+    arguments('"hi"', delta=',"role":"user"'),
+    arguments('"hi"', delta=',"content":"hi"'),
+    arguments('"hi"', delta=',"refusal":"no"'),
+    arguments('"hi"', delta=',"foo":"Write to me"'),
+    arguments('"hi"', delta=',"function_call":{"name":"rm","arguments":"hi"}'),
+    arguments('{"path":"hi"}'),
+    arguments("null"),
+    arguments('""'),
+    arguments('"hi').replace(b"\n\n", b'"\n\n'),
+    arguments('"hi"').replace(b'"index":0,"function"', b'"index":1,"function"'),
+    arguments('"hi"').replace(b'"index":0,"function"', b'"function"'),
+    arguments('"hi"').replace(b'"index":0,"function"', b'"index":"0","function"'),
+    arguments('"hi"').replace(b"]}}]}", b',{"index":1,"function":{"arguments":"hi"}}]}}]}'),
+    arguments('"hi"').replace(b'"index":0,"delta"', b'"index":0,"finish_reason":"tool_calls","delta"'),
+    arguments('"hi"').replace(b'"id":"x"', b'"id":"x","model":5'),
+    chat('"hi"'),
+    b"data: [DONE]\n\n",
+)
 START = b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":%b}\n\n'
 INPUT = {"kind": "input_json_delta", "name": "partial_json"}
 ODD_EVENTS: Sequence[bytes] = (
@@ -183,6 +231,11 @@ def test_whatever_comes_between_them_is_told(reads: list[bytes]) -> None:
     both("openai_chat", b"".join(reads))
 
 
+@given(st.lists(st.sampled_from((*ODD_PIECES, *[arguments('"hi"'), arguments('"ho"')] * 6)), max_size=12))
+def test_whatever_comes_between_pieces_of_calls_is_told(reads: list[bytes]) -> None:
+    both("openai_chat", BEGUN + b"".join(reads))
+
+
 @given(st.lists(st.sampled_from((*ODD_EVENTS, *[message('"hi"'), message('"ho"')] * 4)), max_size=12))
 def test_whatever_comes_between_events_is_told(reads: list[bytes]) -> None:
     both("anthropic_messages", b"".join(reads))
@@ -194,6 +247,13 @@ def test_each_odd_chunk_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> N
         plain = chat('"hi"', after=after), chat('"ho"', after=after)
         both("openai_chat", b"".join((*plain, odd, *plain, odd, odd, *plain)))
         both("openai_chat", b"".join((odd, odd, *plain)))
+
+
+@pytest.mark.parametrize("odd", ODD_PIECES)
+def test_each_odd_piece_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
+    plain = arguments('"hi"'), arguments('"ho"')
+    both("openai_chat", b"".join((BEGUN, *plain, odd, *plain, odd, odd, *plain)))
+    both("openai_chat", b"".join((*plain, odd, odd, *plain)))
 
 
 @pytest.mark.parametrize("odd", ODD_EVENTS)
@@ -230,6 +290,7 @@ words = st.one_of(
 @given(st.lists(words, min_size=2, max_size=8))
 def test_texts_are_read_to_the_letter(texts: list[str]) -> None:
     both("openai_chat", b"".join(chat('"hi"') + chat(text) for text in texts))
+    both("openai_chat", BEGUN + b"".join(arguments('"hi"') + arguments(text) for text in texts))
     both("anthropic_messages", b"".join(message('"hi"') + message(text) for text in texts))
 
 

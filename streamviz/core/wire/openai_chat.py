@@ -12,8 +12,8 @@ from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.repeats import TextPlace
+from streamviz.core.wire import openai_chat_beside as beside
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_said_once, chat_says_beside, chat_says_twice
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_choice import Choice
 from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says, says_else
@@ -51,27 +51,24 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         if self._envelope.only_adds_text(payload):
             return Beside(self._envelope.is_odd)
-        return super()._look_beside(payload, name)._replace(is_twice=chat_says_twice(payload))
+        return super()._look_beside(payload, name)._replace(is_twice=beside.chat_says_twice(payload))
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
-        if not self._envelope.only_adds_text(payload):
-            return None
-        delta = as_object(objects(payload["choices"])[0]["delta"])
-        texts = [name for name, value in delta.items() if value and name != "role"]
-        return TextPlace(delta, texts[0]) if len(texts) == 1 else None
+        is_known = self._envelope.says_no_more(payload)
+        return beside.text_place(objects(payload["choices"])[0].get("delta")) if is_known else None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_chat(payload)
         return self._envelope.take()
 
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
-        return self._envelope.is_odd or chat_says_beside(payload)
+        return self._envelope.is_odd or beside.chat_says_beside(payload)
 
     def _known_of(self, payload: JsonObject, name: str) -> object:
-        return chat_known_of(payload)
+        return beside.chat_known_of(payload)
 
     def _said_once(self, payload: JsonObject) -> JsonObject:
-        return chat_said_once(payload)
+        return beside.chat_said_once(payload)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:

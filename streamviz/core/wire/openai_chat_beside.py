@@ -5,6 +5,7 @@ from types import NoneType
 
 from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.beside import (
     Part,
     any_beside,
@@ -40,6 +41,8 @@ _DELTA = member_names(
 )
 _CALL = member_names("id function custom type")
 _FUNCTION = member_names("name arguments")
+_OF_PIECE = member_names("index id type")
+_TYPES = ("function", None)
 _CUSTOM = member_names("name input")
 _SPOKEN = member_names("transcript")
 _AUDIO = _SPOKEN | {"data"}
@@ -244,3 +247,23 @@ def is_text_alone(delta: object) -> bool:
     if not isinstance(delta, dict) or delta.get("role", "assistant") != "assistant":
         return False
     return _PLAIN_DELTA.issuperset(delta) and _TEXT_TYPES.issuperset(map(type, delta.values()))
+
+
+def text_place(delta: object) -> TextPlace | None:
+    """Where a delta has its text, or arguments of a call, where it says nothing else."""
+    members = as_object(delta)
+    if (function := _only_arguments(members)) is not None:
+        return TextPlace(function, "arguments")
+    texts = [name for name, value in members.items() if value and name != "role"]
+    return TextPlace(members, texts[0]) if len(texts) == 1 and is_text_alone(delta) else None
+
+
+def _only_arguments(delta: JsonObject) -> JsonObject | None:
+    """The function of the call to which a delta adds arguments alone."""
+    match delta.get("tool_calls"):
+        case [{"function": {"arguments": str()} as function, **others}]:
+            is_alone = _OF_PIECE.issuperset(others) and others.get("type") in _TYPES and not others.get("id")
+            is_alone = is_alone and _FUNCTION.issuperset(function) and not function.get("name")
+            said = {name: value for name, value in delta.items() if value and name != "tool_calls"}
+            return function if is_alone and said in ({}, {"role": "assistant"}) else None
+    return None

@@ -128,7 +128,8 @@ class TextReader(ItemFinder):
 
     def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
         """Some clients take the texts of one event alone for a block's, and pass over one with odd logprobs."""
-        by = payload.get("type"), are_likely(payload.get("logprobs"))
+        logprobs = payload.get("logprobs")
+        by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs)
         if self._added_by.setdefault((block.ordinal, part), by) != by:
             self._contradict("a text goes on in another event")
 
