@@ -35,11 +35,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 class Beside(NamedTuple):
     """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look, what it tells
-    of the answer itself that was not told before, and whether it says again what some clients then have twice."""
+    of the answer itself that was not told before, and whether it has what nobody needs and some clients stumble
+    over."""
 
     says: bool = False
     told: Sequence[Told] = ()
-    is_twice: bool = False
+    has_needless: bool = False
 
 
 class _Prepared(NamedTuple):
@@ -116,21 +117,21 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         except Exception:  # `aggregate` fails in the same way, and tells of it.
             return
         self._prepared = _Prepared(chunk, self._may_be_another(chunk), payload, beside)
-        is_twice = beside.is_twice and not _is_whole(chunk)
-        if leave_out and (beside.says or is_twice):
-            self._prepared = self._left_of(self._prepared, is_twice=is_twice)
+        has_needless = beside.has_needless and not _is_whole(chunk)
+        if leave_out and (beside.says or has_needless):
+            self._prepared = self._left_of(self._prepared, has_needless=has_needless)
 
     def prepared(self, chunk: ChunkT) -> Chunk:
         """The chunk as it was prepared: itself, unless something is left out."""
         return chunk if self._prepared is None else self._prepared.chunk
 
-    def _left_of(self, prepared: _Prepared, *, is_twice: bool) -> _Prepared:
+    def _left_of(self, prepared: _Prepared, *, has_needless: bool) -> _Prepared:
         """What of it goes on: all, where it stays suspect whatever is left out."""
         chunk, is_ambiguous, payload, beside = prepared
         if is_ambiguous or not isinstance(payload, dict):
             return prepared
-        once = self._said_once(payload) if is_twice else payload
-        known = json_value.as_object(self._known_of(once, chunk.name))
+        needed = self._needed_of(payload) if has_needless else payload
+        known = json_value.as_object(self._known_of(needed, chunk.name))
         if self._says_beside(known, chunk.name):
             return prepared
         data = json_value.encode(known)
@@ -228,8 +229,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         """The payload without members that its format does not have and that say something."""
         return payload
 
-    def _said_once(self, payload: json_value.JsonObject) -> json_value.JsonObject:
-        """The payload without what it says again (`Beside.is_twice`)."""
+    def _needed_of(self, payload: json_value.JsonObject) -> json_value.JsonObject:
+        """The payload without what nobody needs (`Beside.has_needless`)."""
         return payload
 
     def _leave_off(self) -> None:

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, chain, compress, repeat
 from math import isfinite
 from operator import is_, is_not, not_, or_
-from typing import NamedTuple, TypeVar, cast
+from typing import AnyStr, NamedTuple, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -50,15 +50,23 @@ def decode(data: bytes | str) -> object:
 
 def is_for_some(data: bytes) -> bool:
     """Whether some clients pass over this JSON where others read it, and `decode` does: with a control character in a
-    text, a number that is none, or a name by which JavaScript would change all objects."""
-    if not _is_suspect(data):
+    text, a number that is none or that no double holds, or a name by which JavaScript would change all objects."""
+    if not _is_suspect(data) and _is_read(_decode, data):
         return False
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = data.decode("utf-8", "replace")
+    return _is_read(_decode_leniently, text) and not _is_read(_decode_as_all, text.removeprefix("\ufeff"))
+
+
+def _is_read(by: Callable[[AnyStr], object], data: AnyStr) -> bool:
     try:
-        json.loads(text, parse_constant=_refuse, object_pairs_hook=_plain_object)
+        by(data)
     except (ValueError, RecursionError):
-        return True
-    return False
+        return False
+    return True
+
+
+def _decode_as_all(text: str) -> object:
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_plain_object)
 
 
 def _is_suspect(data: bytes) -> bool:
@@ -72,7 +80,12 @@ def _is_suspect(data: bytes) -> bool:
     )
 
 
-def _refuse(text: str) -> None:
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _refuse(text)
+
+
+def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 

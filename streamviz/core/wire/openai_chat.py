@@ -41,6 +41,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         # Filled in by the first chunk that has an id; a composer that continues the stream shares it.
         self.head: JsonObject = {}
         self._has_id = False
+        self._has_deltas = False
         self._has_own_usage = False
         self._object: object = None
         # Calls whose arguments came as JSON rather than as text; where the pieces of each say what they do.
@@ -51,7 +52,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         if self._envelope.only_adds_text(payload):
             return Beside(self._envelope.is_odd)
-        return super()._look_beside(payload, name)._replace(is_twice=beside.chat_says_twice(payload))
+        has_needless = beside.chat_has_needless(payload, has_deltas=self._has_deltas)
+        return super()._look_beside(payload, name)._replace(has_needless=has_needless)
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         is_known = self._envelope.says_no_more(payload)
@@ -67,8 +69,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _known_of(self, payload: JsonObject, name: str) -> object:
         return beside.chat_known_of(payload)
 
-    def _said_once(self, payload: JsonObject) -> JsonObject:
-        return beside.chat_said_once(payload)
+    def _needed_of(self, payload: JsonObject) -> JsonObject:
+        return beside.chat_needed_of(payload, has_deltas=self._has_deltas)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:
@@ -88,7 +90,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
         """SDKs pass over chunks of another kind, some over those of other types, and take a choice twice told once."""
-        if not self.body and self._types.differ(payload, self.state.events):
+        if not self.body and self._types.differ(payload, self.state.events, self.state.blocks):
             self._contradict("a member of a chunk is of another type")
         word = payload.get("object")
         if word != self._object and any(isinstance(event, BlockDelta) for event in self.state.events):
@@ -133,13 +135,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if isinstance(delta, dict) and (not self.body or says(delta)):
             if not choice.has_delta and says_else(message, delta):
                 self._contradict("a message says something else than the delta beside it")
-            choice.has_delta = True
+            choice.has_delta = self._has_deltas = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:
             # A whole answer has a message, with some providers beside a delta that says nothing.
             self._read_delta(choice, message)
-        elif says(message):
-            self._contradict("a message comes behind deltas")
 
     def _read_delta(self, choice: Choice, delta: JsonObject) -> None:
         content = delta.get("content")

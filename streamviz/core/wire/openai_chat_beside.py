@@ -76,15 +76,15 @@ def chat_says_beside(payload: JsonObject) -> bool:
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
 
-def chat_says_twice(payload: JsonObject) -> bool:
-    """Whether a chunk has a message beside a delta, as those of some providers do: some clients take it for what all
-    deltas come to, and add to it."""
-    return any(map(_has_message_too, as_list(payload.get("choices"))))
+def chat_has_needless(payload: JsonObject, *, has_deltas: bool) -> bool:
+    """Whether a chunk has what nobody needs and some clients stumble over: a message beside a delta, or behind others,
+    which they take for what all deltas come to; who speaks, or what kind a call is, as an empty text."""
+    return any(_has_needless(choice, has_deltas) for choice in as_list(payload.get("choices")))
 
 
-def chat_said_once(payload: JsonObject) -> JsonObject:
-    """A chunk without messages beside deltas."""
-    return {**payload, "choices": [_without_message(choice) for choice in as_list(payload.get("choices"))]}
+def chat_needed_of(payload: JsonObject, *, has_deltas: bool) -> JsonObject:
+    """A chunk without that."""
+    return {**payload, "choices": [_needed_of(choice, has_deltas) for choice in as_list(payload.get("choices"))]}
 
 
 def chat_known_of(payload: JsonObject) -> object:
@@ -92,15 +92,35 @@ def chat_known_of(payload: JsonObject) -> object:
     return replaced(payload, "choices", _known_choice)
 
 
-def _has_message_too(choice: object) -> bool:
+def _has_needless(choice: object, has_deltas: bool) -> bool:
     members = as_object(choice)
-    return isinstance(members.get("delta"), dict) and says(as_object(members.get("message")))
+    delta, message = members.get("delta"), members.get("message")
+    if message and (has_deltas or isinstance(delta, dict)) and says(as_object(message)):
+        return True
+    if not isinstance(delta, dict):
+        return False
+    calls = delta.get("tool_calls")
+    return delta.get("role") == "" or (
+        isinstance(calls, list) and any(as_object(call).get("type") == "" for call in calls)
+    )
 
 
-def _without_message(choice: object) -> object:
-    if not _has_message_too(choice):
+def _needed_of(choice: object, has_deltas: bool) -> object:
+    if not _has_needless(choice, has_deltas):
         return choice
-    return {name: value for name, value in as_object(choice).items() if name != "message"}
+    members = {name: value for name, value in as_object(choice).items() if name != "message"}
+    if isinstance(delta := members.get("delta"), dict):
+        members["delta"] = replaced(
+            _without_empty(delta, "role"), "tool_calls", lambda call: _without_empty(call, "type")
+        )
+    return members
+
+
+def _without_empty(members: object, name: str) -> object:
+    """An object without a member that is an empty text."""
+    if not isinstance(members, dict) or members.get(name) != "":
+        return members
+    return {each: value for each, value in members.items() if each != name}
 
 
 def _known_choice(choice: object) -> object:

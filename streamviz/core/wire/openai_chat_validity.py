@@ -1,12 +1,14 @@
 """Whether a chat chunk is of the types that its format has: clients that look pass over one that is not, and go on.
 
-After the schemas of Vercel's AI SDK (`@ai-sdk/openai` and `@ai-sdk/openai-compatible`), which opencode calls models by.
+After the schemas of Vercel's AI SDK, by which opencode calls models: `@ai-sdk/openai`, which looks at more, and
+`@ai-sdk/openai-compatible`. A chunk is right that both take, so that one which only the other passes over is wrong too.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 
-from streamviz.core.events import BlockDelta, StreamEvent
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import BlockDelta, BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject, as_object
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -15,6 +17,8 @@ _DETAILS = {
     "completion_tokens_details": ("reasoning_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"),
 }
 _OBJECT, _TEXT, _NUMBER, _LIST = frozenset({dict}), frozenset({str}), frozenset({int, float}), frozenset({list})
+# Nothing is left out where a policy acts.
+_ROLES, _CALL_TYPES = ("assistant", "", None), ("function", "", None)
 _TEXTS = ("refusal", "reasoning_content", "reasoning")
 
 
@@ -22,21 +26,32 @@ class Types:
     """Of which blocks a stream tells in chunks of the right types."""
 
     def __init__(self) -> None:
-        self._are_right: dict[int, bool] = {}
+        # By a call's ordinal, or the choice and the kind of a text, which may be in several blocks.
+        self._are_right: dict[object, bool] = {}
 
-    def differ(self, chunk: JsonObject, events: Iterable[StreamEvent]) -> bool:
-        """Whether clients that look have some of a block in which this chunk made these `events`, and not all of it."""
-        grown = [event.ordinal for event in events if isinstance(event, BlockDelta)]
-        are_right = bool(grown) and is_valid(chunk)
-        return any(self._are_right.setdefault(ordinal, are_right) is not are_right for ordinal in grown)
+    def differ(self, chunk: JsonObject, events: Sequence[StreamEvent], blocks: Sequence[StreamBlock]) -> bool:
+        """Whether clients that look have some of a block in which this chunk made these `events`, and not all of it. Of
+        a text they may lack the end, as of one that breaks off."""
+        grown = [blocks[event.ordinal] for event in events if isinstance(event, BlockDelta)]
+        is_right = bool(grown) and is_valid(chunk)
+        differs = [self._differs(block, is_right) for block in grown]
+        return True in differs
+
+    def _differs(self, block: StreamBlock, is_right: bool) -> bool:
+        is_call = block.kind is BlockKind.TOOL_CALL
+        what = block.ordinal if is_call else (block.choice, block.kind)
+        was_right = self._are_right.get(what, is_right)
+        self._are_right[what] = is_right
+        return is_right is not was_right and (is_right or is_call)
 
 
 def is_valid(chunk: JsonObject) -> bool:
-    """Whether such clients take the chunk. A member that is missing, or null, is of any type; so is content in a list,
-    which never comes amid one that is a text."""
+    """Whether such clients take the chunk, of which all that streamviz leaves out where a policy acts is gone. Content
+    in a list is taken where it is alone: it never comes amid one that is a text."""
     choices, usage = chunk.get("choices"), chunk.get("usage")
     return (
-        _are(_is_text, chunk, "id", "model")
+        "error" not in chunk
+        and _are(_is_text, chunk, "id", "model")
         and _are(_is_number, chunk, "created")
         and isinstance(choices, list)
         and all(map(_is_choice, choices))
@@ -75,8 +90,9 @@ def _is_delta(delta: object) -> bool:
     if not isinstance(delta, dict):
         return False
     return (
-        delta.get("role", "assistant") in (None, "assistant")
-        and isinstance(delta.get("content"), str | list | None)
+        delta.get("role") in _ROLES
+        and isinstance(content := delta.get("content"), str | list | None)
+        and not (isinstance(content, list) and delta.get("tool_calls"))
         and _are(_is_text, delta, *_TEXTS)
         and _is_list_of(_is_call, delta.get("tool_calls"))
         and _is_list_of(_is_citation, delta.get("annotations"))
@@ -89,10 +105,20 @@ def _is_call(call: object) -> bool:
     return (
         _is_number(members.get("index"))
         and _are(_is_text, members, "id")
-        and members.get("type", "function") in (None, "function")
+        and members.get("type") in _CALL_TYPES
         and isinstance(function, dict)
         and _are(_is_text, function, "name", "arguments")
+        and _is_extra(members.get("extra_content"))
     )
+
+
+def _is_extra(content: object) -> bool:
+    """Google's, of a call."""
+    if content is None:
+        return True
+    google = as_object(content).get("google")
+    is_google = google is None or (isinstance(google, dict) and _are(_is_text, google, "thought_signature"))
+    return isinstance(content, dict) and is_google
 
 
 def _is_citation(annotation: object) -> bool:

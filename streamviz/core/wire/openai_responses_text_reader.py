@@ -30,6 +30,8 @@ _TEXTS = {
 }
 # The bytes of speech, which are beside what is said: its transcript.
 _SOUNDS = ("audio", "output_audio")
+# What tells where a text is added, and which.
+_OF_TEXTS = ("delta", "item_id", "output_index", "content_index", "summary_index", "sequence_number")
 _WHOLES = ("text", "arguments", "refusal", "input", "transcript")
 
 
@@ -127,9 +129,10 @@ class TextReader(ItemFinder):
             self._grow(block, text)
 
     def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
-        """Some clients take the texts of one event alone for a block's, and pass over one with odd logprobs."""
+        """Some clients take the texts of one event alone for a block's, and pass over one of other types."""
         logprobs = payload.get("logprobs")
-        by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs)
+        types = tuple(map(type, map(payload.get, _OF_TEXTS)))
+        by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs), types
         if self._added_by.setdefault((block.ordinal, part), by) != by:
             self._contradict("a text goes on in another event")
 

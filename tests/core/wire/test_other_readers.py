@@ -40,9 +40,6 @@ def thought(*deltas: JsonObject) -> list[JsonObject]:
 
 
 CHAT: dict[str, Sequence[JsonObject]] = {
-    "a message behind deltas": [delta(content="hi"), choice(message=BASH)],
-    "a message beside no delta": [delta(content="hi"), choice(delta=None, message=BASH)],
-    "a message beside a word": [delta(content="hi"), choice(delta="x", message=BASH)],
     "a piece of another type": [BEGUN, piece(index=0, type="foo", foo={"arguments": "X"}), ENDS],
     "a piece of another type, and one of its own": [
         BEGUN,
@@ -105,7 +102,20 @@ MISTYPED: dict[str, JsonObject] = {
         "choices": [{"index": 0, "delta": {"content": "X"}, "finish_reason": None}, 5],
     },
 }
+ODD_MEMBERS: list[tuple[str, object]] = [("error", None), ("error", ""), ("error", {}), ("created", "now")]
+ODD_EXTRAS: list[object] = [5, [], {"google": 5}, {"google": {"thought_signature": 5}}]
 PIECES: dict[str, JsonObject] = {
+    **{
+        f"beside it there is {name} {value!r}": {**piece(index=0, function={"arguments": "X"}), name: value}
+        for name, value in ODD_MEMBERS
+    },
+    **{
+        f"its extra content is {extra!r}": piece(index=0, function={"arguments": "X"}, extra_content=extra)
+        for extra in ODD_EXTRAS
+    },
+    "beside it there is a list of content": delta(
+        content=[{"type": "text", "text": ""}], tool_calls=[{"index": 0, "function": {"arguments": "X"}}]
+    ),
     "the type has a capital": piece(index=0, type="Function", function={"arguments": "X"}),
     "the id is a number": piece(index=0, id=3, function={"arguments": "X"}),
     "the function is beside a word": {**piece(index=0, function={"arguments": "X"}), "model": 5},
@@ -150,6 +160,14 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
     "a custom tool's input amid a function's arguments": within_call(
         say("custom_tool_call_input.delta", 0, **AT, delta="X")
     ),
+    **{
+        f"a delta that is {value!r}": within(say("output_text.delta", 0, item_id="m", content_index=0, delta=value))
+        for value in (5, {"x": 1}, ["X"], True)
+    },
+    "a place that is a text": within(
+        {**spoken("output_text", "X"), "output_index": "0"},
+    ),
+    "a number that is a text": within(spoken("output_text", "X", sequence_number="z")),
     "logprobs that are an object": within(spoken("output_text", "X", logprobs={})),
     "a token without a probability": within(spoken("output_text", "X", logprobs=[{"token": "a", "logprob": "x"}])),
     "arguments' event with dots": within_call(say("function_call.arguments.delta", 0, **AT, delta="X")),
@@ -290,13 +308,49 @@ def test_a_message_of_all_that_came_is_left_out_where_a_policy_acts() -> None:
 
 
 @pytest.mark.parametrize("said", [BASH, {"content": "hi", **BASH, "role": "assistant"}, {"content": "forbidden"}])
-def test_what_a_message_beside_a_delta_says_besides_does_not_reach_clients(said: JsonObject) -> None:
-    aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS["openai_chat"]()
-    hello, more = chunks(delta(content="hi"), choice(delta={}, message=said))
-    aggregator.prepare(hello, leave_out=True)
-    aggregator.aggregate(aggregator.prepared(hello))
-    aggregator.prepare(more, leave_out=True)
-    assert json.loads(aggregator.prepared(more).data or b"") == choice(delta={})
+@pytest.mark.parametrize("beside", [{"delta": {}}, {"delta": None}, {"delta": "x"}, {}], ids=str)
+def test_a_message_beside_a_delta_or_behind_others_does_not_reach_clients(said: JsonObject, beside: JsonObject) -> None:
+    assert left_of([delta(content="hi"), choice(**beside, message=said)]) == choice(**beside)
+
+
+def left_of(stream: Sequence[JsonObject]) -> Any:
+    """What a client gets of the last chunk where a policy acts."""
+    *before, last = chunks(*stream)
+    aggregator = state_of("openai_chat", before, leave_out=True)
+    aggregator.prepare(last, leave_out=True)
+    return json.loads(aggregator.prepared(last).data or b"")
+
+
+def test_a_whole_answer_at_the_end_of_a_stream_is_left_out() -> None:
+    """As MiniMax sends it."""
+    whole = {**choice(message={"role": "assistant", "content": "Hello"}, finish_reason="stop"), "usage": {}}
+    stream = [delta(role="assistant", content="Hel"), delta(content="lo"), {**whole, "object": "chat.completion"}]
+    for leave_out in (False, True):
+        state = state_of("openai_chat", chunks(*stream), leave_out=leave_out).state
+        assert not state.contradiction
+        assert [block.text for block in state.blocks] == ["Hello"]
+        assert state.finish_reason == "stop"
+    assert "message" not in left_of(stream)["choices"][0]
+
+
+def test_an_empty_role_and_an_empty_type_are_left_out() -> None:
+    """As some gateways send them, with all chunks but the first."""
+    text = [delta(role="assistant", content="Hel"), delta(role="", content="lo")]
+    called = [BEGUN, piece(index=0, type="", function={"arguments": 'm -rf"}'})]
+    for stream in (text, called):
+        assert not state_of("openai_chat", chunks(*stream)).state.contradiction
+        assert not state_of("openai_chat", chunks(*stream), leave_out=True).state.contradiction
+    assert left_of(text) == delta(content="lo")
+    assert left_of(called) == piece(index=0, function={"arguments": 'm -rf"}'})
+
+
+def test_of_a_text_clients_may_lack_the_end() -> None:
+    for odd in MISTYPED.values():
+        stream = chunks(delta(role="assistant", content="for"), odd)
+        assert state_of("openai_chat", stream).state.contradiction in (
+            "",
+            "upstream contradicts itself: a call is no object",
+        )
 
 
 def test_of_a_whole_answer_with_an_empty_delta_the_message_is_read() -> None:
