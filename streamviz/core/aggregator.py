@@ -19,6 +19,7 @@ ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
 DONE = b"[DONE]"
 _NOTHING = object()
+_AMBIGUOUS = "an event may be taken for another"
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
@@ -107,16 +108,18 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         data = chunk.data
         if not data or data.startswith(DONE) or self._repeats.text_of(chunk.raw):
             return
-        beside = Beside()
+        beside, is_for_all = Beside(), True
         try:
-            payload = self._payload(data)
+            payload, is_for_all = self._payload(data)
             if isinstance(payload, dict):
                 beside = self._look_beside(payload, chunk.name)
         except UpstreamError as error:
             payload = error
         except Exception:  # `aggregate` fails in the same way, and tells of it.
             return
-        self._prepared = _Prepared(chunk, self._may_be_another(chunk), payload, beside)
+        self._prepared = _Prepared(
+            chunk, self._may_be_another(chunk) or not (is_for_all or _is_whole(chunk)), payload, beside
+        )
         has_needless = beside.has_needless and not _is_whole(chunk)
         if leave_out and (beside.says or has_needless):
             self._prepared = self._left_of(self._prepared, has_needless=has_needless)
@@ -158,7 +161,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         if prepared is not None and prepared.chunk.data is not chunk.data:
             prepared = None
         if self._may_be_another(chunk) if prepared is None else prepared.is_ambiguous:
-            self._contradict("an event may be taken for another")
+            self._contradict(_AMBIGUOUS)
         if chunk.data:
             if chunk.data.startswith(DONE):
                 self.has_end_mark = True
@@ -205,7 +208,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
 
     def _is_ambiguous(self, chunk: ChunkT) -> bool:
         """Whether clients may find something else in an event than is read here."""
-        return is_ambiguous(chunk.raw, chunk.data) or (chunk.data is not None and json_value.is_for_some(chunk.data))
+        return is_ambiguous(chunk.raw, chunk.data)
 
     def _look_beside(self, payload: json_value.JsonObject, name: str) -> Beside:
         """Look where `_read` does not. The state is left alone."""
@@ -240,7 +243,9 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     def _build(self) -> MessageT: ...
 
     def _read_data(self, chunk: ChunkT, data: bytes, prepared: _Prepared | None) -> None:
-        payload = self._payload(data) if prepared is None else prepared.payload
+        payload, is_for_all = self._payload(data) if prepared is None else (prepared.payload, True)
+        if not (is_for_all or _is_whole(chunk)):
+            self._contradict(_AMBIGUOUS)
         if isinstance(payload, UpstreamError):
             raise payload
         if isinstance(payload, dict):
@@ -262,14 +267,15 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         if (place := self._text_place(payload)) is not None:
             self._repeats.learn(chunk.raw, chunk.name, payload, place, last)
 
-    def _payload(self, data: bytes) -> object:
-        """None for what is no JSON, too. Raises UpstreamError for more values than may be."""
+    def _payload(self, data: bytes) -> tuple[object, bool]:
+        """A payload, None for what is no JSON, too, and whether all clients take it. Raises UpstreamError for more
+        values than may be."""
         if self.most_values is not None and json_value.has_more_values(data, self.most_values):
             raise too_many_values(self.most_values)
         try:
-            return json_value.decode(data)
+            return json_value.decode_for_all(data)
         except ValueError:
-            return None
+            return None, True
 
     def _read_payload(self, payload: json_value.JsonObject, name: str, beside: Beside | None) -> None:
         self._head_before = {}

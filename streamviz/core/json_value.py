@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, compress, repeat
 from math import isfinite
 from operator import is_, is_not, not_, or_
-from typing import AnyStr, NamedTuple, NoReturn, TypeVar, cast
+from typing import NamedTuple, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -23,7 +23,6 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # Requests of real clients are hardly nested deeper.
 _ROUNDS = 8
 
-_CONTROLS = bytes(range(0x20))
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 
 _decode = msgspec.json.Decoder(object).decode
@@ -48,36 +47,32 @@ def decode(data: bytes | str) -> object:
     return value
 
 
-def is_for_some(data: bytes) -> bool:
-    """Whether some clients pass over this JSON where others read it, and `decode` does: with a control character in a
-    text, a number that is none or that no double holds, or a name by which JavaScript would change all objects."""
-    if not _is_suspect(data) and _is_read(_decode, data):
-        return False
-    text = data.decode("utf-8", "replace")
-    return _is_read(_decode_leniently, text) and not _is_read(_decode_as_all, text.removeprefix("\ufeff"))
-
-
-def _is_read(by: Callable[[AnyStr], object], data: AnyStr) -> bool:
+def decode_for_all(data: bytes) -> tuple[object, bool]:
+    """As `decode`, and whether all clients that read JSON take it. Some pass over a control character in a text, a
+    number that is none or that no double holds, and names by which JavaScript would change all objects."""
     try:
-        by(data)
+        value = _decode(data)
+    except (ValueError, RecursionError):
+        return decode(data), _is_for_all(data)
+    require_shallow(data)
+    return value, not _has_odd_name(data) or _is_for_all(data)
+
+
+def _is_for_all(data: bytes) -> bool:
+    try:
+        _decode_as_all(data.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return False
     return True
 
 
+def _has_odd_name(data: bytes) -> bool:
+    """Whether there may be such a name, as it is or with a letter escaped."""
+    return b"proto" in data or (b"\\u00" in data and _ESCAPED_LETTER.search(data) is not None)
+
+
 def _decode_as_all(text: str) -> object:
     return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_plain_object)
-
-
-def _is_suspect(data: bytes) -> bool:
-    return (
-        b"NaN" in data
-        or b"Infinity" in data
-        or b"__proto__" in data
-        or b"constructor" in data
-        or (b"\\u00" in data and _ESCAPED_LETTER.search(data) is not None)
-        or len(data.translate(None, _CONTROLS)) < len(data)
-    )
 
 
 def _finite(text: str) -> float:
