@@ -100,6 +100,12 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         self._prepared: _Prepared | None = None
         self._repeats = Repeats()
 
+    @property
+    def has_last_word(self) -> bool:
+        """Whether upstream has nothing more to say: its end mark came, or it said that it failed, on which clients
+        leave."""
+        return self.has_end_mark or self.state.failure is not None
+
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
         """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
         is left alone, so that another thread may do this. With `leave_out` that is without what its format has no

@@ -93,7 +93,7 @@ class Progress:
     @property
     def has_sent_all(self) -> bool:
         """Whether the client has the stream to its last word; only the end of the response may still be to come."""
-        is_whole = self._aggregator.has_end_mark or self._context.is_terminated
+        is_whole = self._aggregator.has_last_word or self._context.is_terminated
         is_sent = self.stream.sending_since is None and not self._context.outbox and not self._is_in_hand
         return is_whole and is_sent and (self._chain is None or not self._chain.is_holding)
 

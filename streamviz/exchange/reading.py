@@ -183,7 +183,7 @@ class Reading:
         """What comes behind upstream's last word does not matter."""
         if self._parser is None:
             self._refuse(error)
-        elif not self._aggregator.has_end_mark:
+        elif not self._aggregator.has_last_word:
             self._failure = errors.failed(error)
             self.is_broken = True
 

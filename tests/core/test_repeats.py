@@ -101,20 +101,17 @@ def test_recorded_streams_are_read_as_before(format: str) -> None:
         both(format, path.read_bytes())
 
 
-def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again() -> None:
+@pytest.mark.parametrize(
+    ("begins", "piece"),
+    # The first of the pieces is read for what it tells of itself.
+    [(chat('"", "role": "assistant"'), chat), (arguments('""', ',"id":"c"', name=',"name":"ls"'), arguments)],
+    ids=["text", "call"],
+)
+def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again(begins: bytes, piece: Callable[..., bytes]) -> None:
     aggregator = _Read()
-    for chunk in parse(b"".join(chat(json.dumps(f"word {n}")) for n in range(50))):
+    for chunk in parse(begins + b"".join(piece(json.dumps(f"word {n}")) for n in range(50))):
         aggregator.aggregate(chunk)
-    assert aggregator.payloads == 2  # the first tells of itself
-    assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
-
-
-def test_nor_is_a_piece_of_a_call_that_differs_in_its_arguments_alone() -> None:
-    aggregator = _Read()
-    pieces = [arguments(json.dumps(f"word {n}")) for n in range(50)]
-    for chunk in parse(arguments('""', ',"id":"c"', name=',"name":"ls"') + b"".join(pieces)):
-        aggregator.aggregate(chunk)
-    assert aggregator.payloads == 2  # the call, and its first piece
+    assert aggregator.payloads == 2
     assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
 
 

@@ -368,18 +368,24 @@ LAST_WORDS = {
     b'data: {"type": "message_stop"}\n\n',
     "/v1/responses": b'data: {"type": "response.completed", "response": {"status": "completed", "output": []}}\n\n',
 }
+ERRORS = {
+    "/v1/chat/completions": b'data: {"error": {"message": "overloaded", "type": "server_error"}}\n\n',
+    "/v1/messages": b'data: {"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}\n\n',
+    "/v1/responses": b'data: {"type": "error", "code": "server_error", "message": "overloaded"}\n\n',
+}
 
 
 class Lingering(BaseHTTPRequestHandler):
-    """A provider that says its last word and only ends the response when it is let go."""
+    """A provider that says its last word, which may be an error, and only ends the response when it is let go."""
 
+    says = LAST_WORDS
     let_go = threading.Event()
 
     def do_POST(self) -> None:
         self.send_response(200)
         self.send_header("content-type", "Text/Event-Stream")  # in any case, as with all media types
         self.end_headers()
-        self.wfile.write(LAST_WORDS[self.path])
+        self.wfile.write(self.says[self.path])
         self.let_go.wait()
 
 
@@ -401,21 +407,29 @@ def lingering(proxied: Proxied) -> Iterator[Proxied]:
         server.shutdown()
 
 
+@pytest.mark.parametrize(
+    ("says", "ended"),
+    [(LAST_WORDS, ("completed", "")), (ERRORS, ("upstream_error", "overloaded"))],
+    ids=["end", "error"],
+)
 @pytest.mark.parametrize("path", LAST_WORDS)
-def test_a_client_that_leaves_at_the_last_word_has_everything(lingering: Proxied, session: str, path: str) -> None:
+def test_a_client_that_leaves_at_the_last_word_has_everything(
+    lingering: Proxied, session: str, path: str, says: dict[str, bytes], ended: tuple[str, str]
+) -> None:
     said = {"input": "Hello"} if path == "/v1/responses" else {"messages": MESSAGES, "max_tokens": 9}
     name = "lingering-anthropic" if path == "/v1/messages" else "lingering-openai"
     Lingering.let_go.clear()
+    Lingering.says = says
     with lingering.posting({"model": name, "stream": True, **said}, path, x_session_id=session) as response:
         came = b""
         for piece in response.iter_raw():
             came += piece
-            if came == LAST_WORDS[path]:
+            if came == says[path]:
                 break
     Lingering.let_go.set()
     kept = lingering.recorded(session)
-    assert (kept.outcome, kept.error) == ("completed", "")
-    assert lingering.client_tape(kept) == LAST_WORDS[path]
+    assert (kept.outcome, kept.error) == ended
+    assert lingering.client_tape(kept) == says[path]
 
 
 # Policies

@@ -16,6 +16,12 @@ from tests.exchange.support import EVENTS, JSON, Play, event
 
 HI, STOP, DONE = event(delta(content="hi")), event(delta(finish="stop")), event("[DONE]")
 GEMINI_STOP = event({"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]})
+FAULTS = {
+    "openai_chat": event({"error": {"message": "overloaded", "type": "server_error"}}),
+    "anthropic_messages": event({"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}),
+    "openai_responses": event({"type": "error", "code": "server_error", "message": "overloaded"}),
+    "gemini": event({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}),
+}
 CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool_calls"))
 
 
@@ -78,6 +84,16 @@ def test_events_are_events_however_their_content_type_is_written(kind: str) -> N
 def test_what_breaks_off_behind_the_last_word_is_no_error(format: str, reads: tuple[bytes, ...]) -> None:
     play = Play(format).opened().received(*reads).ended(UpstreamError(502, "it broke off"))
     assert play.take()[-2:] == ["end", "finish completed"]
+
+
+@pytest.mark.parametrize("format", FAULTS)
+def test_upstreams_own_error_is_its_last_word(format: str) -> None:
+    play = Play(format).opened().received(FAULTS[format])
+    assert play.exchange.has_sent_all
+    play.take()
+    play.ended(UpstreamError(502, "it broke off"))
+    assert play.take() == ["close upstream", "end", "finish upstream_error"]
+    assert play.stream.error == "overloaded"
 
 
 def test_the_end_that_is_known_goes_out_with_the_last_of_the_answer() -> None:

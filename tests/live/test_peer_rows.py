@@ -1,6 +1,7 @@
 """The rows of other workers, as they come to a worker's wall."""
 
 import asyncio
+from typing import NamedTuple
 
 import pytest
 
@@ -16,46 +17,45 @@ from tests.live.support import START, Running
 STREAMS = 20
 
 
-async def all_rows(feed: Feed) -> messages.Rows:
-    return messages.Rows("there", 1, True, await Exports(feed).all(START, Pace()))
+class Taking(NamedTuple):
+    rows: PeerRows
+    wall: Wall
+    task: "asyncio.Task[bool]"
 
 
-async def test_they_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+async def taking(monkeypatch: pytest.MonkeyPatch) -> Taking:
+    """A worker's rows on their way to the wall, one in each turn of the loop."""
     feed, wall = Feed(), Wall(Feed())
     for _ in range(STREAMS):
         Running(feed)
-    rows, message = PeerRows(wall), await all_rows(feed)
+    message = messages.Rows("there", 1, True, await Exports(feed).all(START, Pace()))
     for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
         monkeypatch.setattr(pace_module, name, 0)
-    taking = asyncio.create_task(rows.take(message, Pace()))
+    rows = PeerRows(wall)
+    return Taking(rows, wall, asyncio.create_task(rows.take(message, Pace())))
+
+
+async def test_they_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(taking: Taking) -> None:
+    rows, wall, task = taking
     seen = set()
-    while not taking.done():
+    while not task.done():
         assert not rows.have_come_from(["there"])
         assert not rows.came.is_set()
         seen.add(len(wall.entries))
         await asyncio.sleep(0)
     assert seen >= set(range(1, STREAMS))
-    assert await taking
+    assert await task
     assert rows.have_come_from(["there"])
     assert rows.came.is_set()
 
 
-async def test_those_painted_while_silent_workers_are_looked_for_go_with_theirs_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    feed, wall = Feed(), Wall(Feed())
-    for _ in range(STREAMS):
-        Running(feed)
-    rows, message = PeerRows(wall), await all_rows(feed)
-    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
-        monkeypatch.setattr(pace_module, name, 0)
-    taking = asyncio.create_task(rows.take(message, Pace()))
+async def test_those_painted_while_silent_workers_are_looked_for_go_with_theirs_too(taking: Taking) -> None:
+    rows, wall, task = taking
     await asyncio.sleep(0)
-    assert not taking.done()
+    assert not task.done()
     rows.forget(0)  # nobody is: it was heard just now
-    await taking
+    await task
     assert len(wall.entries) == STREAMS
     rows.forget(float("inf"))
     assert not wall.entries
