@@ -12,7 +12,7 @@ from streamviz.core.bounds import too_many_values
 from streamviz.core.emitter import Emitter, OnEvent
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, BlockDelta, StreamEvent, StreamFailed, processing_error
-from streamviz.core.repeats import Repeats, TextPlace
+from streamviz.core.repeats import PADDING, Repeats, TextPlace
 from streamviz.core.sse import is_ambiguous, write_event
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
@@ -161,6 +161,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         if not chunk.is_cut and (text := self._repeats.text_of(chunk.raw)):
             self._head_before = {}
             self._emit(BlockDelta(self._repeats.ordinal, text))
+            if (padding := self._repeats.padding) is not None:
+                state.beside = self._told_in(padding)
             return state.events
         self._repeats.forget()
         prepared, self._prepared = self._prepared, None
@@ -230,6 +232,10 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         """What it tells of the answer itself that was not told before."""
         return ()
 
+    def _told_in(self, padding: str) -> Sequence[Told]:
+        """What is told where a chunk has this padding, and is otherwise like the last."""
+        return ()
+
     def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
         """Whether it has text, or a call, where `_read` does not look."""
         return False
@@ -265,7 +271,9 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     def _learn(self, chunk: ChunkT, payload: json_value.JsonObject) -> None:
         """Know the next chunk by this one, where that is likely to differ in its text alone."""
         state = self.state
-        if not state.events or state.is_suspect or state.beside or chunk.is_cut or not self._repeats.may_learn:
+        if not state.events or state.is_suspect or chunk.is_cut or not self._repeats.may_learn:
+            return
+        if any(told.text != payload.get(PADDING) for told in state.beside):
             return
         *others, last = state.events
         if not isinstance(last, BlockDelta) or any(isinstance(event, BlockDelta) for event in others):

@@ -1,6 +1,9 @@
 """Chunks that are the one before them but for their text, as nearly all of a stream are: most of what reading a chunk
 takes, it takes to find that out."""
 
+import re
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -9,12 +12,14 @@ from streamviz.core.events import BlockDelta
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.sse import BOM, events_in, is_ambiguous
 
-# Of a stream whose chunks differ in more than their text, as by a number, so many are tried.
+# Of a stream whose chunks differ in more than their text, as by a time, so many are tried.
 _TRIES = 8
 # Longer ones are read aside (`processor`).
 _LONGEST = 8_000
 _CLOSING = b" }]\n"
 _PROBE = "streamviz"
+# OpenAI's, as long as it takes to hide how long the text is.
+PADDING = "obfuscation"
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -26,15 +31,55 @@ class TextPlace(NamedTuple):
     name: str
 
 
+class _Varying(NamedTuple):
+    """A member that is another in each chunk and that no client reads: what it looks like in a chunk, where its value
+    is the group; any value; and one to try."""
+
+    member: re.Pattern[bytes]
+    value: re.Pattern[bytes]
+    probe: str | int
+
+
+_VARYING: Mapping[str, _Varying] = {
+    "sequence_number": _Varying(
+        re.compile(rb'"sequence_number": ?(0|[1-9]\d{0,9})(?=[,}])'), re.compile(rb"0|[1-9]\d{0,9}"), 987_654_321
+    ),
+    PADDING: _Varying(
+        re.compile(rb'"obfuscation": ?"([A-Za-z\d]{0,64})"'), re.compile(rb"[A-Za-z\d]{0,64}"), "letters"
+    ),
+}
+
+
+class _Piece(NamedTuple):
+    """Bytes that are the same in each chunk, and the name of the member of which a value follows, if any."""
+
+    same: bytes
+    varying: str
+
+
+class _Gap(NamedTuple):
+    """Where a value varies, and the bytes between that and the next gap, or the text."""
+
+    varying: str
+    beside: bytes
+
+
 class Repeats:
-    """Knows the next chunk by the last one that was read, and gives what it adds to the block `ordinal`."""
+    """Knows the next chunk by the last one that was read, and gives what it adds to the block `ordinal`.
+
+    `padding` is what the latest chunk has as such, None where it has none.
+    """
 
     def __init__(self) -> None:
         self.ordinal = 0
-        # What there is of the last chunk before its text, with the quote that the text begins with, and behind it.
+        self.padding: str | None = None
+        # What there is of the last chunk before its text, with the quote that the text begins with, and behind it, up
+        # to the first gap from either end; then gap by gap.
         self._before: bytes | None = None
         self._after = b""
-        # Whether that is brackets alone, between which there may be more spaces or fewer: some providers pad.
+        self._ahead: list[_Gap] = []
+        self._behind: list[_Gap] = []
+        # Whether behind it are brackets alone, between which there may be more spaces or fewer: some providers pad.
         self._is_padded = False
         self._tries = _TRIES
 
@@ -47,7 +92,7 @@ class Repeats:
         before = self._before
         if before is None or not raw.startswith(before) or len(raw) > _LONGEST:
             return ""
-        quoted = raw[len(before) - 1 : self._end_of_text(raw)]
+        quoted = raw[self._start_of_text(raw) - 1 : self._end_of_text(raw)]
         if quoted[-1:] != b'"':  # white space behind a text is none of it
             return ""
         try:
@@ -59,17 +104,43 @@ class Repeats:
         self._tries = _TRIES
         return text
 
+    def _start_of_text(self, raw: bytes) -> int:
+        """Where the text begins; behind all where it does not begin as the last chunk's did."""
+        assert self._before is not None
+        start = len(self._before)
+        for name, beside in self._ahead:
+            end = raw.find(beside, start)
+            if not self._may_be(name, raw, start, end):
+                return len(raw) + 1
+            start = end + len(beside)
+        return start
+
     def _end_of_text(self, raw: bytes) -> int:
         """Where the rest begins that is there behind the last chunk's text; 0 where it does not end so."""
         after = self._after
         if self._is_padded:
             end = raw.rfind(b'"') + 1
             return end if raw[end:].translate(None, b" ") == after else 0
-        return len(raw) - len(after) if raw.endswith(after) else 0
+        if not raw.endswith(after):
+            return 0
+        end = len(raw) - len(after)
+        for name, beside in self._behind:
+            at = raw.rfind(beside, 0, end)
+            if at < 0 or not self._may_be(name, raw, at + len(beside), end):
+                return 0
+            end = at
+        return end
+
+    def _may_be(self, name: str, raw: bytes, start: int, end: int) -> bool:
+        """Whether there is a value of the varying member, which is noted where it may tell anything."""
+        is_one = _VARYING[name].value.fullmatch(raw, start, end) is not None
+        if is_one and name == PADDING:
+            self.padding = raw[start:end].decode()
+        return is_one
 
     def forget(self) -> None:
         """Another chunk is read, which may change how the next one is."""
-        self._before = None
+        self._before = self.padding = None
 
     @property
     def may_learn(self) -> bool:
@@ -87,14 +158,45 @@ class Repeats:
         at = raw.find(quoted)
         if place.members[place.name] != text or at < 0 or raw.find(quoted, at + 1) >= 0:
             return
-        before, after = raw[: at + 1], raw[at + len(quoted) :]
+        ahead, behind = _pieces_of(raw[: at + 1], payload), _pieces_of(raw[at + len(quoted) :], payload)
+        names = [name for _, name in (*ahead, *behind) if name]
         place.members[place.name] = _PROBE
-        is_known = _says(b'%b%b"%b' % (before, _PROBE.encode(), after), name, payload)
+        is_known = _says(
+            b'%b%b"%b' % (_probing(ahead), _PROBE.encode(), _probing(behind)),
+            name,
+            payload | {each: _VARYING[each].probe for each in names},
+        )
         place.members[place.name] = text
         if is_known:
-            self._is_padded = not after.translate(None, _CLOSING)
-            self._after = after.translate(None, b" ") if self._is_padded else after
-            self._before, self.ordinal = before, made.ordinal
+            self._know(ahead, behind)
+            self.ordinal = made.ordinal
+
+    def _know(self, ahead: list[_Piece], behind: list[_Piece]) -> None:
+        self._before, self._after = ahead[0].same, behind[-1].same
+        self._ahead = [_Gap(before.varying, after.same) for before, after in pairwise(ahead)]
+        self._behind = [_Gap(piece.varying, piece.same) for piece in reversed(behind[:-1])]
+        self._is_padded = not self._behind and not self._after.translate(None, _CLOSING)
+        if self._is_padded:
+            self._after = self._after.translate(None, b" ")
+
+
+def _pieces_of(side: bytes, payload: JsonObject) -> list[_Piece]:
+    """What is beside the text in pieces, with what varies behind each; nothing does behind the last."""
+    found = [
+        (match.start(1), match.end(1), name)
+        for name, varying in _VARYING.items()
+        if name in payload
+        for match in varying.member.finditer(side)
+    ]
+    pieces, at = [], 0
+    for start, end, name in sorted(found):
+        pieces.append(_Piece(side[at:start], name))
+        at = end
+    return [*pieces, _Piece(side[at:], "")]
+
+
+def _probing(pieces: list[_Piece]) -> bytes:
+    return b"".join(b"%b%b" % (same, str(_VARYING[name].probe).encode() if name else b"") for same, name in pieces)
 
 
 def _is_usual(raw: bytes) -> bool:

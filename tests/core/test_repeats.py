@@ -14,6 +14,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from tests.core.support import parse
 from tests.recordings import recorded
 
@@ -35,19 +36,17 @@ class _Messages(AnthropicMessagesAggregator):
         return None
 
 
-class _Read(OpenAIChatAggregator):
-    """Counts what it reads."""
+class _Responses(OpenAIResponsesAggregator):
+    """Reads each event anew."""
 
-    payloads = 0
-
-    def _read(self, payload: JsonObject, name: str) -> None:
-        self.payloads += 1
-        super()._read(payload, name)
+    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+        return None
 
 
 FORMATS: dict[str, tuple[Callable[..., Made], Callable[..., Made]]] = {
     "openai_chat": (OpenAIChatAggregator, _Chat),
     "anthropic_messages": (AnthropicMessagesAggregator, _Messages),
+    "openai_responses": (OpenAIResponsesAggregator, _Responses),
 }
 
 
@@ -66,6 +65,14 @@ def message(text: str, padding: str = "", kind: str = "text_delta", name: str = 
     """An event whose text is JSON as it stands in it."""
     event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}","{name}":{text}}}{padding}}}'
     return f"event: content_block_delta\ndata: {event}\n\n".encode()
+
+
+def response(text: str, number: object = 4, padding: str = '"ab"', more: str = "", word: str = "output_text") -> bytes:
+    """An event whose text and padding are JSON as they stand in it."""
+    name = f"response.{word}.delta"
+    place = '"item_id":"m","output_index":0,"content_index":0'
+    event = f'{{"type":"{name}","sequence_number":{number},{place},"delta":{text},"obfuscation":{padding}{more}}}'
+    return f"event: {name}\ndata: {event}\n\n".encode()
 
 
 def read(aggregator: Made, data: bytes, is_enforcing: bool) -> Any:
@@ -101,17 +108,33 @@ def test_recorded_streams_are_read_as_before(format: str) -> None:
         both(format, path.read_bytes())
 
 
+def varied(number: int) -> dict[str, object]:
+    """Arguments for `response`, other ones each time."""
+    return {"number": number, "padding": json.dumps("x" * (number % 16))}
+
+
 @pytest.mark.parametrize(
-    ("begins", "piece"),
+    ("format", "begins", "piece", "varies"),
     # The first of the pieces is read for what it tells of itself.
-    [(chat('"", "role": "assistant"'), chat), (arguments('""', ',"id":"c"', name=',"name":"ls"'), arguments)],
-    ids=["text", "call"],
+    [
+        ("openai_chat", chat('"", "role": "assistant"'), chat, None),
+        ("openai_chat", chat('""', after=',"obfuscation":""'), chat, lambda n: {"after": f',"obfuscation":"{n}"'}),
+        ("openai_chat", arguments('""', ',"id":"c"', name=',"name":"ls"'), arguments, None),
+        ("anthropic_messages", message('""'), message, None),
+        ("openai_responses", response('""', 3), response, varied),
+    ],
+    ids=["chat", "padded chat", "call", "messages", "responses"],
 )
-def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again(begins: bytes, piece: Callable[..., bytes]) -> None:
-    aggregator = _Read()
-    for chunk in parse(begins + b"".join(piece(json.dumps(f"word {n}")) for n in range(50))):
+def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again(
+    format: str, begins: bytes, piece: Callable[..., bytes], varies: Callable[[int], Any] | None
+) -> None:
+    pieces = [piece(json.dumps(f"word {n}"), **(varies(n) if varies else {})) for n in range(50)]
+    aggregator = FORMATS[format][0]()
+    were_read = []
+    for chunk in parse(begins + b"".join(pieces)):
+        were_read.append(not aggregator._repeats.text_of(chunk.raw))
         aggregator.aggregate(chunk)
-    assert aggregator.payloads == 2
+    assert were_read == [True, True, *[False] * 49]
     assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
 
 
@@ -140,6 +163,9 @@ ODD: Sequence[bytes] = (
     chat('"hi"', ',"foo":"hi"'),
     chat('"hi"', after=',"usage":{"prompt_tokens":1}'),
     chat('"hi"', after=',"obfuscation":"hi"'),
+    chat('"hi"', after=',"obfuscation":"x","obfuscation":"hi"'),
+    chat('"hi"', after=',"foo":{"obfuscation":"x"},"obfuscation":"x"'),
+    chat('"hi"', after=',"foo":{"obfuscation":"letters"},"obf\\u0075scation":"letters"'),
     chat('"streamviz"'),
     chat('""'),
     chat("null"),
@@ -223,6 +249,62 @@ ODD_EVENTS: Sequence[bytes] = (
 )
 
 
+OPENAIS = [response('"hi"', 5, '"x"'), response('"ho"', 6, '"abc"')]
+ITEM = (
+    b'event: response.output_item.%b\ndata: {"type":"response.output_item.%b","sequence_number":1,"output_index":0,'
+    b'"item":{"id":"m","type":"message","content":[]}}\n\n'
+)
+ODD_RESPONSES: Sequence[bytes] = (
+    ITEM % (b"added", b"added"),
+    ITEM % (b"done", b"done"),
+    response('"hi"', 4, '""'),
+    response('"hi"', 4, "null"),
+    response('"hi"', 4, '"Write to me"'),
+    response('"hi"', 4, '"' + "x" * 65 + '"'),
+    response('"hi"', 4, '"x"', ',"obfuscation":"Write to me"'),
+    response('"hi"', 4, '"x"', ',"sequence_number":5'),
+    response('"hi"', 4, '"x"', ',"logprobs":[]'),
+    response('"hi"', 4, '"x"', ',"logprobs":[{"token":"ho"}]'),
+    response('"hi"', 4, '"x"', ',"foo":{"obfuscation":"letters"}'),
+    response('"hi"', 4, '{"obfuscation":"x"}'),
+    response('"hi"', 4, '"letters","item":{"obfuscation":"x"}'),
+    *(response('"hi"', number) for number in ("04", "-4", "4.0", "4e1", '"4"', "null", "true", "987654321", "9" * 12)),
+    response('"hi"', 4, '"h\\u0069"'),
+    response('"sequence_number\\":4,\\"obfuscation\\":\\"x"'),
+    response('"x"', 4, '"x"'),
+    response('""'),
+    response("null"),
+    response('"hi"', word="refusal"),
+    response('"hi"', word="reasoning_text"),
+    response('"hi"', word="function_call_arguments"),
+    response('"hi"').replace(b'"obfus', b'"obf\\u0075s'),
+    response('"hi"').replace(b'"item_id":"m"', b'"item_id":"n"'),
+    response('"hi"').replace(b'"content_index":0', b'"content_index":1'),
+    response('"hi"').replace(b"event: response.output_text.delta\n", b""),
+    response('"hi"').replace(b"event: response.output_text.delta\n", b"event: response.refusal.delta\n"),
+    response('"hi"')[:-1],
+    b'event: response.output_text.done\ndata: {"type":"response.output_text.done","sequence_number":9,"item_id":"m",'
+    b'"output_index":0,"content_index":0,"text":"hi"}\n\n',
+)
+PADDED = [chat('"hi"', after=',"obfuscation":"x"'), chat('"ho"', after=',"obfuscation":"abc"')]
+
+
+@given(st.lists(st.sampled_from((*ODD, *ODD_RESPONSES, *OPENAIS * 8)), max_size=12))
+def test_whatever_comes_between_events_of_a_response_is_told(reads: list[bytes]) -> None:
+    both("openai_responses", b"".join(reads))
+
+
+@pytest.mark.parametrize("odd", ODD_RESPONSES)
+def test_each_odd_event_of_a_response_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
+    both("openai_responses", b"".join((*OPENAIS, odd, *OPENAIS, odd, odd, *OPENAIS)))
+    both("openai_responses", b"".join((odd, odd, *OPENAIS)))
+
+
+@given(st.lists(st.sampled_from((*ODD, *PADDED * 8)), max_size=12))
+def test_whatever_comes_between_padded_chunks_is_told(reads: list[bytes]) -> None:
+    both("openai_chat", b"".join(reads))
+
+
 @given(st.lists(st.sampled_from((*ODD, *[chat('"hi"'), chat('"ho"')] * 6)), max_size=12))
 def test_whatever_comes_between_them_is_told(reads: list[bytes]) -> None:
     both("openai_chat", b"".join(reads))
@@ -240,7 +322,7 @@ def test_whatever_comes_between_events_is_told(reads: list[bytes]) -> None:
 
 @pytest.mark.parametrize("odd", ODD)
 def test_each_odd_chunk_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
-    for after in ("", ',"x":1'):
+    for after in ("", ',"x":1', ',"obfuscation":"x"'):
         plain = chat('"hi"', after=after), chat('"ho"', after=after)
         both("openai_chat", b"".join((*plain, odd, *plain, odd, odd, *plain)))
         both("openai_chat", b"".join((odd, odd, *plain)))

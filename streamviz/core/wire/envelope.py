@@ -101,6 +101,11 @@ class Envelope:
         new, self._new = self._new, []
         return new
 
+    def take_one(self, text: str) -> list[Told]:
+        """The same, where that can be no more than one text."""
+        self._tell_one(text, None)
+        return self.take()
+
     def only_adds_text(self, payload: JsonObject) -> bool:
         """Whether a chat chunk says nothing of itself but what was read before, as nearly all do, and adds a text."""
         return self.says_no_more(payload) and is_text_alone(objects(payload["choices"])[0].get("delta"))

@@ -63,6 +63,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._envelope.read_chat(payload)
         return self._envelope.take()
 
+    def _told_in(self, padding: str) -> Sequence[Told]:
+        return self._envelope.take_one(padding)
+
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or beside.chat_says_beside(payload)
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from streamviz.core.blocks import Told, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
+from streamviz.core.repeats import TextPlace
+from streamviz.core.wire.beside import member_names
 from streamviz.core.wire.openai_responses_beside import responses_known_of, responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call, preview_in
 from streamviz.core.wire.openai_responses_incoming import Item
@@ -19,6 +21,11 @@ from streamviz.core.wire.openai_responses_text_reader import TextReader
 
 # By the words of a part of the thinking: those of its text.
 _THOUGHT_PARTS = {"reasoning_summary_part": "reasoning_summary_text", "reasoning_part": "reasoning_text"}
+# Events that add a text to a block as it is, and what they have.
+_PLAIN_DELTAS = {
+    f"response.{word}.delta" for word in ("output_text", "refusal", "function_call_arguments", "custom_tool_call_input")
+}
+_DELTA = member_names("type sequence_number item_id output_index content_index delta logprobs obfuscation")
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -29,9 +36,16 @@ class OpenAIResponsesAggregator(TextReader):
     they have come; they stay the same objects for the whole stream.
     """
 
+    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+        is_plain = payload.get("type") in _PLAIN_DELTAS and _DELTA.issuperset(payload) and not payload.get("logprobs")
+        return TextPlace(payload, "delta") if is_plain and isinstance(payload.get("delta"), str) else None
+
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_response(payload, (as_text(payload.get("type")) or name).removeprefix("response."))
         return self._envelope.take()
+
+    def _told_in(self, padding: str) -> Sequence[Told]:
+        return self._envelope.take_one(padding)
 
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or responses_say_beside(payload, name)
