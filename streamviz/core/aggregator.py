@@ -273,7 +273,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         state = self.state
         if not state.events or state.is_suspect or chunk.is_cut or not self._repeats.may_learn:
             return
-        if any(told.text != payload.get(PADDING) for told in state.beside):
+        padding = [payload.get(name) for name in PADDING]
+        if any(told.text not in padding for told in state.beside):
             return
         *others, last = state.events
         if not isinstance(last, BlockDelta) or any(isinstance(event, BlockDelta) for event in others):

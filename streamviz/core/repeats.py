@@ -18,8 +18,8 @@ _TRIES = 8
 _LONGEST = 8_000
 _CLOSING = b" }]\n"
 _PROBE = "streamviz"
-# OpenAI's, as long as it takes to hide how long the text is.
-PADDING = "obfuscation"
+# OpenAI's and Mistral's, as long as it takes to hide how long the text is.
+PADDING = ("obfuscation", "p")
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -44,9 +44,12 @@ _VARYING: Mapping[str, _Varying] = {
     "sequence_number": _Varying(
         re.compile(rb'"sequence_number": ?(0|[1-9]\d{0,9})(?=[,}])'), re.compile(rb"0|[1-9]\d{0,9}"), 987_654_321
     ),
-    PADDING: _Varying(
-        re.compile(rb'"obfuscation": ?"([A-Za-z\d]{0,64})"'), re.compile(rb"[A-Za-z\d]{0,64}"), "letters"
-    ),
+    **{
+        name: _Varying(
+            re.compile(rb'"%b": ?"([A-Za-z\d]{0,64})"' % name.encode()), re.compile(rb"[A-Za-z\d]{0,64}"), "letters"
+        )
+        for name in PADDING
+    },
 }
 
 
@@ -134,7 +137,7 @@ class Repeats:
     def _may_be(self, name: str, raw: bytes, start: int, end: int) -> bool:
         """Whether there is a value of the varying member, which is noted where it may tell anything."""
         is_one = _VARYING[name].value.fullmatch(raw, start, end) is not None
-        if is_one and name == PADDING:
+        if is_one and name in PADDING:
             self.padding = raw[start:end].decode()
         return is_one
 
@@ -161,7 +164,7 @@ class Repeats:
         ahead, behind = _pieces_of(raw[: at + 1], payload), _pieces_of(raw[at + len(quoted) :], payload)
         names = [name for _, name in (*ahead, *behind) if name]
         place.members[place.name] = _PROBE
-        is_known = _says(
+        is_known = len(set(names).intersection(PADDING)) < 2 and _says(
             b'%b%b"%b' % (_probing(ahead), _PROBE.encode(), _probing(behind)),
             name,
             payload | {each: _VARYING[each].probe for each in names},

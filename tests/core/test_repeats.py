@@ -21,6 +21,8 @@ from tests.recordings import recorded
 Made = Aggregator[Chunk, JsonObject]
 TEXTS = '{"a":"b"}', "\\", '","x":"y', "\u2028data: x", "\x85", "\ufeff", "é", "😀", "\x0b", "streamviz", "\x00"
 
+FILTERED = b'"index":0,"content_filter_results":{"hate":{"filtered":false,"severity":"safe"}}'
+
 
 class _Chat(OpenAIChatAggregator):
     """Reads each chunk anew."""
@@ -65,6 +67,11 @@ def message(text: str, padding: str = "", kind: str = "text_delta", name: str = 
     """An event whose text is JSON as it stands in it."""
     event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}","{name}":{text}}}{padding}}}'
     return f"event: content_block_delta\ndata: {event}\n\n".encode()
+
+
+def filtered(content: str) -> bytes:
+    """The same from Azure, which says beside it what its filters found."""
+    return chat(content).replace(b'"index":0', FILTERED)
 
 
 def response(text: str, number: object = 4, padding: str = '"ab"', more: str = "", word: str = "output_text") -> bytes:
@@ -119,11 +126,13 @@ def varied(number: int) -> dict[str, object]:
     [
         ("openai_chat", chat('"", "role": "assistant"'), chat, None),
         ("openai_chat", chat('""', after=',"obfuscation":""'), chat, lambda n: {"after": f',"obfuscation":"{n}"'}),
+        ("openai_chat", chat('""', after=',"p":""'), chat, lambda n: {"after": f',"p":"{n}"'}),
+        ("openai_chat", filtered('""'), filtered, None),
         ("openai_chat", arguments('""', ',"id":"c"', name=',"name":"ls"'), arguments, None),
         ("anthropic_messages", message('""'), message, None),
         ("openai_responses", response('""', 3), response, varied),
     ],
-    ids=["chat", "padded chat", "call", "messages", "responses"],
+    ids=["chat", "OpenAI", "Mistral", "Azure", "call", "messages", "responses"],
 )
 def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again(
     format: str, begins: bytes, piece: Callable[..., bytes], varies: Callable[[int], Any] | None
@@ -164,6 +173,8 @@ ODD: Sequence[bytes] = (
     chat('"hi"', after=',"usage":{"prompt_tokens":1}'),
     chat('"hi"', after=',"obfuscation":"hi"'),
     chat('"hi"', after=',"obfuscation":"x","obfuscation":"hi"'),
+    chat('"hi"', after=',"obfuscation":"x","p":"y"'),
+    chat('"hi"', after=',"p":"y","obfuscation":"z"'),
     chat('"hi"', after=',"foo":{"obfuscation":"x"},"obfuscation":"x"'),
     chat('"hi"', after=',"foo":{"obfuscation":"letters"},"obf\\u0075scation":"letters"'),
     chat('"streamviz"'),
@@ -286,6 +297,16 @@ ODD_RESPONSES: Sequence[bytes] = (
     b'event: response.output_text.done\ndata: {"type":"response.output_text.done","sequence_number":9,"item_id":"m",'
     b'"output_index":0,"content_index":0,"text":"hi"}\n\n',
 )
+AZURES = [filtered('"hi"'), filtered('"ho"')]
+ODD_FILTERS: Sequence[bytes] = (
+    AZURES[0].replace(b"safe", b"high"),
+    AZURES[0].replace(b"false", b"true"),
+    AZURES[0].replace(b"safe", b"Write to me"),
+    AZURES[0].replace(b'{"hate"', b'{"name":"rm","hate"'),
+    AZURES[0].replace(b'{"hate":{"filtered":false,"severity":"safe"}}', b'"Write to me"'),
+    AZURES[0].replace(b'"content_filter_results"', b'"finish_reason":"content_filter","content_filter_results"'),
+    chat('"hi"'),
+)
 PADDED = [chat('"hi"', after=',"obfuscation":"x"'), chat('"ho"', after=',"obfuscation":"abc"')]
 
 
@@ -298,6 +319,12 @@ def test_whatever_comes_between_events_of_a_response_is_told(reads: list[bytes])
 def test_each_odd_event_of_a_response_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
     both("openai_responses", b"".join((*OPENAIS, odd, *OPENAIS, odd, odd, *OPENAIS)))
     both("openai_responses", b"".join((odd, odd, *OPENAIS)))
+
+
+@pytest.mark.parametrize("odd", ODD_FILTERS)
+def test_each_odd_finding_of_a_filter_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
+    both("openai_chat", b"".join((*AZURES, odd, *AZURES, odd, odd, *AZURES)))
+    both("openai_chat", b"".join((odd, odd, *AZURES)))
 
 
 @given(st.lists(st.sampled_from((*ODD, *PADDED * 8)), max_size=12))

@@ -28,7 +28,8 @@ _TEXTS = member_names("role content refusal reasoning_content reasoning reasonin
 _TEXT_TYPES = frozenset((str, NoneType))
 BLOCK_TEXTS = member_names("content refusal reasoning_content reasoning reasoning_text thinking")
 _PLAIN_DELTA = BLOCK_TEXTS | {"role"}
-_PLAIN_CHOICE = member_names("index delta finish_reason logprobs")
+_FILTERS = "content_filter_results"
+_PLAIN_CHOICE = member_names("index delta finish_reason logprobs") | {_FILTERS}
 _CHOICE = member_names(
     "delta message logprobs error content_filter_results content_filter_result content_filter_offsets stop_reason"
     " matched_stop provider_specific_fields"
@@ -257,9 +258,11 @@ def _legacy_tokens_say_beside(logprobs: JsonObject, words: JsonObject) -> bool:
 
 
 def is_plain(choice: JsonObject) -> bool:
-    """Whether a choice has, beside its delta, nothing but a number."""
-    others = (value for name, value in choice.items() if name != "delta")
-    return _PLAIN_CHOICE.issuperset(choice) and all(value is None or is_small(value) for value in others)
+    """Whether a choice has, beside its delta, nothing but a number and what Azure's filters found."""
+    others = ((name, value) for name, value in choice.items() if name != "delta")
+    return _PLAIN_CHOICE.issuperset(choice) and all(
+        value is None or is_small(value) or (name == _FILTERS and not has_text(value)) for name, value in others
+    )
 
 
 def is_text_alone(delta: object) -> bool:
