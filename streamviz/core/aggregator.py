@@ -102,9 +102,11 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
 
     @property
     def has_last_word(self) -> bool:
-        """Whether upstream has nothing more to say: its end mark came, or it said that it failed, on which clients
-        leave."""
-        return self.has_end_mark or self.state.failure is not None
+        """Whether upstream's end mark came, or it said that it failed and has said nothing since."""
+        state = self.state
+        failure = state.failure
+        is_its_own = failure is not None and failure.kind != MALFORMED_CHUNK
+        return self.has_end_mark or (is_its_own and state.failed_seq == state.last_seq)
 
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
         """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
@@ -273,7 +275,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         state = self.state
         if not state.events or state.is_suspect or chunk.is_cut or not self._repeats.may_learn:
             return
-        padding = [payload.get(name) for name in PADDING]
+        padding = [payload.get(name) for name in PADDING]  # told anew in each chunk (`_told_in`)
         if any(told.text not in padding for told in state.beside):
             return
         *others, last = state.events

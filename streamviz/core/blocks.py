@@ -228,7 +228,7 @@ class StreamState:
     empty where it did not; `fault` is at what streamviz itself first failed. `beside` is what the latest chunk told of
     the answer itself that no chunk told before. `spoilt` are the blocks of which there is something here that a chunk
     told which does not go on: what they are here is not what they are to the client. `is_suspect` is set where there
-    is a `failure`, contradiction or fault.
+    is a `failure`, which the chunk `failed_seq` told, a contradiction or a fault.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -240,6 +240,7 @@ class StreamState:
     failure: StreamFailed | None = None
     contradiction: str = ""
     fault: str = ""
+    failed_seq: int = -1
     is_suspect: bool = False
     is_truncated: bool = False
     last_seq: int = 0
@@ -312,7 +313,7 @@ class StreamState:
                 self.contradiction = self.contradiction or event.message
             case StreamFailed():
                 self.is_suspect = True
-                self.failure = event
+                self.failure, self.failed_seq = event, self.last_seq
 
     def _start(self, event: BlockStarted) -> None:
         if event.ordinal != len(self.blocks):

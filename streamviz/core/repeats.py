@@ -32,8 +32,8 @@ class TextPlace(NamedTuple):
 
 
 class _Varying(NamedTuple):
-    """A member that is another in each chunk and that no client reads: what it looks like in a chunk, where its value
-    is the group; any value; and one to try."""
+    """A member whose value differs from chunk to chunk, and on which no client acts: what it looks like in a chunk,
+    where its value is the group; any value; and one to try."""
 
     member: re.Pattern[bytes]
     value: re.Pattern[bytes]
@@ -108,7 +108,7 @@ class Repeats:
         return text
 
     def _start_of_text(self, raw: bytes) -> int:
-        """Where the text begins; behind all where it does not begin as the last chunk's did."""
+        """Where the text begins; past the end where it does not begin as the last chunk's did."""
         assert self._before is not None
         start = len(self._before)
         for name, beside in self._ahead:
@@ -162,9 +162,9 @@ class Repeats:
         if place.members[place.name] != text or at < 0 or raw.find(quoted, at + 1) >= 0:
             return
         ahead, behind = _pieces_of(raw[: at + 1], payload), _pieces_of(raw[at + len(quoted) :], payload)
-        names = [name for _, name in (*ahead, *behind) if name]
+        names = [each for _, each in (*ahead, *behind) if each]
         place.members[place.name] = _PROBE
-        is_known = len(set(names).intersection(PADDING)) < 2 and _says(
+        is_known = _can_vary(names, payload) and _says(
             b'%b%b"%b' % (_probing(ahead), _PROBE.encode(), _probing(behind)),
             name,
             payload | {each: _VARYING[each].probe for each in names},
@@ -196,6 +196,13 @@ def _pieces_of(side: bytes, payload: JsonObject) -> list[_Piece]:
         pieces.append(_Piece(side[at:start], name))
         at = end
     return [*pieces, _Piece(side[at:], "")]
+
+
+def _can_vary(names: list[str], payload: JsonObject) -> bool:
+    """Whether there is one value of each, which is not the one to try: where that takes its place and the payload has
+    it, the value was that member's. Of padding only one is told."""
+    is_once = len(set(names)) == len(names) and len(set(names).intersection(PADDING)) < 2
+    return is_once and all(payload[name] != _VARYING[name].probe for name in names)
 
 
 def _probing(pieces: list[_Piece]) -> bytes:

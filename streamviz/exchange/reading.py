@@ -113,9 +113,9 @@ class Reading:
         if error is not None:
             self._break_off(error)
         if self._parser is not None:
-            # Half an event would spoil the error that follows: it is recorded, and goes no further.
+            # Half an event would spoil the error that follows, or that came: it is recorded, and goes no further.
             rest = self._chunks(self._parser.close())
-            if self._failure is None:
+            if not self.is_broken and self._stream.state.failure is None:
                 self._pending += rest
                 self.ends_amid_event = bool(rest)
         elif self.refusal is None:
@@ -180,12 +180,13 @@ class Reading:
             self._stream.upstream_first_at = self._stream.received_at[0]
 
     def _break_off(self, error: UpstreamError) -> None:
-        """What comes behind upstream's last word does not matter."""
+        """Nothing more is read. Behind upstream's last word that is no error."""
         if self._parser is None:
             self._refuse(error)
-        elif not self._aggregator.has_last_word:
+            return
+        self.is_broken = True
+        if not self._aggregator.has_last_word:
             self._failure = errors.failed(error)
-            self.is_broken = True
 
     def _refuse(self, error: UpstreamError) -> None:
         """Clients that asked for events find no other error."""

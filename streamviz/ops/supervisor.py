@@ -36,9 +36,11 @@ def run(then: Callable[[str], None] | None = None) -> None:
         key = first_start.issue_first_key(settings.VAR_DIR / "first_key")
         show_first_key(key)
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
-        for child in _children():
+        children = _children()
+        for child in children:
             child.start(ended.put)
             stack.callback(child.stop)
+        for child in children:
             child.wait_until_ready()
         link = first_start.link_if_needed(administrator, pages_url(), settings.VAR_DIR / "sign_in_link")
         welcome(base_url(), pages_url(), link, key)

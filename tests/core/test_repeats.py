@@ -327,6 +327,26 @@ def test_each_odd_finding_of_a_filter_is_read_as_it_is_and_so_is_what_follows(od
     both("openai_chat", b"".join((odd, odd, *AZURES)))
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        lambda n: response(f'"hi {n}"', n, f'"a{n}"', f',"obfuscation":"b{n}"'),
+        lambda n: response(f'"hi {n}"', n, f'"a{n}"', f',"obfuscation" :"b{n}"'),
+        lambda n: response(f'"hi {n}"', n, f'"a{n}"', f',"obf\\u0075scation":"{"letters" if n < 3 else n}"'),
+        lambda n: response(f'"hi {n}"', n, f'"a{n}"', f',"sequence_number":{n}'),
+        lambda n: response(f'"hi {n}"', n).replace(b'"m"', b'{"obfuscation":"%b"}' % (b"letters" if n < 3 else b"x")),
+        lambda n: response(f'"hi {n}"', n, f'"a{n}"', f',"p":"b{n}"'),
+        lambda n: chat(
+            f'"hi {n}"', after=f',"foo":{{"obfuscation":"{"letters" if n < 3 else n}"}},"obfuscation":"letters"'
+        ),
+        lambda n: chat(f'"hi {n}"', after=f',"obfuscation":"a{n}","p":"b{n}"'),
+    ],
+)
+def test_padding_that_is_there_twice_is_told_as_it_was(piece: Callable[[int], bytes]) -> None:
+    data = b"".join(map(piece, range(8)))
+    both("openai_responses" if data.startswith(b"event") else "openai_chat", data)
+
+
 @given(st.lists(st.sampled_from((*ODD, *PADDED * 8)), max_size=12))
 def test_whatever_comes_between_padded_chunks_is_told(reads: list[bytes]) -> None:
     both("openai_chat", b"".join(reads))

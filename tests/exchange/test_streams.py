@@ -1,6 +1,7 @@
 """A streamed answer, event by event, and what is to be done about each."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from streamviz.core.sse import events_in
 from streamviz.policies import build
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import deny_requests, halt_calls
-from tests.exchange.support import EVENTS, JSON, Play, event
+from tests.exchange.support import BOUNDS, EVENTS, JSON, Play, event
 
 HI, STOP, DONE = event(delta(content="hi")), event(delta(finish="stop")), event("[DONE]")
 GEMINI_STOP = event({"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]})
@@ -84,6 +85,44 @@ def test_events_are_events_however_their_content_type_is_written(kind: str) -> N
 def test_what_breaks_off_behind_the_last_word_is_no_error(format: str, reads: tuple[bytes, ...]) -> None:
     play = Play(format).opened().received(*reads).ended(UpstreamError(502, "it broke off"))
     assert play.take()[-2:] == ["end", "finish completed"]
+
+
+@pytest.mark.parametrize("last_word", [FAULTS["openai_chat"], DONE], ids=["error", "end"])
+def test_behind_a_last_word_nothing_goes_out_that_could_not_be_judged(last_word: bytes) -> None:
+    """The event that has too many blocks begins a call of which no policy is told."""
+    begun = {"index": 0, "id": "c", "type": "function", "function": {"arguments": ""}}
+    too_many = event(calls(begun, *({"index": number} for number in range(1, 4))))
+    named = event(calls({"index": 0, "id": "c", "function": {"name": "rm", "arguments": "{}"}}))
+    play = Play(policies=[active(deny_names("rm"))], bounds=replace(BOUNDS, blocks=5)).opened()
+    for each in (HI, event(delta(refusal="no")), last_word, too_many, named, CALLED):
+        if play.exchange.is_reading:
+            play.received(each)
+    play.ended()
+    assert last_word in play.sent
+    assert named not in play.sent
+
+
+def test_an_event_without_end_has_its_limit_behind_an_error_too() -> None:
+    play = Play(bounds=replace(BOUNDS, event_bytes=1_000)).opened().received(FAULTS["openai_chat"])
+    play.received(b"data: " + b"x" * 1_000)
+    assert not play.exchange.is_reading
+
+
+@pytest.mark.parametrize("format", FAULTS)
+def test_half_an_event_behind_an_error_is_no_second_one(format: str) -> None:
+    play = Play(format).opened().received(FAULTS[format] + b'data: {"half').ended()
+    assert play.sent == FAULTS[format]
+    assert (play.stream.outcome, play.stream.error) == ("upstream_error", "overloaded")
+
+
+def test_a_stream_that_goes_on_behind_an_error_is_told_why_it_is_cut() -> None:
+    play = Play().opened().received(FAULTS["openai_chat"], HI)
+    assert not play.exchange.has_sent_all
+    assert b"revoked" in play.happened("revoked").sent
+
+
+def test_what_is_no_json_is_nobodys_last_word() -> None:
+    assert not Play().opened().received(event("5")).exchange.has_sent_all
 
 
 @pytest.mark.parametrize("format", FAULTS)

@@ -127,7 +127,7 @@ def _calls_model(recorded: Recorded, state: StreamState) -> bool:
 def _end(recorded: Recorded) -> End:
     tape = _client_tape(recorded)
     seen = None if tape is None else aggregate_tape(recorded.wire_format, tape)
-    if seen is None or not seen.has_last_word:
+    if seen is None or not (seen.has_end_mark or seen.state.failure):
         return End(Outcome.INTERRUPTED, WHY)
     error = seen.state.failure.message if seen.state.failure else ""
     if recorded.is_halted or error == CANCELLED:
