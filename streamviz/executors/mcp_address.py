@@ -1,5 +1,6 @@
 """An MCP server that is an address, of which no more is read than anybody needs."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,10 @@ from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch
 
 # What an answer counts as at least: a server can have its client come back for one, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
+# What a piece of one counts as at least, and after how many of them others get their turn: what has come already is
+# given without a pause.
+_PIECE_BYTES = 1024
+_PIECES = 32
 
 
 @asynccontextmanager
@@ -54,13 +59,16 @@ class _Bounded(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._is_packed:
             raise httpx2.StreamError("it is compressed, which was not asked for")
-        count = 0
+        count = pieces = 0
         self._take(_ANSWER_BYTES)
         async for piece in self._stream:
+            pieces += 1
+            if pieces % _PIECES == 0:
+                await asyncio.sleep(0)
             count += len(piece)
             if count > MESSAGE_BYTES and not self._goes_on:
                 raise httpx2.StreamError(f"it has more than {MESSAGE_BYTES} bytes")
-            self._take(len(piece))
+            self._take(max(len(piece), _PIECE_BYTES))
             yield piece
 
     def _take(self, count: int) -> None:

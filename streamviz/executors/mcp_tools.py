@@ -58,9 +58,9 @@ class McpServer:
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         # With all that it imports the package takes a second to load: other streams go on meanwhile.
         await asyncio.to_thread(_load)
-        from mcp import ClientSession
+        from streamviz.executors.mcp_session import Session
 
-        async with self._transport() as (read, write), ClientSession(Heard(read), write) as session:
+        async with self._transport() as (read, write), Session(Heard(read), write) as session:
             await session.initialize()
             yield [tool async for tool in self._listed(session)]
 

@@ -10,6 +10,8 @@ import sys
 import time
 from typing import Any
 
+# Nothing is like this.
+OUTPUT_SCHEMA = {"type": "object", "not": {}}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 DESCRIPTIONS = {
     "add": "Adds two numbers.",
@@ -36,7 +38,9 @@ def say(message: dict[str, object]) -> None:
 def listed(cursor: str) -> dict[str, object]:
     names, start = list(DESCRIPTIONS), int(cursor or 0)
     told = [
-        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": SCHEMA} for name in names[start : start + PAGE]
+        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": SCHEMA}
+        | ({"outputSchema": OUTPUT_SCHEMA} if name == "data" else {})
+        for name in names[start : start + PAGE]
     ]
     return {"tools": told, **({"nextCursor": str(start + PAGE)} if start + PAGE < len(names) else {})}
 
