@@ -1,7 +1,7 @@
 """What is told of one stream of the record, from its request to its end, as it comes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Container, Iterable
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -14,6 +14,7 @@ from django.conf import settings
 from msgspec.structs import replace
 
 from streamviz.core.judgements import Subject
+from streamviz.core.outcome import Outcome
 from streamviz.core.request_outline import asked_since, outline_of, parts_of
 from streamviz.core.request_parts import Part
 from streamviz.core.verdicts import Decision, Mode
@@ -22,7 +23,6 @@ from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 from streamviz.live.feed import feed
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
-from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import Given
 from streamviz.records.following import Following, News
 from streamviz.records.models import Block, Stream
@@ -112,7 +112,9 @@ class Facts:
         holds = self._take_holds(None if news.is_all or not news.chunks else news.chunks[-1].received_at, news.closed)
         told = [*asked, *merge(said, verdicts, holds, key=_at)]
         if (closed := news.closed) is not None:
-            kept_back = () if self._kept_back is None else self._kept_back.among(closed.blocks)
+            kept_back: Container[int] = ()
+            if self._kept_back is not None:
+                kept_back, closed = self._kept_back.among(closed), _as_sent(closed)
             told += ((closed.ended_at, event) for event in self._telling.close(closed, kept_back))
             told.append((closed.ended_at, _closed(closed)))
         return told
@@ -176,10 +178,19 @@ class KeptBack:
             if each.mode == Mode.ENFORCE and each.decision != Decision.ALLOW and each.subject != Subject.REQUEST
         }
 
-    def among(self, blocks: Iterable[BlockRecord]) -> set[int]:
-        """The ordinals of those of which the client got nothing more than what came to it as it was."""
+    def among(self, closed: StreamClosed) -> set[int]:
+        """The ordinals of the blocks of which the client got nothing more than what came to it as it was: of an answer
+        that did not come to its own end all, as what was still to be judged there is among them."""
         kept = self._ordinals
-        return {each.ordinal for each in blocks if each.released_at is None or None in kept or each.ordinal in kept}
+        is_whole = closed.outcome == Outcome.COMPLETED and None not in kept
+        return {
+            each.ordinal for each in closed.blocks if not is_whole or each.released_at is None or each.ordinal in kept
+        }
+
+
+def _as_sent(closed: StreamClosed) -> StreamClosed:
+    """Without what such an answer said of itself, which may not have gone out either."""
+    return closed if closed.outcome == Outcome.COMPLETED else replace(closed, usage=None, finish_reason="")
 
 
 def _holds_of(stream: Stream) -> list[tuple[int, Held]]:

@@ -401,6 +401,19 @@ async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_
     assert messages(seen.events)["calls"] == [["x", '{"secret": 1}']]
 
 
+@pytest.mark.parametrize("outcome", ["halted", "upstream_error", "interrupted", "client_disconnected"])
+async def test_of_an_answer_that_was_cut_off_a_client_is_told_what_it_got(recorder: Recorder, outcome: str) -> None:
+    """What came with the cut, or waited behind it, nobody judged."""
+    recorder.say(0, "Hi")
+    recorder.add(received(recorder.id, [chunk(content=" precious")], 1))
+    blocks = [block(text="Hi precious", released_at=NOON), block(ordinal=1, text="precious", released_at=NOON)]
+    said = {"usage": encode({"note": "precious"}), "finish_reason": "precious"}
+    recorder.end(outcome=outcome, chunk_count=2, blocks=blocks, **said)
+    await recorder.move()
+    told = [(await read(recorder, query).whole()).body for query in ("", "format=jsonl")]
+    assert all(b"Hi" in each and b"precious" not in each for each in told)
+
+
 async def test_a_client_is_told_that_it_was_denied_something_and_not_why_or_what_is_only_tried(
     recorder: Recorder,
 ) -> None:
