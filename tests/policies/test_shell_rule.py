@@ -349,6 +349,14 @@ HARMFUL = [
     'bun -e \'require("fs").rmSync("/",{recursive:true})\'',
 ]
 HARMLESS = [
+    "python -m pytest -p no:cacheprovider -x tests",
+    "python3 -We::DeprecationWarning manage.py test",
+    "perl -pe 's/a/b/' notes.txt",
+    "node --print 1+1",
+    "awk -v n=3 'NR == n' notes.txt",
+    "(cd build && make) && rm -rf build/out 2>/dev/null",
+    "A=1 npm test > log.txt 2>&1 -- --watch=false",
+    "cat <<'E' > notes.txt\nuse `rm -rf build` here\nE\n",
     "find . -name '*.pyc' -not -path './venv/*' -delete",
     "GIT_SSH_COMMAND='ssh -i ~/.ssh/deploy' git fetch",
     "EDITOR=vim PAGER=cat git log",
@@ -514,6 +522,39 @@ HARMLESS = [
 
 
 EVASIONS = [
+    # What stands behind a redirection is the command's.
+    "rm -rf >/dev/null /",
+    "rm 2>/dev/null -rf 2>&1 /",
+    "rm -rf <<E /\nE\n",
+    "{ rm -rf / ; } >/dev/null",
+    # Backticks in here-documents and in each other.
+    "cat <<E\n`rm -rf /`\nE\n",
+    "cat <<E\necho `echo \\`rm -rf /\\``\nE\n",
+    "echo `echo \\`rm -rf /\\``",
+    "cat <<'E'\nx\\\nE\nrm -rf /\n",
+    # What a subshell changes is gone behind it, and what a command is given is its own.
+    "A=/; (A=/tmp/x); rm -rf $A",
+    "A=/; A=/tmp/x true; rm -rf $A",
+    "A=/; A=/tmp/x rm -rf $A",
+    "cd /; (cd /tmp/x); rm -rf *",
+    # Options of interpreters, joined and grouped.
+    *(
+        f"{program} {option}'{code}'"
+        for program, options, code in [
+            ("python3", ("-c", "-Ic ", "-Bc "), 'import os; os.system("rm -rf /")'),
+            ("python3.11", ("-c ",), 'import os; os.system("rm -rf /")'),
+            ("perl", ("-e", "-we ", "-le ", "-e "), 'system("rm -rf /")'),
+            ("ruby", ("-e", "-we "), 'system("rm -rf /")'),
+            ("node", ("-pe ", "--print "), 'require("child_process").execSync("rm -rf /")'),
+            ("awk", ("-v x=1 ", "-F : -v y=2 "), 'BEGIN { system("rm -rf /") }'),
+        ]
+        for option in options
+    ),
+    "cat > x.py <<'E'\nimport os\nos.system('rm -rf /')\nE\npython3 x.py",
+    "env -S'rm -rf /'",
+    "env -S 'rm -rf' /",
+    "su -c'rm -rf /'",
+    "script -c'rm -rf /' /dev/null",
     "rm -rf /\t",
     "rm\t-rf\t/",
     "rm -rf $'\\x2f'",

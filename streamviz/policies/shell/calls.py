@@ -65,14 +65,15 @@ def lines_in(value: JsonObject, *, of_shell: bool) -> list[Line]:
     """The commands in a call's arguments; those of a tool that runs commands may be anywhere in them."""
     objects = list(_objects(value))
     members = [member for own in objects for member in own]
-    folder = next((as_text(item) for key, item in members if key in _FOLDERS and isinstance(item, str)), "")
+    # Tools go by one name for their folder: what another one says is not where they run.
+    folders = dict.fromkeys(as_text(item) for key, item in members if key in _FOLDERS and isinstance(item, str))
     steps = [steps for own in objects for steps in (*_with_arguments(own), *_in_language(own))]
     # A tool that runs commands and has nothing but what is usually beside them has them there.
     beside = _BESIDE if any(key not in _BESIDE for key, _ in members) else frozenset[str]()
     for key, item in members:
         if key in _COMMANDS or (of_shell and key not in beside):
             steps += _read(item, are_several=key in _SEVERAL)
-    return [Line(each, folder) for each in dict.fromkeys(steps)]
+    return [Line(each, folder) for each in dict.fromkeys(steps) for folder in folders or ("",)]
 
 
 _Members = list[tuple[str, object]]

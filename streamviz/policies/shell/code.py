@@ -1,20 +1,23 @@
 """Code within commands: text given to `bash -c`, input, and files of which it is known what is in them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from streamviz.policies.shell.commands import Command, Word, operands
 from streamviz.policies.shell.literals import MOST_LITERALS, literals
-from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, SHELLS, TEXT_OPTIONS
+from streamviz.policies.shell.names import AWKS, CODE_OPTIONS, INTERPRETERS, SHELLS, TEXT_OPTIONS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import STARTED, has
 from streamviz.policies.shell.runners import REMOTE
-from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options
+from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options, joined_to
 
 # Options of shells that take a value.
 _SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
 _STARTUP_OPTIONS = ("--rcfile", "--init-file")
+# An option with code among those of one letter, and what is joined to it. Of options alone all are letters.
+_GROUPED = re.compile(r"-(?:[A-Za-z]*[ceErp][A-Za-z]{0,3}|[A-Za-z]{0,5}?[ceErp](.*[^A-Za-z].*))", re.DOTALL)
+_ALONE = len("-c")
 _JOINED_CODE = re.compile(r"-[a-z]*c\Z")
 _SCHEDULE = re.compile(r"(?m)^[^\S\n]*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
@@ -34,14 +37,14 @@ def _known_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     if name in SHELLS:
         yield from _shell_code(command, files)
     elif name in INTERPRETERS:
-        yield from literals("\n".join(interpreted(command)))
+        files_of = _held_by([word for word in command.words[1:] if not word.text.startswith("-")][:1], files)
+        yield from literals("\n".join([*interpreted(command), *files_of]))
     elif name in _BUILT_IN:
         yield from _BUILT_IN[name](arguments)
     elif name in REMOTE:
         yield from _behind_first(command)
     elif name in TEXT_OPTIONS:
-        short = [each if not _JOINED_CODE.match(each) else "-c" for each in arguments]
-        yield from behind(short, TEXT_OPTIONS[name])
+        yield from _given_as_text(name, arguments)
     elif name == "crontab" and "-" in arguments:
         yield _SCHEDULE.sub("", input_of(command) or "")
     elif name in (".", "source") and "/dev/stdin" in arguments:
@@ -52,6 +55,15 @@ def _known_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     if command.said and (started := [path for path in map(plain, writes(command)) if has(STARTED, path)]):
         yield _SCHEDULE.sub("", command.said) if any("cron" in path for path in started) else command.said
     yield from _held_by(command.words[1:2] if name in (".", "source") else command.words[:1], files)
+
+
+def _given_as_text(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    short = [each if not _JOINED_CODE.match(each) else "-c" for each in arguments]
+    yield from behind(short, TEXT_OPTIONS[name])
+    yield from joined_to(arguments, TEXT_OPTIONS[name])
+    if name == "env":  # what it splits has the rest of its words behind it
+        at = next((n for n, each in enumerate(arguments) if each in TEXT_OPTIONS["env"]), len(arguments))
+        yield " ".join(arguments[at + 1 :])
 
 
 # A text that begins with a program that can do harm, as programs are told to run it: `!…`, `shell …`, `spawn …`.
@@ -138,15 +150,36 @@ def reads_input(command: Command) -> bool:
 
 def interpreted(command: Command) -> list[str]:
     """The programs that an interpreter is given: behind its option, or as its input."""
-    code = list(behind(command.arguments, CODE_OPTIONS))
-    if command.name in ("awk", "gawk", "mawk"):
-        code = operands(command.arguments)[:1]
+    arguments = command.arguments
+    if command.name in AWKS:
+        code = _behind_settings(arguments)[:1]
+    else:
+        code = [*behind(arguments, CODE_OPTIONS), *_in_grouped(arguments)]
     said = input_of(command) if reads_input(command) else None
     return code if said is None else [*code, said]
 
 
+def _behind_settings(arguments: Sequence[str]) -> list[str]:
+    """What stands behind the options of an `awk`."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in ("-v", "-F", "--assign", "--field-separator") else 1
+    return list(arguments[at:])
+
+
+def _in_grouped(arguments: Sequence[str]) -> Iterator[str]:
+    """Code behind an option that is among others, `-we`, or that it is joined to: `-ccode`."""
+    for at, each in enumerate(arguments):
+        if (grouped := _GROUPED.fullmatch(each)) is None:
+            continue
+        if grouped[1]:
+            yield grouped[1]
+        elif len(each) > _ALONE:
+            yield from arguments[at + 1 : at + 2]
+
+
 def _has_code(arguments: list[str]) -> bool:
-    return any(each in CODE_OPTIONS or each == "-m" for each in arguments)
+    return any(each in CODE_OPTIONS or each == "-m" or _GROUPED.fullmatch(each) for each in arguments)
 
 
 def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The commands that a script would run, with what is known of their words, their input and where they write."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -58,9 +59,15 @@ class Command:
                 level += [*command.flow.feeds, *(source for word in words for source in word.sources)]
 
 
+# Several versions of these are often beside each other.
+_VERSION = re.compile(r"(python|pypy|perl|ruby|node|php|lua|tclsh|bash|ksh)-?[\d.]+")
+
+
 def program(path: str) -> str:
-    """`/bin/RM.exe` is `rm`: some systems do not tell capitals apart."""
-    return path.rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+    """`/bin/RM.exe` is `rm`, as some systems do not tell capitals apart, and `python3.11` is `python`."""
+    name = path.rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+    versioned = _VERSION.fullmatch(name)
+    return versioned[1] if versioned else name
 
 
 def options(arguments: tuple[str, ...]) -> set[str]:

@@ -7,7 +7,7 @@ INTERPRETERS = frozenset(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua osascript tclsh awk gawk mawk"
     " rscript".split()
 )
-CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p", "eval")
+CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p", "--print", "eval")
 
 # What takes a command as text, behind the option that is named.
 TEXT_OPTIONS: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
 from streamviz.policies.shell.variables import together
-from streamviz.policies.shell.words import readings
+from streamviz.policies.shell.words import backticked, readings
 from streamviz.policies.shell.wrappers import wrapped
 
 MOST_COMMANDS = 1_000
@@ -104,6 +104,8 @@ class Reader(Expansion):
                 return self._loop(node, flow, depth)
             case "function_definition":
                 return self._function(node, flow, depth)
+            case "subshell":
+                return self._in_subshell(node, flow, depth)
             case "raw_string" | "comment" | "heredoc_content":
                 return []
         return self._each(node.named_children, flow, depth)
@@ -111,16 +113,37 @@ class Reader(Expansion):
     def _each(self, nodes: Sequence[Node], flow: Flow, depth: int) -> list[Command]:
         return [command for node in nodes for command in self._statements(node, flow, depth + 1)]
 
-    def _command(self, node: Node, flow: Flow, depth: int) -> list[Command]:
+    def _command(self, node: Node, flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
+        """`more` words are behind its redirections."""
         words: list[Word] = []
+        own = [child for child in node.named_children if child.type == "variable_assignment"]
         for child in node.named_children:
-            if child.type == "variable_assignment":
-                self._assign(child, depth)
-            elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 flow = self._redirect(child, flow, depth)
-            else:
+                words += self._behind(child, depth)
+            elif child not in own:
                 words += self._expand(child, depth + 1)
-        return self.run(words, flow)
+        if not own:
+            return self.run([*words, *more], flow)
+        # Its own variables its words do not see, nor does what follows.
+        before = dict(self._variables)
+        for child in own:
+            self._assign(child, depth)
+        ran = self.run([*words, *more], flow)
+        if words:
+            for name in (text_of(child.child_by_field_name("name") or child) for child in own):
+                self._variables.pop(name, None)
+                self._variables.update({name: before[name]} if name in before else {})
+        return ran
+
+    def _in_subshell(self, node: Node, flow: Flow, depth: int) -> list[Command]:
+        """Nothing of it but its files is there for what follows."""
+        folder, variables = self._folder, dict(self._variables)
+        ran = self._each(node.named_children, flow, depth)
+        self._folder = folder
+        self._variables.clear()
+        self._variables.update(variables)
+        return ran
 
     def _pipeline(self, node: Node, flow: Flow, depth: int) -> list[Command]:
         ran: list[Command] = []
@@ -134,11 +157,15 @@ class Reader(Expansion):
         own = flow
         for redirect in redirects:
             own = self._redirect(redirect, own, depth)
-        ran = self._statements(body, own, depth + 1) if body else self.run([Word("cat")], own)
+        more = [word for redirect in redirects for word in self._behind(redirect, depth)]
+        if body is not None and body.type == "command":
+            ran = self._command(body, own, depth + 1, more)
+        else:
+            ran = self._statements(body, own, depth + 1) if body else self.run(more or [Word("cat")], own)
         for redirect in redirects:
             if redirect.type == "heredoc_redirect":
                 # What stands behind the mark of a here-document on its line is in the tree within it.
-                rest = [child for child in redirect.named_children if child.type not in _OF_HERE_DOCUMENT]
+                rest = [child for child in redirect.named_children if child.type not in _OF_HERE_DOCUMENT | _WORDS]
                 ran += self._each(rest, Flow(tuple(ran)), depth)
         return ran
 
@@ -152,12 +179,7 @@ class Reader(Expansion):
                         flow.feeds, (*flow.given, self._here_document(node, child, depth)), flow.reads, flow.writes
                     )
             return flow
-        words = [
-            word
-            for child in node.named_children
-            if child.type != "file_descriptor"
-            for word in self._expand(child, depth + 1)
-        ]
+        words = [word for child in _targets(node)[:1] for word in self._expand(child, depth + 1)]
         if node.type == "herestring_redirect":
             given = tuple(word.text for word in words)
             return Flow(flow.feeds, (*flow.given, *given), (*flow.reads, *words), flow.writes)
@@ -165,10 +187,20 @@ class Reader(Expansion):
             return Flow(flow.feeds, flow.given, (*flow.reads, *words), flow.writes)
         return Flow(flow.feeds, flow.given, flow.reads, (*flow.writes, *words))
 
+    def _behind(self, redirect: Node, depth: int) -> list[Word]:
+        """The words that are in a redirection's tree, but are the command's: whatever stands behind its target."""
+        if redirect.type == "heredoc_redirect":
+            rest = [child for child in redirect.named_children if child.type in _WORDS]
+        else:
+            rest = _targets(redirect)[1:]
+        return [word for child in rest for word in self._expand(child, depth + 1)]
+
     def _here_document(self, redirect: Node, body: Node, depth: int) -> str:
         mark = next((text_of(child) for child in redirect.named_children if child.type == "heredoc_start"), "")
         if any(quote in mark for quote in "'\"\\"):
             return text_of(body)
+        for code in backticked(text_of(body)):  # which are not in its tree
+            self.read(code)
         return self._joined(body, depth, quoted=True).text
 
     def _assign(self, node: Node, depth: int) -> list[Command]:
@@ -213,10 +245,21 @@ class Reader(Expansion):
         self._folder = folder
         for redirect in (child for child in node.named_children if child.type == "file_redirect"):
             ran += self.run([Word("cat")], self._redirect(redirect, Flow(), depth))
+        if text_of(node).startswith("`"):
+            for code in backticked(text_of(node)):
+                ran += self.read(code) if "`" in code else []
         said = ran[-1].said if ran and all(step.name in _PLAIN for step in self.commands[before:]) else None
         return Word(UNKNOWN if said is None else said.rstrip("\n"), tuple(ran))
 
 
-_OF_HERE_DOCUMENT = frozenset({"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "word", "string"})
+def _targets(redirect: Node) -> list[Node]:
+    return [child for child in redirect.named_children if child.type != "file_descriptor"]
+
+
+_OF_HERE_DOCUMENT = frozenset({"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect"})
+_WORDS = frozenset(
+    "word string raw_string ansi_c_string translated_string concatenation number simple_expansion expansion"
+    " command_substitution process_substitution arithmetic_expansion brace_expression".split()
+)
 # Those whose output is what they are given.
 _PLAIN = frozenset({"echo", "printf", "cat", "pwd", "mktemp", "which", "command", "type", "tee"})

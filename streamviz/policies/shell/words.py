@@ -10,6 +10,8 @@ MARKS = str.maketrans({OPEN: "{", CLOSE: "}", COMMA: ","})
 _UNMARKED = str.maketrans({"{": OPEN, "}": CLOSE, ",": COMMA})
 # Of what a shell leaves out or joins, and of our own marks, nothing may hide what is there.
 _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
+_BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
 _JOINED = re.compile(r"\\\r?\n")
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -36,7 +38,13 @@ def readings(text: str) -> list[str]:
 def _may_not_join(text: str) -> bool:
     """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash."""
     lines = (line.removesuffix("\r") for line in text.split("\n")[:-1])
-    return any(line.endswith("\\") and any(mark in line[:-1] for mark in "#'\\") for line in lines)
+    is_anywhere = "<<" in text  # in the midst of a here-document that is quoted
+    return any(line.endswith("\\") and (is_anywhere or any(mark in line[:-1] for mark in "#'\\")) for line in lines)
+
+
+def backticked(text: str) -> list[str]:
+    """What stands between backticks, as the shell that runs it is given it."""
+    return [_WITHIN_BACKTICKS.sub(r"\1", found) for found in _BACKTICKS.findall(text)]
 
 
 def _plain(text: str) -> str:

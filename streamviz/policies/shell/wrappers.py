@@ -159,3 +159,9 @@ def behind(arguments: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
             yield from arguments[at + 1 : at + 2]
         elif each.startswith("--") and each.partition("=")[0] in names:
             yield each.partition("=")[2]
+
+
+def joined_to(arguments: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
+    """What is joined to each option of one letter among these names: `-ccommand`."""
+    short = tuple(name for name in names if len(name) == len("-c") and name.startswith("-"))
+    yield from (each[len("-c") :] for each in arguments if each.startswith(short) and len(each) > len("-c"))
