@@ -12,9 +12,7 @@ from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch
 
 # What an answer counts as at least: a server can have its client come back for one, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
-# What a piece of one counts as at least, and after how many of them others get their turn: what has come already is
-# given without a pause.
-_PIECE_BYTES = 1024
+# After so many pieces others get their turn: what has come already is given without a pause.
 _PIECES = 32
 
 
@@ -68,7 +66,7 @@ class _Bounded(httpx2.AsyncByteStream):
             count += len(piece)
             if count > MESSAGE_BYTES and not self._goes_on:
                 raise httpx2.StreamError(f"it has more than {MESSAGE_BYTES} bytes")
-            self._take(max(len(piece), _PIECE_BYTES))
+            self._take(len(piece))
             yield piece
 
     def _take(self, count: int) -> None:

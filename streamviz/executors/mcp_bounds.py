@@ -5,6 +5,8 @@ from typing import Any
 
 MESSAGE_BYTES = 1024 * 1024
 RUN_BYTES = 256 * 1024 * 1024
+# What a message, or a piece of one, counts as at least: to read one takes its time however short it is.
+LEAST_BYTES = 1024
 # A ping every four seconds of the longest run.
 MOST_REQUESTS = 1_000
 
@@ -20,8 +22,8 @@ class Allowance:
         self._left = RUN_BYTES
 
     def take(self, count: int) -> None:
-        """Raises TooMuch."""
-        self._left -= count
+        """So many bytes came in one piece, or a message in what was counted. Raises TooMuch."""
+        self._left -= max(count, LEAST_BYTES)
         if self._left < 0:
             raise TooMuch(f"it sent more than {RUN_BYTES} bytes in a run")
 

@@ -116,6 +116,7 @@ async def _read(process: Process, session: MemoryObjectSendStream[Any], most: in
             while data := await process.stdout.read(_READ_BYTES):
                 allowance.take(len(data))
                 for number, line in enumerate(lines.feed(data)):
+                    allowance.take(0)
                     if number % _TURN_LINES == _TURN_LINES - 1:
                         await asyncio.sleep(0)
                     if (message := _message(line, most)) is not None:

@@ -26,6 +26,7 @@ DESCRIPTIONS = {
     "long_story": "x" * 5_000,
     "data": "Answers with data alone, or a link.",
     "broken": "Answers what is no message.",
+    "chatty": "Says so many things that nobody asked for, and answers.",
     "forget": "Has no tool that adds any more, and says so.",
 }
 PAGE = 5
@@ -71,6 +72,11 @@ def called(name: str, given: dict[str, object]) -> str:
     return "done"
 
 
+def chat(count: int) -> None:
+    for _ in range(count):
+        say({"method": "notifications/tools/list_changed"})
+
+
 def answer(message: dict[str, dict[str, Any]]) -> dict[str, object]:
     params = message.get("params") or {}
     match message["method"]:
@@ -82,6 +88,8 @@ def answer(message: dict[str, dict[str, Any]]) -> dict[str, object]:
         case _:
             if params["name"] not in DESCRIPTIONS:
                 raise ValueError(f"there is no {params['name']}")
+            if params["name"] == "chatty":
+                chat(params["arguments"]["count"])
             if params["name"] == "data":
                 given = params["arguments"]
                 return {"content": given.get("content", []), "structuredContent": given.get("structured")}

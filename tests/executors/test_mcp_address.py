@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from streamviz.executors import mcp_bounds
-from streamviz.executors.mcp_address import _ANSWER_BYTES, _PIECE_BYTES, _Bounded
-from streamviz.executors.mcp_bounds import Allowance
+from streamviz.executors.mcp_address import _ANSWER_BYTES, _Bounded
+from streamviz.executors.mcp_bounds import LEAST_BYTES, Allowance
 
 PIECES = 1_000
 
@@ -42,7 +42,7 @@ async def test_one_in_tiny_pieces_leaves_others_their_turns() -> None:
 
 
 async def test_tiny_pieces_are_counted_as_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_bounds, "RUN_BYTES", _ANSWER_BYTES + 10 * _PIECE_BYTES)
+    monkeypatch.setattr(mcp_bounds, "RUN_BYTES", _ANSWER_BYTES + 10 * LEAST_BYTES)
     read = 0
     with pytest.raises(httpx2.StreamError):
         async for _ in body():

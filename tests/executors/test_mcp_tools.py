@@ -15,6 +15,7 @@ import uvicorn
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
+from streamviz.executors import mcp_bounds
 from streamviz.executors.builtin_tools import BuiltIn
 from streamviz.executors.mcp_bounds import MOST_REQUESTS, Heard
 from streamviz.executors.mcp_tools import McpServer
@@ -98,6 +99,16 @@ async def test_one_that_changes_its_tools_meanwhile_is_an_error_of_their_calls_a
         assert (forgotten.is_error, "there is no add" in forgotten.text) == (True, True)
         assert await toolbox.run("mcp__calc__token", "{}") == Result("nothing")
         assert [tool.name for tool in toolbox.tools] == told
+
+
+@pytest.mark.parametrize(("messages", "is_too_much"), [(2_000, False), (500, True)])
+async def test_short_messages_are_counted_as_longer_ones(
+    monkeypatch: pytest.MonkeyPatch, messages: int, is_too_much: bool
+) -> None:
+    monkeypatch.setattr(mcp_bounds, "RUN_BYTES", messages * mcp_bounds.LEAST_BYTES)
+    async with opened() as toolbox:
+        said = await toolbox.run("mcp__calc__chatty", '{"count": 1000}')
+        assert said.is_error == is_too_much
 
 
 async def test_one_that_dies_is_an_error_of_its_call_alone() -> None:
