@@ -18,6 +18,14 @@ _STARTUP_OPTIONS = ("--rcfile", "--init-file")
 # An option with code among those of one letter, and what is joined to it. Of options alone all are letters.
 _GROUPED = re.compile(r"-(?:[A-Za-z]*[ceErp][A-Za-z]{0,3}|[A-Za-z]{0,5}?[ceErp](.*[^A-Za-z].*))", re.DOTALL)
 _ALONE = len("-c")
+# The same of those whose flags are known: any other may take what is joined to it, and the code is still to come.
+_JOINED_TO_FLAGS = {
+    "python": re.compile(r"-[bBdEhiIOPqsSuvVx]*c.+", re.DOTALL),
+    "perl": re.compile(r"-[acnpwWltsSTuUX]*[eE].+", re.DOTALL),
+    "ruby": re.compile(r"-[acdlnpsvw]*e.+", re.DOTALL),
+    "php": re.compile(r"-r.+", re.DOTALL),
+}
+_LONG_CODE = ("--eval=", "--print=")
 _JOINED_CODE = re.compile(r"-[a-z]*c\Z")
 _SCHEDULE = re.compile(r"(?m)^[^\S\n]*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
@@ -145,7 +153,8 @@ def reads_input(command: Command) -> bool:
             or any(each.startswith("-") and "s" in each for each in command.arguments[:2])
         )
     rest = [each for each in command.arguments if each != "-"]
-    return command.name in INTERPRETERS and all(each.startswith("-") for each in rest) and not _has_code(rest)
+    is_given_none = all(each.startswith("-") for each in rest) and not _has_code(command.name, rest)
+    return command.name in INTERPRETERS and is_given_none
 
 
 def interpreted(command: Command) -> list[str]:
@@ -178,8 +187,10 @@ def _in_grouped(arguments: Sequence[str]) -> Iterator[str]:
             yield from arguments[at + 1 : at + 2]
 
 
-def _has_code(arguments: list[str]) -> bool:
-    return any(each in CODE_OPTIONS or each == "-m" or _GROUPED.fullmatch(each) for each in arguments)
+def _has_code(program: str, arguments: Sequence[str]) -> bool:
+    """Whether options alone give an interpreter its code: it is joined to one."""
+    joined = _JOINED_TO_FLAGS.get(program)
+    return any((joined and joined.fullmatch(each)) or each.startswith(_LONG_CODE) for each in arguments)
 
 
 def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
