@@ -186,7 +186,7 @@ class Reading:
             return
         self.is_broken = True
         if not self._aggregator.has_last_word:
-            self._failure = errors.failed(error)
+            self._failure = errors.failed(errors.kept_error(error, self._policies))
 
     def _refuse(self, error: UpstreamError) -> None:
         """Clients that asked for events find no other error."""

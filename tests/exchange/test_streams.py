@@ -75,6 +75,18 @@ def test_an_upstream_that_breaks_off_is_told_as_the_last_word() -> None:
     assert play.stream.error == "it broke off"
 
 
+@pytest.mark.parametrize("kind", ["redact", "text_rule"])
+def test_what_policies_keep_from_clients_no_error_amid_a_stream_tells(kind: str) -> None:
+    """On the translated lane it has the provider's own words."""
+    key = "AKIAQ3EGRJ2KZ7NVXW5P"
+    policy = build(kind, {"patterns": [key]} if kind == "text_rule" else {})
+    play = Play(policies=[active(policy)]).opened().received(HI)
+    play.ended(UpstreamError(502, f"{key} may not do that"))
+    assert key.encode() not in play.sent
+    assert key not in play.stream.error
+    assert b'"error"' in play.sent
+
+
 @pytest.mark.parametrize("kind", ["text/event-stream", "Text/Event-Stream; Charset=UTF-8"])
 def test_events_are_events_however_their_content_type_is_written(kind: str) -> None:
     play = Play().opened({"content-type": kind}).received(b"odd: line\n\n", HI, STOP, DONE).ended()
