@@ -285,6 +285,7 @@ ODD_RESPONSES: Sequence[bytes] = (
     response('"x"', 4, '"x"'),
     response('""'),
     response("null"),
+    *(response('"hi"').replace(b'"response.output_text.delta"', kind) for kind in (b"[]", b"{}", b"null", b'["x"]')),
     response('"hi"', word="refusal"),
     response('"hi"', word="reasoning_text"),
     response('"hi"', word="function_call_arguments"),

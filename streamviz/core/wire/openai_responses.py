@@ -37,7 +37,9 @@ class OpenAIResponsesAggregator(TextReader):
     """
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
-        is_plain = payload.get("type") in _PLAIN_DELTAS and _DELTA.issuperset(payload) and not payload.get("logprobs")
+        is_plain = (
+            as_text(payload.get("type")) in _PLAIN_DELTAS and _DELTA.issuperset(payload) and not payload.get("logprobs")
+        )
         return TextPlace(payload, "delta") if is_plain and isinstance(payload.get("delta"), str) else None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
