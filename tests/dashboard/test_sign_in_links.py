@@ -1,12 +1,20 @@
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User, update_last_login
+from django.db import connections
+from django.test import Client
 from pytest_django import Settings
 
 from streamviz.dashboard.sign_in_links import sign_in_link, user_for_link
+from streamviz.records.database import conninfo
+from tests.e2e.proxied import until
 
 pytestmark = pytest.mark.django_db
+
+WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture
@@ -55,3 +63,24 @@ def test_an_old_link_is_refused(alice: User, settings: Settings) -> None:
     link = parts(sign_in_link(alice, "http://x"))
     settings.PASSWORD_RESET_TIMEOUT = -1
     assert user_for_link(*link) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_use_a_link_at_once_one_is_signed_in(alice: User) -> None:
+    link = sign_in_link(alice, "http://testserver")
+    clients = Client(), Client()
+
+    def use(client: Client) -> None:
+        try:
+            client.post(link)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(conninfo()) as holder:
+        holder.execute("SELECT FROM auth_user WHERE id = %s FOR UPDATE", [alice.pk])
+        using = [pool.submit(use, client) for client in clients]
+        until(lambda: holder.execute(WAITING).fetchone() == (2,))
+        holder.rollback()
+        for each in using:
+            each.result()
+    assert sum("_auth_user_id" in client.session for client in clients) == 1

@@ -6,6 +6,7 @@ from django.contrib.auth import login, logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -45,6 +46,7 @@ def admin_sign_in(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@transaction.atomic
 def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
     """Sign in with a one-time link; whoever has no password yet is led to set one. Only its button uses it up:
     programs that look at links, such as those of mail and chats, do not."""
