@@ -15,8 +15,11 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
-# Of more words only what is the same at both ends is told apart.
+# Of more words only what is the same at both ends is told apart. So it is behind so many words of A times words of B
+# of one page: where words are alike, each such pair may be looked at many times.
 _MOST_WORDS = 400
+_MOST_COMPARED = 2_000_000
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_CHARACTERS = 20_000
 # What the texts of two answers have room for in a page, in bytes, and what is around each text and its pieces.
 _ROOM = PAGE_BYTES * 2 // 3
@@ -129,7 +132,8 @@ def beside_each_other(texts: Sequence[tuple[str, str]], room: int) -> list[tuple
     """Pairs of texts in pieces, in so many bytes of a page: where they are longer, each without its middle."""
     beginnings = [text[:_MOST_CHARACTERS] for pair in texts for text in pair]
     each = share(beginnings, room - _FRAME_BYTES * len(beginnings))
-    return [differing(_cut(one, each), _cut(other, each)) for one, other in texts]
+    differ = Differ()
+    return [differ.pieces(_cut(one, each), _cut(other, each)) for one, other in texts]
 
 
 def _cut(text: str, room: int) -> str:
@@ -139,26 +143,35 @@ def _cut(text: str, room: int) -> str:
     return f"{shown.beginning} … {shown.left_out:,} of {shown.length:,} characters not shown … {shown.end}"
 
 
-def differing(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
-    """Both texts in pieces: what they share, and what only one has."""
-    one, other = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (a, b))
-    start = _same(one, other)
-    end = _same(one[start:][::-1], other[start:][::-1])
-    before, after = "".join(one[:start]), "".join(one[len(one) - end :])
-    middle = _middle(one[start : len(one) - end], other[start : len(other) - end])
-    first, second = ([Piece(before, False), *pieces, Piece(after, False)] for pieces in middle)
-    return [piece for piece in first if piece.text], [piece for piece in second if piece.text]
+class Differ:
+    """Tells the words of texts apart, as long as that costs little for all of them together."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_COMPARED
+
+    def pieces(self, a: str, b: str) -> tuple[list[Piece], list[Piece]]:
+        """Both texts in pieces: what they share, and what only one has."""
+        one, other = _WORD.findall(a), _WORD.findall(b)
+        start = _same(one, other)
+        end = _same(one[start:][::-1], other[start:][::-1])
+        before, after = "".join(one[:start]), "".join(one[len(one) - end :])
+        middle = self._middle(one[start : len(one) - end], other[start : len(other) - end])
+        first, second = ([Piece(before, False), *pieces, Piece(after, False)] for pieces in middle)
+        return [piece for piece in first if piece.text], [piece for piece in second if piece.text]
+
+    def _middle(self, one: Sequence[str], other: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
+        compared = len(one) * len(other)
+        if max(len(one), len(other)) > _MOST_WORDS or compared > self._left:
+            return [Piece("".join(one), True)], [Piece("".join(other), True)]
+        self._left -= compared
+        first, second = [], []
+        # What lies between words is the same everywhere, and by itself shows nothing.
+        found = SequenceMatcher(str.isspace, one, other, autojunk=False).get_opcodes()
+        for tag, at, to, from_b, to_b in found:
+            first.append(Piece("".join(one[at:to]), tag != "equal"))
+            second.append(Piece("".join(other[from_b:to_b]), tag != "equal"))
+        return first, second
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
     return next((n for n, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
-
-
-def _middle(one: Sequence[str], other: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
-    if max(len(one), len(other)) > _MOST_WORDS:
-        return [Piece("".join(one), True)], [Piece("".join(other), True)]
-    first, second = [], []
-    for tag, at, to, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        first.append(Piece("".join(one[at:to]), tag != "equal"))
-        second.append(Piece("".join(other[from_b:to_b]), tag != "equal"))
-    return first, second

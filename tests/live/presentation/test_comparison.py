@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.live.presentation.comparison import differing
+from streamviz.live.presentation.comparison import Differ, beside_each_other
 
 
 def marked(a: str, b: str) -> tuple[str, str]:
     """Both texts, with what only one has in brackets."""
     first, second = (
-        "".join(f"[{each.text}]" if each.is_own else each.text for each in side) for side in differing(a, b)
+        "".join(f"[{each.text}]" if each.is_own else each.text for each in side) for side in Differ().pieces(a, b)
     )
     return first, second
 
@@ -19,7 +19,8 @@ def marked(a: str, b: str) -> tuple[str, str]:
     ("a", "b", "first", "second"),
     [
         ("leave it alone", "leave it alone", "leave it alone", "leave it alone"),
-        ("leave it and go", "leave it. Go", "leave it [and go]", "leave it[.] [Go]"),
+        ("leave it and go", "leave it. Go", "leave it[ and go]", "leave it[. Go]"),
+        ("one two three", "six five four", "[one two three]", "[six five four]"),
         ('{"start": 9}', '{"start": 38}', '{"start": [9]}', '{"start": [38]}'),
         ("", "new", "", "[new]"),
         ("x " * 5_000, "y " * 5_000, "[" + ("x " * 5_000)[:-1] + "] ", "[" + ("y " * 5_000)[:-1] + "] "),
@@ -31,7 +32,16 @@ def test_only_what_differs_is_marked(a: str, b: str, first: str, second: str) ->
 
 @given(st.text("ab .\n", max_size=40), st.text("ab .\n", max_size=40))
 def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
-    first, second = differing(a, b)
+    first, second = Differ().pieces(a, b)
     assert ("".join(each.text for each in first), "".join(each.text for each in second)) == (a, b)
     shared = ["".join(each.text for each in side if not each.is_own) for side in (first, second)]
     assert shared[0] == shared[1]
+
+
+def test_words_of_many_texts_are_told_apart_as_long_as_that_costs_little() -> None:
+    pair = "! ? " * 100, "? ? ! " * 66
+    told = beside_each_other([pair] * 40, 1_000_000)
+    assert [len(first) > 2 for first, _ in told] == sorted((len(first) > 2 for first, _ in told), reverse=True)
+    assert len(told[0][0]) > 2
+    assert ["".join(each.text for each in side) for side in told[-1]] == list(pair)
+    assert [each.is_own for each in told[-1][0]] == [True, False]
