@@ -19,7 +19,7 @@ _LOOKS_LIKE = {
     "e": "еεҽᴇ",
     "g": "ɡԍ",
     "h": "һհ",
-    "i": "іιıɩ",
+    "i": "іιıɩᎥ",
     "j": "јᴊ",
     "k": "кκᴋ",
     "l": "ӏʟ",
@@ -37,23 +37,31 @@ _LOOKS_LIKE = {
     "x": "хχ",
     "y": "уγү",
     "z": "ᴢ",
-    "A": "АΑ",
-    "B": "ВΒ",
-    "C": "СϹ",
-    "E": "ЕΕ",
-    "H": "НΗ",
-    "I": "ІΙ",
-    "J": "Ј",
-    "K": "КΚ",
-    "M": "МΜ",
-    "N": "Ν",
-    "O": "ОΟ",
-    "P": "РΡ",
-    "S": "ЅՏ",
-    "T": "ТΤ",
-    "X": "ХΧ",
-    "Y": "ҮΥ",
-    "Z": "Ζ",
+    "A": "АΑᎪꓮᗅ",
+    "B": "ВΒᏴꓐᏼ",
+    "C": "СϹᏟꓚᑕⲤ",
+    "D": "Ꭰꓓᗞ",
+    "E": "ЕΕᎬꓰⲈ",
+    "F": "ꓝ",
+    "G": "Ꮐꓖ",
+    "H": "НΗᎻꓧⲎ",
+    "I": "ІΙꓲⲒ",
+    "J": "ЈᎫꓙ",
+    "K": "КΚᏦꓗⲔ",
+    "L": "Ꮮꓡ",
+    "M": "МΜᎷꓟⲘ",
+    "N": "ΝꓠⲚ",
+    "O": "ОΟꓳⲞ",
+    "P": "РΡᏢꓑⲢ",
+    "R": "Ꮢꓣᖇ",
+    "S": "ЅՏᏚꓢ",
+    "T": "ТΤᎢꓔⲦ",
+    "U": "ꓴ",
+    "V": "Ꮩꓦ",
+    "W": "Ꮃꓪ",
+    "X": "ХΧꓫⲬ",
+    "Y": "ҮΥꓬⲨ",
+    "Z": "ΖᏃꓜ",
     "-": "‐‑‒–—−",
     "/": "⁄∕",
     "'": "’‘",
@@ -64,6 +72,8 @@ _LOOKS_LIKE = {
 _SAME = {other: letter for letter, others in _LOOKS_LIKE.items() for other in others}
 # Format characters and accents are there or not without a reader's noticing.
 _UNSEEN = frozenset({"Mn", "Me", "Cf"})
+# So are these, of other categories: Unicode's property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.
+_IGNORABLE = re.compile(r"[\u115f\u1160\u2065\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 # Bytes that are no text hold few as long.
 _READABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]{6,}")
@@ -98,7 +108,11 @@ def _folded(character: str) -> str:
     if character.isascii():
         return character
     parts = unicodedata.normalize("NFKD", _SAME.get(character, character))
-    return "".join(_SAME.get(part, part) for part in parts if unicodedata.category(part) not in _UNSEEN)
+    return "".join(_SAME.get(part, part) for part in parts if _is_seen(part))
+
+
+def _is_seen(character: str) -> bool:
+    return unicodedata.category(character) not in _UNSEEN and not _IGNORABLE.match(character)
 
 
 def forms(text: str) -> Iterator[str]:

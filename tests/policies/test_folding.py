@@ -23,6 +23,7 @@ WRITTEN = {
     "accents": "r\u0332m\u0332 -rf /srv",
     "dashes": "rm –rf ∕srv",
     "a tag": "r\U000e0061m -rf /srv",
+    "fillers": "r\u115f\u1160m\u3164 -\uffa0rf\u2065 \U000e0080/srv",
 }
 
 
@@ -34,6 +35,11 @@ def test_a_text_is_read_as_it_looks(text: str) -> None:
     assert len(places) == len(shown) + 1
     assert places == sorted(places)
     assert folded(text[places[3] : places[6]]) == "-rf"
+
+
+@pytest.mark.parametrize("text", ["DELETE", "ᎠᎬᏞᎬᎢᎬ", "ꓓꓰꓡꓰꓔꓰ", "ＤＥＬＥＴＥ"], ids=ascii)
+def test_capitals_of_other_scripts_are_read_as_they_look(text: str) -> None:
+    assert folded(text) == "DELETE"
 
 
 def b64(text: str) -> str:
