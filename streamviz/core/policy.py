@@ -115,6 +115,8 @@ class Policy:
     counts_session: bool = False
     # The same of the key's: the period (hour, day or month) over which they are added up; empty where it does not.
     counts_key: str = ""
+    # Whether it depends on what these come to in US dollars: a stream whose price is not known is without bound then.
+    counts_cost: bool = False
     # Whether its say in a request is the same where nobody reads that, as of files, images and sounds.
     judges_unread: bool = False
     # Set where another process can make it too. No hook may take long then: it raises TakesLong.

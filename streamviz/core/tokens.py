@@ -127,7 +127,7 @@ def _of_gemini(usage: JsonObject) -> Tokens:
     if asked is not None and total is not None and total >= asked:
         said = total - asked
     return Tokens(
-        input=asked if counts.input_tokens is not None else None,
+        input=_whole(asked, counts.cached_tokens) if counts.input_tokens is not None else None,
         output=said,
         cache_read=counts.cached_tokens,
         reasoning=counts.reasoning_tokens,

@@ -54,9 +54,9 @@ class WireFormat:
     system: str
     may_be_text: bool
     parameters: frozenset[str]
-    # The fields that bound an answer's tokens, and the one that says how many answers there are.
+    # The fields that bound an answer's tokens, and those that say how many answers there are.
     most_output: tuple[str, ...]
-    answers: str
+    answers: tuple[str, ...]
     aggregator: type[Aggregator[Chunk, JsonObject]]
     composer: MakeComposer
     body_composer: Callable[[JsonObject], Composer]
@@ -95,11 +95,12 @@ class WireFormat:
 
     def answers_asked(self, request: JsonObject) -> int:
         """How many answers a request asks for."""
-        return max(1, (_number_at(request, self.answers) if self.answers else 1) or 1)
+        return max(1, *(_number_at(request, path) or 1 for path in self.answers), 1)
 
 
 def _number_at(request: JsonObject, path: str) -> int | None:
     *parents, last = path.split(".")
     for name in parents:
         request = as_object(request.get(name))
-    return as_index(request.get(last))
+    value = request.get(last)
+    return as_index(int(value) if isinstance(value, float) and value.is_integer() else value)

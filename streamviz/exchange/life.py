@@ -86,11 +86,13 @@ STEPS = {(state, event): step for event, states, step in _ROWS for state in stat
 
 
 class Life:
-    """Where one stream is, and whether its client has the head of the response. Only `step` changes that."""
+    """Where one stream is, whether its client has the head of the response, and whether its request went upstream. Only
+    `step` changes that."""
 
     def __init__(self) -> None:
         self.state = State.ASKED
         self.has_begun = False
+        self.was_forwarded = False
         # Whether nothing but its end goes out, if anything, and whether the client gets nothing more. Looked at with
         # each read, so they are no properties.
         self.is_ending = False
@@ -113,6 +115,7 @@ class Life:
         """This happened. False where it changed nothing. Raises IllegalTransition where it cannot happen now."""
         if not self.allows(event):
             raise IllegalTransition(f"{event.name} cannot happen to a stream that is {self.state.name}")
+        self.was_forwarded |= event is Event.FORWARDED
         to, outcome = STEPS[self.state, event]
         self._outcome = outcome or self._outcome
         if event is Event.BEGAN:

@@ -87,6 +87,7 @@ class Limits(Policy):
         self._text = as_text(parameters.get("text"))
         self.counts_session = bool(self._session)
         self.counts_key = self._period if self._key else ""
+        self.counts_cost = "cost" in self._session or "cost" in self._key
         self.judges_unread = self._key.keys() == {"streams"} and not (self._stream or self._session)
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:

@@ -28,7 +28,7 @@ from streamviz.records.ids import uuid7
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import Clock
 from streamviz.traces import HEADER
-from streamviz.upstream.other_models import require_one_model
+from streamviz.upstream.other_models import called_by_tools, require_one_model
 from streamviz.upstream.targets import Lane, Target
 
 EXECUTOR = b"x-streamviz-executor"
@@ -92,8 +92,10 @@ async def target_of(
         return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)
     if not key.may_call(request.model, target.provider, target.model):
-        message = f"The API key {key.name} may not use the model `{request.model}`. See GET /v1/models."
-        raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
+        raise _not_allowed(key, request.model, "model")
+    for model in called_by_tools(request.fields):
+        if not key.may_call(model, target.provider, model):
+            raise _not_allowed(key, model, "tools")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(*credentials[0])
     target.require_key()
@@ -105,6 +107,11 @@ async def target_of(
             request.require_translatable()
         require_translatable(target, request.fields)
     return target
+
+
+def _not_allowed(key: KnownKey, model: str, where: str) -> RequestError:
+    message = f"The API key {key.name} may not use the model `{model}`. See GET /v1/models."
+    return RequestError(403, message, kind="permission_error", code="model_not_allowed", param=where)
 
 
 def new_stream(

@@ -294,7 +294,7 @@ def _close(call: _Call) -> None:
 
 def _count(worker: Worker, stream: LiveStream) -> None:
     """Add a stream that ended to what its session and its key come to; one that was denied never was one."""
-    spent = spent_by(stream)
-    limiting.add(worker, stream, spent)
     is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
-    limiting.settle(worker, stream, SessionCounts() if is_denied else spent)
+    spent = SessionCounts() if is_denied else spent_by(stream)
+    limiting.add(worker, stream, spent)
+    limiting.settle(worker, stream, spent)

@@ -2,23 +2,30 @@
 
 from streamviz.core.context import SessionCounts
 from streamviz.core.events import BlockKind
+from streamviz.core.model_names import REPLAY
+from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
-from streamviz.core.wire import WIRE_FORMATS
+from streamviz.core.wire import EMBEDDINGS, WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.tallies import Amounts
-from streamviz.upstream.estimates import tokens_of
+from streamviz.upstream.estimates import asked_tokens, tokens_of
 from streamviz.upstream.prices import most_output, price
+
+# A client may ask for more answers, of more tokens each, than there are numbers for where they are added up.
+_MOST_TOKENS = 2**40
 
 
 def amounts_of(call: ModelCall, model: str, provider: str) -> Amounts:
     """The most that a request can come to at the model that is called."""
+    if provider == REPLAY:
+        return Amounts(0, 0.0)
     wire_format = WIRE_FORMATS[call.wire_format]
-    known = wire_format.most_tokens(call.fields) or most_output(model, provider)
+    known = 0 if wire_format is EMBEDDINGS else wire_format.most_tokens(call.fields) or most_output(model, provider)
     if known is None:
         return Amounts(None, None)
-    tokens = known * wire_format.answers_asked(call.fields)
+    tokens = min(known * wire_format.answers_asked(call.fields), _MOST_TOKENS)
     return Amounts(tokens, price(model, provider, Tokens(call.length // CHARACTERS_A_TOKEN, tokens)))
 
 
@@ -37,7 +44,14 @@ def add_up(stream: LiveStream) -> None:
         stream.tokens, stream.cost = Tokens(0, 0), None
         return
     stream.tokens = tokens_of(stream.state, stream.context.request)
+    if stream.tokens.output is None and _was_abandoned(stream):
+        stream.tokens = Tokens(asked_tokens(stream.context.request), 0, is_estimated=True)
     stream.cost = price(stream.upstream_model, stream.provider, stream.tokens)
+
+
+def _was_abandoned(stream: LiveStream) -> bool:
+    """Whether its provider has the request, and bills it, but nobody waited for the answer."""
+    return stream.life.was_forwarded and stream.outcome != Outcome.UPSTREAM_ERROR
 
 
 def spent_by(stream: LiveStream) -> SessionCounts:
@@ -45,7 +59,7 @@ def spent_by(stream: LiveStream) -> SessionCounts:
     state, tokens = stream.state, stream.tokens or Tokens()
     calls = sum(block.kind is BlockKind.TOOL_CALL for block in state.blocks)
     spent = SessionCounts(streams=1, blocks=len(state.blocks), tool_calls=calls)
-    if tokens.output is None:
+    if tokens.output is None or stream.provider == REPLAY:
         return spent
     spent.is_estimate, spent.output_tokens = tokens.is_estimated, tokens.output
     spent.cost, spent.unpriced = stream.cost or 0.0, int(stream.cost is None and stream.calls_model)

@@ -80,6 +80,7 @@ class Tallies:
         self._conninfo = conninfo
         self._worker = uuid.uuid4()
         self._connection: Connection | None = None
+        self._has_reserved = False
         self._turn = asyncio.Lock()
         self._owed: asyncio.Queue[_Owed] = asyncio.Queue()
         self._last_owed: dict[uuid.UUID, _Owed] = {}
@@ -107,6 +108,7 @@ class Tallies:
         Where that is asked `of_key`, `session` is the name under which the key is counted in that stretch of time.
         Where the database does not say, the counts hold the `trouble`.
         """
+        self._has_reserved = True
         period = of_key.period if of_key else ""
         values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
         try:
@@ -141,7 +143,7 @@ class Tallies:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if self._connection is not None:
+            if self._has_reserved:  # whatever became of the connection since
                 await self._insist(_RENEW, [self._worker])
                 await self._insist(_FORGET, [])
 

@@ -59,10 +59,11 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
         return told
     if not is_told:
         said = max(said or 0, estimate_tokens(_said_texts(state)))
-    return told._replace(input=asked or _asked_tokens(call), output=said, is_estimated=True)
+    return told._replace(input=asked or asked_tokens(call), output=said, is_estimated=True)
 
 
-def _asked_tokens(call: ModelCall) -> int:
+def asked_tokens(call: ModelCall) -> int:
+    """About how many tokens a request is."""
     turns = WIRE_FORMATS.get(call.wire_format, OPENAI_CHAT).turns
     said = as_list(call.fields.get(turns))
     if call.size > _LONG_BYTES:

@@ -7,14 +7,16 @@ that no provider gets them.
 from typing import NamedTuple
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, as_text, objects
 
 _NAMING = frozenset(
     "models fallbacks context_window_fallbacks content_policy_fallbacks default_fallbacks route preset model_list"
     " user_config router_settings_override".split()
 )
 # What routers read such fields in, or merge into the request: there the model's own name counts too.
-_HOLDING = ("extra_body", "provider", "providerOptions", "provider_options")
+_HOLDING = ("extra_body", "provider", "providerOptions", "provider_options", "plugins")
+# Tools of a client's own, whose members are its words. Others are the provider's, and some call a model by name.
+_OWN_TOOLS = (None, "custom", "function")
 
 
 def require_one_model(fields: JsonObject) -> None:
@@ -25,6 +27,12 @@ def require_one_model(fields: JsonObject) -> None:
             raise _refused(name)
     for name in _HOLDING:
         _require_none_in(fields.get(name), _Place(name))
+
+
+def called_by_tools(fields: JsonObject) -> set[str]:
+    """The models that a request's tools call at the provider, such as an advisor's, or one that draws."""
+    tools = objects(fields.get("tools"))
+    return {name for tool in tools if tool.get("type") not in _OWN_TOOLS and (name := as_text(tool.get("model")))}
 
 
 class _Place(NamedTuple):

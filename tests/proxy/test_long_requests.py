@@ -15,7 +15,7 @@ from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
 from streamviz.proxy.requests import LONG_BODY_BYTES, ModelRequest, read_aside, read_request
 from streamviz.proxy.said import Said
 from streamviz.proxy.sessions import Sessions
-from streamviz.upstream.estimates import _asked_tokens
+from streamviz.upstream.estimates import asked_tokens
 from tests.core.test_linear import work_of
 
 CHAT_CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -41,7 +41,7 @@ STEPS: dict[str, tuple[int, Callable[[ModelRequest, str], object]]] = {
     "read": (2, lambda request, wire: read_request(request.body, WIRE_FORMATS[wire])),
     "session": (15, begin),
     "length": (3, lambda request, wire: ModelCall(wire, request.fields).length),
-    "estimate": (3, lambda request, wire: _asked_tokens(ModelCall(wire, request.fields))),
+    "estimate": (3, lambda request, wire: asked_tokens(ModelCall(wire, request.fields))),
 }
 
 

@@ -36,11 +36,13 @@ class Books:
 
     def __init__(self) -> None:
         self.reserved: set[uuid.UUID] = set()
+        self.amounts: list[Amounts] = []
         self.was_asked = asyncio.Event()
         self.answers = asyncio.Event()
 
     async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: object) -> SessionCounts:
         self.reserved.add(stream)
+        self.amounts.append(amounts)
         self.was_asked.set()
         await self.answers.wait()
         return SessionCounts()
@@ -77,9 +79,9 @@ def worker(tmp_path: Path) -> Any:
     made.journal.close()
 
 
-def limited(worker: Worker, mode: Mode) -> None:
+def limited(worker: Worker, mode: Mode, limit: str = "streams") -> None:
     """All sessions are limited, in this mode."""
-    active = ActivePolicy(build("limits", {"session": {"streams": 3}}), "limits", 1, 1, mode)
+    active = ActivePolicy(build("limits", {"session": {limit: 3}}), "limits", 1, 1, mode)
     worker.configuration.policies = (ScopedPolicy("limits", 1, mode, (), (), active),)
 
 
@@ -117,6 +119,26 @@ async def test_what_is_cancelled_while_it_reserves_leaves_nothing_reserved(worke
     assert not books.reserved
 
 
+@pytest.mark.parametrize(("limit", "reserved"), [("output_tokens", Amounts(9, None)), ("cost", Amounts(None, None))])
+async def test_what_costs_nobody_knows_what_is_without_bound_where_cost_is_limited(
+    worker: Worker, limit: str, reserved: Amounts
+) -> None:
+    limited(worker, Mode.ENFORCE, limit)
+    books = cast(Books, worker.tallies)
+    books.answers.set()
+    with pytest.raises(OSError, match="no room"):
+        await call(worker, max_tokens=9)
+    assert books.amounts == [reserved]
+
+
+async def test_a_key_for_some_models_opens_no_other_to_a_tool_of_the_providers(worker: Worker) -> None:
+    worker.configuration.keys[digest(KEY)] = KnownKey(1, "a-key", models=("m",))
+    with pytest.raises(RequestError) as raised:
+        await call(worker, tools=[{"type": "advisor_20260301", "model": "claude-opus-4-6"}])
+    assert (raised.value.status, raised.value.param) == (403, "tools")
+    assert "claude-opus-4-6" in raised.value.message
+
+
 async def test_no_client_waits_for_a_shadow(worker: Worker) -> None:
     limited(worker, Mode.SHADOW)
     with pytest.raises(OSError, match="no room"):
@@ -129,7 +151,11 @@ async def test_no_client_waits_for_a_shadow(worker: Worker) -> None:
     [
         ("openai_chat", {"max_output_tokens": 1, "max_tokens": 50}, 50),
         ("openai_chat", {"max_completion_tokens": 50, "n": 3}, 150),
+        ("openai_chat", {"max_completion_tokens": 50, "n": 3.0}, 150),
+        ("openai_chat", {"max_tokens": 999_999_999, "n": 999_999_999}, 2**40),
         ("openai_chat", {"max_output_tokens": 1}, None),
+        ("gemini", {"generationConfig": {"max_output_tokens": 50, "candidate_count": 8}}, 400),
+        ("embeddings", {"input": "a"}, 0),
         ("openai_responses", {"max_tokens": 1, "max_completion_tokens": 1}, None),
         ("openai_responses", {"max_tokens": 1, "max_output_tokens": 50, "n": 3}, 50),
         ("anthropic_messages", {"max_completion_tokens": 1, "max_tokens": 50}, 50),

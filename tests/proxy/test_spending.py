@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.tokens import Tokens
+from streamviz.exchange.life import Event
 from streamviz.proxy.spending import add_up, most_of, spent_by
 from streamviz.records.tallies import Amounts
 from tests.core.support import delta
@@ -98,3 +99,33 @@ async def test_a_run_has_no_cost_and_so_none_that_is_not_known() -> None:
     assert (running.stream.tokens, running.stream.cost) == (Tokens(0, 0), None)
     spent = spent_by(running.stream)
     assert (spent.streams, spent.output_tokens, spent.cost, spent.unpriced) == (1, 0, 0.0, 0)
+
+
+async def test_what_is_sent_again_from_the_record_reserves_and_costs_nothing() -> None:
+    it = await Running(provider="replay", fields={"max_tokens": 500}).say("a")
+    assert most_of(it.stream) == Amounts(0, 0.0)
+    add_up(it.stream)
+    spent = spent_by(it.stream)
+    assert (spent.streams, spent.output_tokens, spent.cost, spent.unpriced) == (1, 0, 0.0, 0)
+
+
+async def test_who_leaves_before_the_answer_has_asked_for_it_all_the_same() -> None:
+    it = running(WORDS * 100)
+    it.stream.life.step(Event.FORWARDED)
+    it.stream.life.step(Event.LEFT)
+    add_up(it.stream)
+    assert it.stream.tokens is not None
+    assert it.stream.tokens.input == pytest.approx(1_300, rel=0.1)
+    assert it.stream.tokens.is_estimated
+    spent = spent_by(it.stream)
+    assert spent.cost == it.stream.cost == pytest.approx(1_300 * 2.5e-6, rel=0.1)
+    assert spent.is_estimate
+
+
+async def test_what_a_provider_refuses_takes_nothing() -> None:
+    it = running(WORDS * 100)
+    it.stream.life.step(Event.FORWARDED)
+    it.stream.life.step(Event.FAILED)
+    it.stream.life.step(Event.SENT)
+    add_up(it.stream)
+    assert it.stream.tokens == Tokens()

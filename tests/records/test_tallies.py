@@ -225,3 +225,18 @@ async def test_a_session_does_not_wait_for_what_others_owe() -> None:
     await tallies.start()
     assert (await waiting).streams == 7
     await tallies.stop()
+
+
+async def test_a_worker_that_has_lost_its_connection_keeps_what_it_has_reserved(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallies, "RENEW_SECONDS", 0.05)
+    worker, session = Tallies(conninfo), uuid.uuid4()
+    await worker.reserve(session, uuid.uuid4(), Amounts(10, 0.0))
+    assert (await worker.reserve(session, uuid.uuid4(), Amounts(2**63, 0.0))).trouble
+    query("UPDATE records_reservation SET seen_at = now() - interval '1 hour'")
+    await worker.start()
+    async with asyncio.timeout(60):
+        while not query("SELECT 1 FROM records_reservation WHERE seen_at > now() - interval '1 minute'"):
+            await asyncio.sleep(0.02)
+    await worker.stop()

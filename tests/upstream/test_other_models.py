@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.errors import RequestError
-from streamviz.upstream.other_models import require_one_model
+from streamviz.upstream.other_models import called_by_tools, require_one_model
 
 OTHER = ["anthropic/claude-opus-4"]
 
@@ -20,6 +20,7 @@ OTHER = ["anthropic/claude-opus-4"]
         ({"extra_body": {"models": OTHER}}, "extra_body.models"),
         ({"extra_body": {"model": OTHER[0]}}, "extra_body.model"),
         ({"provider": {"order": [{"fallbacks": OTHER}]}}, "provider.order.fallbacks"),
+        ({"plugins": [{"id": "auto", "model": OTHER[0]}]}, "plugins.model"),
         ({"providerOptions": {"gateway": {"models": OTHER}}}, "providerOptions.gateway.models"),
     ],
 )
@@ -34,6 +35,13 @@ def test_what_names_no_model_goes_on() -> None:
     held = {"extra_body": {"google": {"thinking_config": {}}}, "provider": {"order": ["openai"]}, "models": None}
     said = {"role": "user", "content": [{"models": OTHER}]}
     require_one_model({"model": "x", "messages": [said], "metadata": {"route": "a"}, **held})
+
+
+def test_the_models_that_tools_call_at_the_provider_are_told() -> None:
+    tools = [{"type": "advisor_20260301", "model": OTHER[0]}, {"type": "image_generation", "model": "gpt-image-1"}]
+    own = [{"name": "ask", "model": "x"}, {"type": "function", "function": {"name": "ask"}, "model": "x"}, "odd", None]
+    assert called_by_tools({"tools": [*tools, *own, {"type": "web_search"}]}) == {OTHER[0], "gpt-image-1"}
+    assert called_by_tools({"tools": {"model": "x"}}) == set()
 
 
 def test_a_long_name_is_not_told_again_for_each_value_below_it() -> None:

@@ -71,7 +71,7 @@ OPENAI_CHAT = WireFormat(
         " context_management top_k min_p repetition_penalty"
     ),
     most_output=("max_completion_tokens", "max_tokens"),
-    answers="n",
+    answers=("n",),
     aggregator=OpenAIChatAggregator,
     composer=OpenAIChatComposer,
     body_composer=OpenAIChatBodyComposer,
@@ -92,7 +92,7 @@ ANTHROPIC_MESSAGES = WireFormat(
         " service_tier container context_management mcp_servers output_config"
     ),
     most_output=("max_tokens",),
-    answers="",
+    answers=(),
     aggregator=AnthropicMessagesAggregator,
     composer=anthropic_messages_composer.AnthropicMessagesComposer,
     body_composer=AnthropicMessagesBodyComposer,
@@ -115,7 +115,7 @@ OPENAI_RESPONSES = WireFormat(
         " service_tier safety_identifier prompt_cache_key prompt_cache_retention stream stream_options"
     ),
     most_output=("max_output_tokens",),
-    answers="",
+    answers=(),
     aggregator=OpenAIResponsesAggregator,
     composer=OpenAIResponsesComposer,
     body_composer=OpenAIResponsesBodyComposer,
@@ -135,7 +135,7 @@ GEMINI = WireFormat(
         "contents systemInstruction tools toolConfig generationConfig safetySettings cachedContent stream"
     ),
     most_output=("generationConfig.maxOutputTokens", "generationConfig.max_output_tokens"),
-    answers="generationConfig.candidateCount",
+    answers=("generationConfig.candidateCount", "generationConfig.candidate_count"),
     aggregator=GeminiAggregator,
     composer=GeminiComposer,
     body_composer=GeminiBodyComposer,
@@ -154,7 +154,7 @@ EMBEDDINGS = WireFormat(
     may_be_text=True,
     parameters=_names("input encoding_format dimensions user"),
     most_output=(),
-    answers="",
+    answers=(),
     aggregator=EmbeddingsAggregator,
     composer=_no_stream,
     body_composer=EmbeddingsComposer,
