@@ -2,11 +2,13 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from streamviz.dashboard.views import errors, signing_in
 
 urlpatterns = [
     path("admin/login/", signing_in.admin_sign_in),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account")),
     path("admin/", admin.site.urls),
     path("", include("streamviz.dashboard.urls")),
 ]

@@ -3,9 +3,10 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from streamviz.core.events import BlockKind
 from streamviz.core.verdicts import Mode
@@ -27,16 +28,29 @@ def _label(form: forms.BaseForm, name: str) -> str:
     return f"{form[name].label}: " if name in form.fields else ""
 
 
-class SignInForm(AuthenticationForm):
-    """A name and a password. `refused_seconds` is for how long to wait where there were too many attempts."""
+class GuardedForm(forms.Form):
+    """Asks for a password. `refused_seconds` is for how long to wait where there were too many attempts."""
 
     refused_seconds = 0
+
+    def begin(self, name: str, address: str) -> Attempt:
+        """An attempt at an account's password. Raises ValidationError where there were too many."""
+        try:
+            return Attempt(name, address)
+        except TooManyAttempts as error:
+            self.refused_seconds = error.seconds
+            raise ValidationError(str(error)) from error
+
+
+class SignInForm(GuardedForm, AuthenticationForm):
+    """A name and a password."""
 
     def clean(self) -> dict[str, Any]:
         name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
         if not name or not password:
             return super().clean()
-        attempt = self._begin(name)
+        assert self.request is not None
+        attempt = self.begin(name, self.request.META.get("REMOTE_ADDR", ""))
         try:
             cleaned = super().clean()
         except ValidationError:
@@ -45,13 +59,23 @@ class SignInForm(AuthenticationForm):
         attempt.succeeded()
         return cleaned
 
-    def _begin(self, name: str) -> Attempt:
-        assert self.request is not None
+
+class OwnPasswordForm(GuardedForm, PasswordChangeForm):
+    """A new password in place of the present one, which whoever finds a browser signed in may not know."""
+
+    def __init__(self, user: User, data: QueryDict | None, address: str) -> None:
+        super().__init__(user, data)
+        self._address = address
+
+    def clean_old_password(self) -> str:
+        attempt = self.begin(self.user.get_username(), self._address)
         try:
-            return Attempt(name, self.request.META.get("REMOTE_ADDR", ""))
-        except TooManyAttempts as error:
-            self.refused_seconds = error.seconds
-            raise ValidationError(str(error)) from error
+            password: str = super().clean_old_password()
+        except ValidationError:
+            attempt.failed()
+            raise
+        attempt.succeeded()
+        return password
 
 
 class ViewNameForm(forms.Form):

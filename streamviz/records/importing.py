@@ -10,17 +10,27 @@ from uuid import UUID
 import msgspec
 import psycopg
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_slug
 from django.db import DataError, IntegrityError
 
-from streamviz.core.verdicts import Mode
+from streamviz import policies
+from streamviz.core.errors import PolicyParametersError
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, require_shallow
+from streamviz.core.judgements import NotRun, Subject
+from streamviz.core.outcome import Outcome
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.wire import AGGREGATORS
 from streamviz.records.block_record import BlockRecord
-from streamviz.records.columns import bytes_from_line, clean
+from streamviz.records.columns import MOMENT, bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session, Stream
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
+from streamviz.records.models.streams import Relation
+from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
-from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT, Table
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.store import Store
@@ -30,6 +40,31 @@ PREFIX = "imported-"
 
 # Clocks differ.
 _AHEAD = timedelta(days=1)
+
+# Before there was any model to call.
+_EARLIEST = as_microseconds(datetime(2015, 1, 1, tzinfo=UTC))
+
+# What pages take for one of these is stored as text.
+_WORDS: dict[type, dict[str, frozenset[str]]] = {
+    StreamOpened: {"wire_format": frozenset(AGGREGATORS), "relation": frozenset(["", *Relation.values])},
+    StreamClosed: {"outcome": frozenset(Outcome)},
+    BlockRecord: {"kind": frozenset(BlockKind)},
+    VerdictRecord: {"mode": frozenset(Mode), "decision": frozenset(Decision), "subject": frozenset(Subject)},
+}
+
+
+def _moments_in(table: Table) -> list[str]:
+    return [column.field for column in table.columns if column.kept is MOMENT]
+
+
+_MOMENTS: dict[type, list[str]] = {
+    StreamOpened: _moments_in(OPENED),
+    StreamClosed: _moments_in(CLOSED),
+    BlockRecord: _moments_in(BLOCK),
+    VerdictRecord: _moments_in(VERDICT),
+    ChunksReceived: ["received_at"],
+    FramesSent: ["sent_at"],
+}
 
 # Those of before say nowhere that they are whole.
 _FIRST_WITH_END = 2
@@ -99,6 +134,7 @@ class Importing:
         number = 0
         for number, line in enumerate(lines, 1):
             with _faults_at(number):
+                require_shallow(line)
                 [(what, value)] = msgspec.json.decode(line, type=dict[str, dict[str, Any]]).items()
                 if number == 1:
                     self._is_over = _checked_version(what, value) < _FIRST_WITH_END
@@ -133,6 +169,7 @@ class Importing:
             key_id=ApiKey.objects.filter(name=value["key"]).values_list("pk", flat=True).first(),
             **OPENED.fields(value),
         )
+        msgspec.convert(opened.not_run, list[NotRun])
         closed = StreamClosed(stream_id=stream_id, blocks=[], **CLOSED.fields(value))
         self._stored = Batch(stream_id, UUID(int=0), opened=_checked(opened), closed=_checked(closed))
 
@@ -168,11 +205,10 @@ class Importing:
         """The id here of a policy's version there; made where there is none."""
         name, number = f"{PREFIX}{value['name'].removeprefix(PREFIX)}"[:60], value["number"]
         if (name, number) not in self._versions:
+            validate_slug(name)
             names = {field.name for field in PolicyFields._meta.local_fields}
             fields = {key: each for key, each in value.items() if key in names}
-            if fields["kind"] == OWN_CODE:
-                # What code runs here is not for a file to say.
-                fields["parameters"] = {}
+            fields["parameters"] = _parameters(fields)
             PolicyVersion(number=number, **fields).clean_fields(exclude=["policy", "changed_by"])
             policy = Policy.objects.filter(name=name).first()
             if policy is None:
@@ -180,7 +216,8 @@ class Importing:
                 off = fields | {"mode": Mode.OFF.value}
                 [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
             version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
-            Policy.objects.filter(pk=policy.pk, version__lt=number).update(version=number)
+            # One that somebody here has switched on stays as that person wants it.
+            Policy.objects.filter(pk=policy.pk, version__lt=number, mode=Mode.OFF.value).update(version=number)
             self._versions[name, number] = version.pk
         return self._versions[name, number]
 
@@ -196,10 +233,11 @@ class Importing:
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}
             Annotation.objects.get_or_create(stream_id=batch.stream_id, defaults=told)
-        session = Session.objects.get(pk=batch.opened.session_id)
-        session.is_starred |= self._session.is_starred
-        session.note = session.note or clean(self._session.note)
-        session.save(update_fields=["is_starred", "note"])
+        # Where the stream goes on from one of another session it belongs there by now, and its own may be gone.
+        if session := Session.objects.filter(pk=batch.opened.session_id).first():
+            session.is_starred |= self._session.is_starred
+            session.note = session.note or clean(self._session.note)
+            session.save(update_fields=["is_starred", "note"])
 
 
 @contextmanager
@@ -211,8 +249,29 @@ def _faults_at(number: int) -> Iterator[None]:
 
 
 def _checked(entry: _Struct) -> _Struct:
-    """The same. Raises ValidationError where a field is of another type than it should be."""
-    return msgspec.convert(msgspec.to_builtins(entry), type(entry))
+    """The same. Raises ValueError where a field is of another type than it should be, is none of the words that it may
+    be, or is a time that cannot be."""
+    entry = msgspec.convert(msgspec.to_builtins(entry), type(entry))
+    for name, words in _WORDS.get(type(entry), {}).items():
+        if getattr(entry, name) not in words:
+            raise ValueError(f"its {name} is none that this version knows")
+    latest = as_microseconds(datetime.now(UTC) + _AHEAD)
+    for name in _MOMENTS[type(entry)]:
+        if (at := getattr(entry, name)) is not None and not _EARLIEST <= at <= latest:
+            raise ValueError(f"its {name} cannot be")
+    return entry
+
+
+def _parameters(fields: dict[str, Any]) -> JsonObject:
+    """A policy's, as far as it can be made of them: pages show what they say."""
+    told: JsonObject = fields["parameters"]
+    if fields["kind"] == OWN_CODE:
+        return {}  # what code runs here is not for a file to say
+    try:
+        policies.build(fields["kind"], told)
+    except PolicyParametersError:
+        return {}
+    return told
 
 
 def _checked_version(what: str, value: Line) -> int:

@@ -21,6 +21,7 @@ def policies_in_force() -> tuple[ScopedPolicy, ...]:
     """The policies that are not off, in the order in which they run, as the database has them now."""
     # In one query: a policy can be changed, or go, at any moment.
     running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
+    running = running.exclude(policy__mode=Mode.OFF.value)  # of one from elsewhere a version says what was there
     return tuple(map(_scoped, running.select_related("policy").order_by("order", "policy__name")))
 
 

@@ -11,6 +11,8 @@ from streamviz.records.models import Block, Policy, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 MOST = 2_000_000
+# Characters of a text of which not even the beginning is looked at whole where two are compared.
+LONG = 21_000
 MARKUP = "<&\"'"
 CONTROLS = "\u202e\x01"
 
@@ -150,7 +152,7 @@ def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:
 def test_two_streams_beside_each_other(cast: Cast, words: str) -> None:
     streams = []
     for side in "ab":
-        text = words.format(side) * 10_000
+        text = (words.format(side) * LONG)[:LONG]
         messages = [{"role": "user", "content": f"{n} {text}"} for n in range(40)]
         streams.append(recorded(request=json.dumps({"model": side, "messages": messages}).encode()))
         hold(streams[-1], [text] * 200)

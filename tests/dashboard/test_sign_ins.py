@@ -121,3 +121,34 @@ def test_a_link_that_is_looked_at_is_not_used_up() -> None:
     assert person.post(link, sent).status_code == 302
     assert person.session["_auth_user_id"]
     assert Client().get(link).status_code == 302
+
+
+def test_who_is_signed_in_is_not_sent_round_and_round() -> None:
+    person = Client()
+    person.force_login(User.objects.get(username="alice"))
+    for wanted in ("/sign-in/", "/sign-in/?next=/sign-in/"):
+        answer = person.get("/sign-in/", {"next": wanted})
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+
+
+def test_the_present_password_is_guessed_no_oftener_than_at_the_sign_in() -> None:
+    person = Client()
+    person.force_login(User.objects.get(username="alice"))
+    asked = {"new_password1": "another-passphrase", "new_password2": "another-passphrase"}
+    for _ in range(MOST_OF_ACCOUNT):
+        assert person.post("/account/", {"old_password": WRONG, **asked}).status_code == 200
+    answer = person.post("/account/", {"old_password": RIGHT, **asked})
+    assert answer.status_code == 429
+    assert "Too many attempts" in answer.content.decode()
+    assert User.objects.get(username="alice").check_password(RIGHT)
+    assert person.get("/admin/password_change/").headers["Location"] == "/account/"
+
+
+def test_who_knows_the_present_password_sets_another() -> None:
+    person = Client()
+    person.force_login(User.objects.get(username="alice"))
+    new = "another-passphrase"
+    sent = {"old_password": RIGHT, "new_password1": new, "new_password2": new}
+    assert person.post("/account/", sent).status_code == 302
+    assert User.objects.get(username="alice").check_password(new)
+    assert not SignInAttempt.objects.exists()

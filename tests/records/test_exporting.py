@@ -1,6 +1,7 @@
 """Sessions as JSONL, out of one installation and into another."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.policies_in_force import policies_in_force
 from streamviz.records.recorder import ChunksReceived, StreamClosed, StreamOpened
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.verification import verify
@@ -27,6 +29,7 @@ from tests.records.filled import filled
 from tests.records.history import NOW, day, id_at, make_policy, store, story, tool_stream
 from tests.records.support import NOON, block, closed, judged, opened, passed, received, sent, verdict
 
+NOT_RUN = {"policy": "guard", "version": 1, "mode": "enforce", "why": "It is for other models."}
 ODD = [b"", b"\xff\xfe\n\n", "data: \u2028\U0001f9ea\n\n".encode()]
 TABLES = {
     "session": "SELECT id, label, name, is_starred, note, started_at, last_at FROM records_session ORDER BY 1",
@@ -50,6 +53,14 @@ def take(lines: list[bytes]) -> int:
     finally:
         postgres.close()
     return importing.streams
+
+
+def _with(line: bytes, what: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """A line with another policy, where it says `what`."""
+    told = msgspec.json.decode(line)
+    if what in told:
+        told[what]["policy"] = change(told[what])
+    return msgspec.json.encode(told)
 
 
 @pytest.fixture
@@ -134,6 +145,7 @@ def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.
     imported = Policy.objects.get(name="imported-guard")
     assert imported.mode == "off"
     assert imported.versions.get().mode == "enforce"
+    assert "imported-guard" not in {policy.name for policy in policies_in_force()}
     assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
     # Wherever it goes from here, it has the same name.
     lines = list(export([session]))
@@ -152,6 +164,30 @@ def test_a_policy_from_elsewhere_is_at_its_newest_version(session: uuid.UUID) ->
     newest = imported.versions.first()
     assert newest is not None
     assert (imported.version, newest.number) == (2, 2)
+
+
+def test_one_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    take(lines)
+    imported = Policy.objects.get(name="imported-guard")
+    imported.mode = "enforce"
+    imported.save()
+    other = str(uuid.uuid4()).encode()
+    newer = [line.replace(b'"number":1,', b'"number":9,', 1) if b'"policy":' in line else line for line in lines]
+    ids = {line["stream"]["id"] for line in map(msgspec.json.decode, lines) if "stream" in line}
+    moved = b"".join(newer).replace(str(session).encode(), other)
+    for each in ids:
+        moved = moved.replace(each.encode(), str(id_at(day(1))).encode())
+    take(moved.splitlines(keepends=True))
+    [policy] = [policy for policy in policies_in_force() if policy.name == "imported-guard"]
+    assert policy.version == Policy.objects.get(name="imported-guard").version == imported.version
+
+
+def test_parameters_of_which_no_policy_can_be_made_are_not_kept(query: Query, session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    take([_with(line, "verdict", lambda verdict: verdict["policy"] | {"parameters": {"names": 5}}) for line in lines])
+    assert Policy.objects.get(name="imported-guard").parameters == {}
 
 
 def test_each_line_is_an_object_that_says_what_it_is(session: uuid.UUID) -> None:
@@ -192,6 +228,15 @@ def test_what_is_no_export_is_refused(query: Query, lines: list[bytes]) -> None:
     assert query("SELECT count(*) FROM records_stream") == [(0,)]
 
 
+def deep(levels: int) -> dict[str, Any]:
+    """An object in so many others."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+GUARD = {"name": "guard", "number": 1, "kind": "tool_rule", "mode": "enforce", "order": 0, "parameters": {}}
 STREAM_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
     "a time that is none": ("stream", {"requested_at": "soon"}),
     "a time beyond all calendars": ("stream", {"requested_at": 10**30}),
@@ -205,6 +250,20 @@ STREAM_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
     "a chunk of another century": ("chunk", {"received_at": 10**25}),
     "a frame that nobody made": ("frame", {"seq": None}),
     "a decision that there is not": ("verdict", {"decision": "x" * 50}),
+    "a decision of no kind": ("verdict", {"decision": "zzz"}),
+    "a subject of no kind": ("verdict", {"subject": "zzz"}),
+    "a mode of no kind": ("verdict", {"mode": "zzz"}),
+    "a block of no kind": ("block", {"kind": "zzz"}),
+    "an end of no kind": ("stream", {"outcome": "zzz"}),
+    "no end": ("stream", {"outcome": ""}),
+    "a wire format of no kind": ("stream", {"wire_format": "zzz"}),
+    "a relation of no kind": ("stream", {"relation": "zzz"}),
+    "policies that did not run, in no words": ("stream", {"not_run": [{}]}),
+    "a time before all others": ("stream", {"requested_at": -62135596800000000}),
+    "a time behind all others": ("stream", {"ended_at": 253402300799999999}),
+    "a block from before there were any": ("block", {"started_at": 0}),
+    "a policy whose name no address takes": ("verdict", {"policy": GUARD | {"name": "a/b c"}}),
+    "a policy of parameters without end": ("verdict", {"policy": GUARD | {"parameters": deep(900)}}),
     "a policy of a kind that there is not": ("verdict", {"policy": {"name": "p", "number": 1, "kind": "nonsense"}}),
     "a policy that is none": ("verdict", {"policy": "p"}),
     "a session that is none": ("session", {"id": "x"}),
@@ -272,10 +331,14 @@ def is_filled(value: object) -> bool:
 def test_every_column_goes_along(query: Query, version_id: int) -> None:
     key, _ = ApiKey.objects.issue(name="ours")
     stream_id = id_at(NOW)
-    head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(NOW, 1), key_id=key.pk)
+    # Of these there are so many words.
+    words = {"wire_format": "gemini", "relation": "fork", "not_run": [NOT_RUN]}
+    head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(NOW, 1), key_id=key.pk, **words)
     raws = [b"\xff", b"text"]
-    given = filled(VerdictRecord, number=0, policy_version_id=version_id)
-    end = filled(StreamClosed, stream_id=stream_id, blocks=[block(0), filled(BlockRecord, ordinal=1)])
+    judged_as = {"mode": "shadow", "decision": "halt", "subject": "stream"}
+    given = filled(VerdictRecord, number=0, policy_version_id=version_id, **judged_as)
+    blocks = [block(0), filled(BlockRecord, ordinal=1, kind="refusal")]
+    end = filled(StreamClosed, stream_id=stream_id, outcome="interrupted", blocks=blocks)
     frames = sent(stream_id, [*passed([0]), Frame(b"made", None, "guard")])
     # So long after that they begin runs of their own.
     later = replace(received(stream_id, [b"later"], 2), received_at=NOON + 3600 * 10**6)

@@ -3,13 +3,15 @@
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from streamviz.dashboard import roles, themes
+from streamviz.dashboard.forms import OwnPasswordForm
 from streamviz.dashboard.pages import signed_in_user
 
 
@@ -19,8 +21,7 @@ from streamviz.dashboard.pages import signed_in_user
 def account(request: HttpRequest) -> HttpResponse:
     """Who is signed in, and a form for the password."""
     user = signed_in_user(request)
-    form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
-    form = form_class(user, request.POST or None)
+    form = _password_form(request, user)
     if request.method == "POST" and form.is_valid():
         form.save()
         update_session_auth_hash(request, user)
@@ -28,7 +29,15 @@ def account(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     themes_now = [(value, word, value == themes.chosen(request)) for value, word in themes.THEMES.items()]
     context = {"page": "account", "form": form, "role": roles.role_of(user), "themes": themes_now}
-    return render(request, "dashboard/account.html", context)
+    status = 429 if getattr(form, "refused_seconds", 0) else 200
+    return render(request, "dashboard/account.html", context, status=status)
+
+
+def _password_form(request: HttpRequest, user: User) -> "OwnPasswordForm | SetPasswordForm[User]":
+    data = request.POST or None
+    if user.has_usable_password():
+        return OwnPasswordForm(user, data, request.META.get("REMOTE_ADDR", ""))
+    return SetPasswordForm(user, data)
 
 
 @login_required

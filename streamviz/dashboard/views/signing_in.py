@@ -1,5 +1,7 @@
 """Signing in and out."""
 
+from urllib.parse import urlsplit
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout
@@ -23,6 +25,11 @@ class SignInView(LoginView):
     template_name = "dashboard/sign_in.html"
     redirect_authenticated_user = True
     authentication_form = SignInForm
+
+    def get_redirect_url(self) -> str:
+        """Where `next` says, unless that is here: who is signed in would be sent round and round."""
+        wanted: str = super().get_redirect_url()
+        return "" if urlsplit(wanted).path == self.request.path else wanted
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)

@@ -1,7 +1,7 @@
 """A stream made ready to be shown, from its entries, whether it runs or is long over."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -168,10 +168,20 @@ async def load_recent() -> list[StreamView]:
     """The newest streams that are over, for the Live page of a worker that has only just begun; none while Postgres
     cannot answer."""
     try:
-        return [view_of(each) for each in await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)]
+        newest = await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
     except DatabaseError as error:
         log.warning("the newest streams of the record cannot be read: %s", error)
         return []
+    return list(_readable(newest))
+
+
+def _readable(newest: Iterable[StreamEntries]) -> Iterator[StreamView]:
+    """One that says what nobody here knows must not keep all others from being shown."""
+    for entries in newest:
+        try:
+            yield view_of(entries)
+        except Exception:
+            log.exception("the stream %s of the record cannot be shown", entries.opened.stream_id)
 
 
 def _verdicts(entries: StreamEntries) -> Iterator[VerdictView]:
