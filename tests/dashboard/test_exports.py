@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -193,6 +193,11 @@ def test_what_follows_a_text_is_in_no_fence_of_its(text: str) -> None:
     told = MarkdownIt("commonmark").parse("\n\n".join([prose(text), "call", fenced(ARGUMENTS), "end"]))
     assert [token.content for token in told if token.type == "fence"][-1] == ARGUMENTS + "\n"
     assert told[-2].content == "end"
+
+
+@pytest.mark.parametrize("shown", [prose, fenced])
+def test_what_would_act_on_a_terminal_or_turn_a_line_round_is_named(shown: Callable[[str], str]) -> None:
+    assert "one ␛[2J⟨U+202E⟩two\n\tthree" in shown("one \x1b[2J\u202etwo\n\tthree")
 
 
 def test_a_text_with_whole_fences_keeps_them(db: None) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from streamviz.live.presentation.text import one_line
+from streamviz.live.presentation.text import one_line, printable
 
 # What would be HTML or a picture, which a reader's program would fetch. A backslash before it could be escaped itself
 # by one that stands there already, an entity cannot.
@@ -15,7 +15,7 @@ _TITLE = 300
 
 
 def prose(text: str) -> str:
-    """As it was written, if what follows is surely in no fence of its; else in a fence around all of it."""
+    """As it can be read, if what follows is surely in no fence of its; else in a fence around all of it."""
     return _without_acts(text) if _closes_its_fences(text) else fenced(text)
 
 
@@ -27,11 +27,11 @@ def line(text: str) -> str:
 def fenced(text: str) -> str:
     """In a fence that the text cannot close."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=2)
-    return f"{'`' * (longest + 1)}\n{text}\n{'`' * (longest + 1)}"
+    return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
 
 def _without_acts(text: str) -> str:
-    return _ACTS.sub(lambda found: _ACTIVE[found[0]], text)
+    return _ACTS.sub(lambda found: _ACTIVE[found[0]], printable(text))
 
 
 def _closes_its_fences(text: str) -> bool:
