@@ -1,6 +1,7 @@
 """limits: so much a stream, a session or a key may have, and no more."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 from streamviz.core.blocks import StreamBlock, StreamState
@@ -125,7 +126,9 @@ class Limits(Policy):
         return bool(self._stream)
 
     def holds(self, block: StreamBlock) -> bool:
-        return "tool_calls" in self._stream and block.kind is BlockKind.TOOL_CALL
+        is_call = "tool_calls" in self._stream and block.kind is BlockKind.TOOL_CALL
+        # One too many may never grow, and is read where it is held alone.
+        return is_call or block.ordinal + 1 > self._stream.get("blocks", inf)
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         verdict = self.on_held(block, context)

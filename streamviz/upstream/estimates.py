@@ -52,8 +52,8 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
     if not state.blocks and state.usage is None:
         return told
     asked, said = told.input, told.output
-    # Anthropic's format gives a number at first, too.
-    is_told = said is not None and bool(state.finish_reasons)
+    # Anthropic's format gives a number at first, too; and nothing is no count of text.
+    is_told = said is not None and bool(state.finish_reasons) and (said > 0 or not state.length)
     # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
     if asked and is_told:
         return told

@@ -46,7 +46,14 @@ async def test_a_text_that_goes_beyond_is_cut_where_it_does(limit: dict[str, flo
     it = await run(limit, delta(reasoning_content="short"), delta(content="x" * 115), delta(content="more"))
     assert b"more" not in it.tape
     assert it.tape.endswith(b"data: [DONE]\n\n")
-    assert words in it.context.judgements[-1].verdict.reason
+    [halted] = [each.verdict for each in it.context.judgements if each.verdict.decision is Decision.HALT]
+    assert words in halted.reason
+
+
+async def test_blocks_that_never_grow_are_counted_too() -> None:
+    it = await run({"blocks": 2}, *(calls(call(n, f"c{n}", f"f{n}", "")) for n in range(20)))
+    assert it.context.halted_by == "rule"
+    assert b'"f5"' not in it.tape
 
 
 async def test_a_stream_within_its_limits_is_untouched() -> None:

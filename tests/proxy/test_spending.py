@@ -61,6 +61,15 @@ async def test_an_input_of_nothing_is_no_count() -> None:
     assert it.stream.tokens.input == pytest.approx(13, rel=0.2)
 
 
+async def test_an_output_of_nothing_beside_text_is_no_count() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 0}
+    it = await running().take(delta(content=WORDS * 100), {**delta(finish="stop"), "usage": usage})
+    add_up(it.stream)
+    assert it.stream.tokens is not None
+    assert (it.stream.tokens.input, it.stream.tokens.is_estimated) == (7, True)
+    assert it.stream.tokens.output == pytest.approx(1_300, rel=0.1)
+
+
 async def test_what_never_began_is_unknown_and_not_zero() -> None:
     it = running()
     add_up(it.stream)
