@@ -95,7 +95,7 @@ class WireFormat:
 
     def answers_asked(self, request: JsonObject) -> int:
         """How many answers a request asks for."""
-        return max(1, *(_number_at(request, path) or 1 for path in self.answers), 1)
+        return max([1, *(_number_at(request, path) or 1 for path in self.answers)])
 
 
 def _number_at(request: JsonObject, path: str) -> int | None:

@@ -44,13 +44,13 @@ def add_up(stream: LiveStream) -> None:
         stream.tokens, stream.cost = Tokens(0, 0), None
         return
     stream.tokens = tokens_of(stream.state, stream.context.request)
-    if stream.tokens.output is None and _was_abandoned(stream):
+    if stream.tokens.output is None and _is_billed(stream):
         stream.tokens = Tokens(asked_tokens(stream.context.request), 0, is_estimated=True)
     stream.cost = price(stream.upstream_model, stream.provider, stream.tokens)
 
 
-def _was_abandoned(stream: LiveStream) -> bool:
-    """Whether its provider has the request, and bills it, but nobody waited for the answer."""
+def _is_billed(stream: LiveStream) -> bool:
+    """Whether its provider took the request, whoever waited for the answer."""
     return stream.life.was_forwarded and stream.outcome != Outcome.UPSTREAM_ERROR
 
 
