@@ -167,9 +167,8 @@ class PolicyForm(forms.ModelForm):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        newest = self.instance.versions.first() if self.instance.pk else None
         try:
-            self.instance.require_unchanged(self.cleaned_data.get("seen"), newest)
+            self.instance.require_unchanged(self.cleaned_data.get("seen"), self.instance.stored())
         except ValidationError as error:
             self.add_error(None, error)
 

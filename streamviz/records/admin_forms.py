@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from streamviz.records.models import Policy, PolicyVersion, Route
+from streamviz.records.models import Policy, Route
 
 
 class PolicyForm(forms.ModelForm):
@@ -35,19 +35,17 @@ class PolicyForm(forms.ModelForm):
         for name in ("kind", "parameters"):
             setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
         # Locked until it is saved, so that of two who save at once the second is refused.
-        Policy.objects.select_for_update().filter(pk=self.instance.pk).first()
-        newest = self.instance.versions.first() if self.instance.pk else None
-        self._require_unchanged(cleaned.get("seen"), newest)
+        self._require_unchanged(cleaned.get("seen"), self.instance.stored(is_locked=True))
         return cleaned
 
-    def _require_unchanged(self, seen: int | None, newest: PolicyVersion | None) -> None:
+    def _require_unchanged(self, seen: int | None, stored: Policy | None) -> None:
         """Refused once: below the form stands what changed, and whoever saves again has seen it."""
         try:
-            self.instance.require_unchanged(seen, newest)
+            self.instance.require_unchanged(seen, stored)
         except ValidationError:
-            assert newest is not None
+            assert stored is not None
             data = cast(QueryDict, self.data).copy()
-            data[self.add_prefix("seen")] = str(newest.number)
+            data[self.add_prefix("seen")] = str(stored.version)
             self.data = data
             raise
 

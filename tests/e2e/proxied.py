@@ -38,6 +38,24 @@ def until(is_so: Callable[[], Any], seconds: float = 120) -> Any:
     return found
 
 
+@contextmanager
+def locked(database_url: str, *tables: str) -> Iterator[None]:
+    """Somebody holds a lock on tables meanwhile, as a migration does that waits for its end: nobody can read them."""
+    with psycopg.connect(database_url) as other:
+        until(lambda: _can_lock(other, tables))
+        yield
+
+
+def _can_lock(connection: psycopg.Connection, tables: tuple[str, ...]) -> bool:
+    """Not where Postgres ended it as a deadlock: a table has partitions, and who writes takes them in another order."""
+    try:
+        connection.execute(f"LOCK TABLE {', '.join(tables)} IN ACCESS EXCLUSIVE MODE")
+    except psycopg.errors.DeadlockDetected:
+        connection.rollback()
+        return False
+    return True
+
+
 def files_with(folder: Path, text: str) -> list[str]:
     """The files in which a text stands. A process that runs may rename or remove one while it is looked for."""
     found = []

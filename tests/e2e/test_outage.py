@@ -15,13 +15,12 @@ from pathlib import Path
 
 import httpx
 import psutil
-import psycopg
 import pytest
 
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from tests.e2e.load import Load, Tape
 from tests.e2e.machine import Machine, can_mount, check_record, small_disk
-from tests.e2e.proxied import until
+from tests.e2e.proxied import locked, until
 from tests.services import copied_postgres, url_of
 from tests.simulator.process import running_simulator
 
@@ -113,12 +112,8 @@ def stopped(*processes: psutil.Process) -> Iterator[None]:
             each.resume()
 
 
-@contextmanager
-def locked(machine: Machine) -> Iterator[None]:
-    """Somebody holds a lock on the tables meanwhile, as a migration does that waits for its end."""
-    with psycopg.connect(machine.database_url) as other:
-        other.execute("LOCK TABLE records_stream, records_upstreamrun IN ACCESS EXCLUSIVE MODE")
-        yield
+def tables_locked(machine: Machine) -> AbstractContextManager[None]:
+    return locked(machine.database_url, "records_stream", "records_upstreamrun")
 
 
 def test_pages_say_that_postgres_does_not_answer(machine: Machine, server: EmbeddedPostgres) -> None:
@@ -129,7 +124,7 @@ def test_pages_say_that_postgres_does_not_answer(machine: Machine, server: Embed
     machine.add_administrator()
     machine.start_server()
     with machine.browser() as browser:
-        with locked(machine):
+        with tables_locked(machine):
             assert page("/sessions/") == (503, True)
             assert page("/") == (200, False)
         assert page("/sessions/") == (200, False)
@@ -161,7 +156,7 @@ SILENT = "the writer has not responded for"
 # Where a writer has no connection just then, it says that it gets none.
 UNSTORED = (SILENT, "the writer cannot write to Postgres")
 FAULTS: dict[str, tuple[Callable[[Machine, EmbeddedPostgres], AbstractContextManager[None]], tuple[str, ...]]] = {
-    "a lock on the tables": (lambda machine, _: locked(machine), (SILENT,)),
+    "a lock on the tables": (lambda machine, _: tables_locked(machine), (SILENT,)),
     "a writer that hangs": (lambda machine, _: stopped(writer_of(machine)), (SILENT,)),
     "a Postgres that hangs": (lambda _, server: stopped(*processes_of(server)), UNSTORED),
     "a writer that was killed": (lambda machine, _: killed(machine), ("no writer is running",)),

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-import psycopg
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import NARROW, Visitor
-from tests.e2e.proxied import Proxied, until
+from tests.e2e.proxied import Proxied, locked, until
 from tests.services import Serving
 
 # A back-test holds a lock of this class for as long as it lives. Those of other databases may be a test's own.
@@ -149,12 +148,9 @@ def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> Non
     expect(page.locator("tbody tr").first).to_contain_text("deny")
 
 
-@contextmanager
-def no_chunk_can_be_read(proxied: Proxied) -> Iterator[None]:
+def no_chunk_can_be_read(proxied: Proxied) -> AbstractContextManager[None]:
     """Whoever reads a chunk waits until this is over."""
-    with psycopg.connect(proxied.server.environment["DATABASE_URL"]) as other:
-        other.execute("LOCK TABLE records_upstreamrun IN ACCESS EXCLUSIVE MODE")
-        yield
+    return locked(proxied.server.environment["DATABASE_URL"], "records_upstreamrun")
 
 
 def test_a_back_test_that_runs_is_cancelled(visitor: Visitor, proxied: Proxied) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psycopg
@@ -167,6 +168,49 @@ def test_a_migration_waits_for_a_table_in_turns_that_others_get_between(
     with connection.cursor() as cursor:
         cursor.execute("SHOW lock_timeout")
         assert cursor.fetchone() != ("20ms",)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_that_came_to_a_deadlock_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A writer takes a table's partitions in another order, and Postgres ends the one that notices first."""
+    tried: list[bool] = []
+
+    def change(*_: Any, **__: Any) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL deadlock_timeout = 10")
+            cursor.execute("LOCK TABLE records_stall IN ACCESS EXCLUSIVE MODE")
+            tried.append(True)
+            if len(tried) == 1:
+                changes.set()
+                until(waits)
+            cursor.execute("LOCK TABLE records_lintnote IN ACCESS EXCLUSIVE MODE")
+
+    def waits() -> bool:
+        with psycopg.connect(here()) as third:
+            return bool(
+                third.execute(
+                    "SELECT FROM pg_locks WHERE relation::regclass::text = 'records_stall' AND NOT granted"
+                ).rowcount
+            )
+
+    def write() -> None:
+        changes.wait()
+        writer.execute("LOCK TABLE records_stall IN ACCESS SHARE MODE")
+        writer.rollback()
+
+    changes = Event()
+    monkeypatch.setattr(migrate.MigrateCommand, "handle", change)
+    monkeypatch.setattr(migrate, "PAUSE_SECONDS", 0)
+    with psycopg.connect(here()) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("SET deadlock_timeout = 60000")
+        writer.execute("LOCK TABLE records_lintnote IN ACCESS SHARE MODE")
+        writing = pool.submit(write)
+        call_command("migrate", verbosity=0)
+        writing.result()
+    assert len(tried) == 2
+    assert capsys.readouterr().err.count("A table is in use; trying again.") == 1
 
 
 def migrate_here() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from msgspec.structs import replace
 
@@ -166,6 +168,30 @@ def test_a_policy_from_elsewhere_is_at_its_newest_version(session: uuid.UUID) ->
     assert (imported.version, newest.number) == (2, 2)
 
 
+def test_to_switch_an_imported_policy_on_is_a_change_with_a_reason(session: uuid.UUID) -> None:
+    take(list(export([session])))
+    imported = Policy.objects.get(name="imported-guard")
+    imported.mode = "enforce"
+    operator = User.objects.create_user("operator")
+    with pytest.raises(ValidationError, match="Give a reason"):
+        imported.save(by=operator)
+    imported.save(by=operator, reason="It is ours too.")
+    newest = imported.versions.first()
+    assert newest is not None
+    assert (newest.number, newest.mode, newest.changed_by) == (2, "enforce", operator)
+
+
+def test_code_that_was_imported_is_enabled_by_an_administrator_only(session: uuid.UUID) -> None:
+    def as_code(verdict: dict[str, Any]) -> dict[str, Any]:
+        return verdict["policy"] | {"kind": "python", "parameters": {"path": "some.module.Guard"}}
+
+    take([_with(line, "verdict", as_code) for line in export([session])])
+    imported = Policy.objects.get(name="imported-guard")
+    imported.mode = "enforce"
+    with pytest.raises(ValidationError, match="Only an administrator"):
+        imported.save(by=User.objects.create_user("operator"), reason="It is ours too.")
+
+
 def test_one_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID) -> None:
     lines = list(export([session]))
     take(lines)
@@ -174,13 +200,19 @@ def test_one_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID
     imported.save()
     other = str(uuid.uuid4()).encode()
     newer = [line.replace(b'"number":1,', b'"number":9,', 1) if b'"policy":' in line else line for line in lines]
+    newer = [line.replace(b'"order":100', b'"order":7', 1) for line in newer]
     ids = {line["stream"]["id"] for line in map(msgspec.json.decode, lines) if "stream" in line}
     moved = b"".join(newer).replace(str(session).encode(), other)
     for each in ids:
         moved = moved.replace(each.encode(), str(id_at(day(1))).encode())
     take(moved.splitlines(keepends=True))
     [policy] = [policy for policy in policies_in_force() if policy.name == "imported-guard"]
-    assert policy.version == Policy.objects.get(name="imported-guard").version == imported.version
+    assert policy.version == Policy.objects.get(name="imported-guard").version == imported.version == 2
+    # To make it what the newer file says, which starts out from what stands here, is a change as well.
+    imported.order = 7
+    imported.save(seen=2)
+    assert imported.version == 10
+    assert [policy.version for policy in policies_in_force() if policy.name == "imported-guard"] == [10]
 
 
 def test_parameters_of_which_no_policy_can_be_made_are_not_kept(query: Query, session: uuid.UUID) -> None:

@@ -173,7 +173,7 @@ class Archiving:
                 [(is_empty,)] = self._connection.execute(sql.named(sql.IS_EMPTY, name))
                 if is_empty:
                     self._connection.execute(sql.named(sql.TRUNCATE, name))
-        except psycopg.errors.LockNotAvailable:
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             log.debug("%s is in use; its room is given back later", name)
 
     def behind(self, before: date) -> float:

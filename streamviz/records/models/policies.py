@@ -96,7 +96,7 @@ class Policy(PolicyFields, Versioned):
     def clean(self) -> None:
         """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block, and
         where `asked_by` may not have it so: nothing is built then, as that runs code."""
-        self.require_may_change(self.asked_by, self.versions.first() if self.pk else None)
+        self.require_may_change(self.asked_by, self.stored())
         unknown = set(words(self.kinds_scope)) - set(BlockKind)
         if unknown:
             raise ValidationError({"kinds_scope": f"There is no kind of block called {min(unknown)!r}."})
@@ -111,33 +111,33 @@ class Policy(PolicyFields, Versioned):
             told = ValidationError("%(problem)s", params={"problem": str(error), "field": error.field})
             raise ValidationError({"parameters": [told]}) from error
 
-    def require_may_change(self, by: User | None, newest: "PolicyVersion | None") -> None:
+    def require_may_change(self, by: User | None, stored: "Policy | None") -> None:
         """Raises ValidationError where somebody but an administrator would choose what code the server runs, or have it
         run what it does not run yet."""
         if may_build(self.kind, by):
             return
-        if newest is None or (newest.kind, newest.parameters) != (self.kind, self.parameters):
+        if stored is None or (stored.kind, stored.parameters) != (self.kind, self.parameters):
             raise ValidationError({"parameters": "Only an administrator may choose the code that the server runs."})
-        if newest.mode == Mode.OFF and self.mode != Mode.OFF:
+        if stored.mode == Mode.OFF and self.mode != Mode.OFF:
             raise ValidationError({"mode": "Only an administrator may enable a policy that runs custom code."})
 
-    def require_unchanged(self, seen: int | None, newest: "PolicyVersion | None") -> None:
+    def require_unchanged(self, seen: int | None, stored: "Policy | None") -> None:
         """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""
-        if seen is not None and newest is not None and newest.number != seen:
+        if seen is not None and stored is not None and stored.version != seen:
             raise ValidationError(
-                f"It was changed in the meantime: it is now at v{newest.number}; you were editing v{seen}."
+                f"It was changed in the meantime: it is now at v{stored.version}; you were editing v{seen}."
             )
 
     @transaction.atomic
     def save(
         self, *args: Any, by: User | None = None, reason: str = "", seen: int | None = None, **kwargs: Any
     ) -> None:
-        newest = self.newest_version()
-        self.require_unchanged(seen, newest)
-        self.require_may_change(by, newest)
-        if by is not None and not reason.strip() and self.is_changed(newest):
+        stored = self.stored(is_locked=True)
+        self.require_unchanged(seen, stored)
+        self.require_may_change(by, stored)
+        if by is not None and not reason.strip() and self.is_changed(stored):
             raise ValidationError({"why": "Give a reason; it is saved with the new version."})
-        self.save_version(newest, by, reason, *args, **kwargs)
+        self.save_version(stored, by, reason, *args, **kwargs)
 
 
 class PolicyVersion(PolicyFields, Version):

@@ -73,7 +73,7 @@ class Route(RouteFields, Versioned):
 
     @transaction.atomic
     def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
-        self.save_version(self.newest_version(), by, reason, *args, **kwargs)
+        self.save_version(self.stored(is_locked=True), by, reason, *args, **kwargs)
 
 
 class RouteVersion(RouteFields, Version):

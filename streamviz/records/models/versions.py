@@ -1,6 +1,6 @@
 """What keeps every version that it has had, with who made it, when and why."""
 
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -30,25 +30,27 @@ class Versioned(models.Model):
     class Meta:
         abstract = True
 
-    def newest_version(self) -> Any:
-        """The newest version, None if there is none yet; its row is locked until the transaction ends, so that two
+    def stored(self, *, is_locked: bool = False) -> Self | None:
+        """It as it is stored now, None if it is not yet. Locked, it stays so until the transaction ends, so that two
         changes at once cannot take one number."""
-        type(self)._default_manager.select_for_update().filter(pk=self.pk).first()
-        # Asked for anew: `versions` may have been read, and kept, before the lock.
-        return self.versions.order_by("-number").first() if self.pk else None
+        objects = type(self)._default_manager
+        return (objects.select_for_update() if is_locked else objects).filter(pk=self.pk).first()
 
-    def is_changed(self, newest: Any) -> bool:
-        """Whether it differs from its newest version."""
-        return bool(newest is None or newest.fields() != self.fields())
+    def is_changed(self, stored: Self | None) -> bool:
+        """Whether it differs from what is stored. What its newest version says may be another thing: an import brings
+        versions that were in force elsewhere."""
+        return stored is None or not stored.version or stored.fields() != self.fields()
 
     def fields(self) -> dict[str, Any]:
         """What a version keeps of it, by name."""
         raise NotImplementedError
 
-    def save_version(self, newest: Any, by: User | None, reason: str, *args: Any, **kwargs: Any) -> None:
-        """Save it as Django does, with a version of it where it differs from the newest one."""
-        is_changed = self.is_changed(newest)
+    def save_version(self, stored: Self | None, by: User | None, reason: str, *args: Any, **kwargs: Any) -> None:
+        """Save it as Django does, with a version of it where it differs from what is stored, which must be locked."""
+        is_changed = self.is_changed(stored)
         if is_changed:
+            # Asked for anew: `versions` may have been read, and kept, before the lock.
+            newest = self.versions.order_by("-number").first() if self.pk else None
             self.version = newest.number + 1 if newest else 1
         super().save(*args, **kwargs)
         if is_changed:

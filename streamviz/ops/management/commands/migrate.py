@@ -9,7 +9,7 @@ from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 # An advisory lock of this number is held meanwhile.
 _LOCK = 0x5356_4D47
@@ -42,7 +42,7 @@ class Command(MigrateCommand):
             try:
                 return super().handle(*args, **options)
             except OperationalError as error:
-                if not isinstance(error.__cause__, LockNotAvailable):
+                if not isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected)):
                     raise
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(PAUSE_SECONDS)
