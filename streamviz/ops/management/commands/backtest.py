@@ -4,13 +4,14 @@ import json
 import resource
 import time
 from argparse import ArgumentParser
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from streamviz.core.json_value import JsonObject
+from streamviz.ops.days import add_days, since
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.jobs import run_job
 from streamviz.records.backtests.runner import Scope, run
@@ -27,7 +28,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("policy", nargs="?", help="its name")
         parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over")
-        parser.add_argument("--days", type=float, help="only streams from the last so many days")
+        add_days(parser, "only streams from the last so many days")
         parser.add_argument("--policy-version", dest="number", type=int, help="a saved version (default: the newest)")
         parser.add_argument("--parameters", type=Path, help="a draft: parameters from this JSON file")
         parser.add_argument("--examples", action="store_true", help="print the examples too")
@@ -39,12 +40,11 @@ class Command(BaseCommand):
             return
         version = _version(options["policy"], options["number"])
         if options["parameters"]:
-            version.parameters = json.loads(options["parameters"].read_text())
+            version.parameters = _parameters(options["parameters"])
         scoped = scoped_policy(version.policy.name, version, version.number)
         if scoped.trouble:
             raise CommandError(scoped.trouble)
-        since = timezone.now() - timedelta(days=options["days"]) if options["days"] else None
-        scope = Scope(options["streams"], since)
+        scope = Scope(options["streams"], since(options["days"]))
         self._began, self._total, self._figures = time.monotonic(), scope.size(), Figures()
         try:
             self._figures = run(scoped, version.policy_id, scope, self._progress)
@@ -67,6 +67,13 @@ class Command(BaseCommand):
         if examples:
             found["examples"] = self._figures.examples
         self.stdout.write(json.dumps(found, indent=2))
+
+
+def _parameters(path: Path) -> JsonObject:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=JsonObject)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: {error}") from error
 
 
 def _version(name: str | None, number: int | None) -> PolicyVersion:

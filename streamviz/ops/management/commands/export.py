@@ -1,12 +1,13 @@
 """`python manage.py export`: sessions as lines of JSON, to be imported elsewhere."""
 
 from argparse import ArgumentParser
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.ops.days import add_days, since
 from streamviz.records.exporting import export
 from streamviz.records.models import Session
 
@@ -19,21 +20,24 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="its id")
-        parser.add_argument("--days", type=float, help="all sessions from the last so many days")
+        add_days(parser, "all sessions from the last so many days")
         parser.add_argument("--output", metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ids = self._ids(options["sessions"], options["days"])
+        ids = self._ids(options["sessions"], since(options["days"]))
         if options["output"]:
-            with open(options["output"], "wb") as file:
-                file.writelines(export(ids))
+            try:
+                with open(options["output"], "wb") as file:
+                    file.writelines(export(ids))
+            except OSError as error:
+                raise CommandError(f"{options['output']}: {error.strerror}.") from error
         else:
             for line in export(ids):
                 self.stdout.write(line.decode(), ending="")
 
-    def _ids(self, named: list[UUID], days: float | None) -> list[UUID]:
-        if days is not None:
-            recent = Session.objects.filter(last_at__gte=datetime.now(UTC) - timedelta(days=days))
+    def _ids(self, named: list[UUID], first: datetime | None) -> list[UUID]:
+        if first is not None:
+            recent = Session.objects.filter(last_at__gte=first)
             named = [*named, *recent.order_by("started_at").values_list("pk", flat=True)]
         elif not named:
             raise CommandError("Give session ids or --days.")

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.ops.days import since
 from streamviz.records.database import conninfo
 from streamviz.records.half_hours import put_together
 from streamviz.records.models import PolicyVersion
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         sizes = ("streams", "chunks", "streams_a_session", "days")
         if any(options[name] < 1 for name in sizes):
             raise CommandError("Every size must be at least 1.")
+        since(options["days"])
         size = Size(*(options[name] for name in sizes))
         with psycopg.connect(conninfo(), autocommit=True) as connection:
             seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)

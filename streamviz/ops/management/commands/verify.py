@@ -1,12 +1,12 @@
 """`python manage.py verify`: check the record against itself."""
 
 from argparse import ArgumentParser
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.ops.days import add_days, since
 from streamviz.records.journal.folder import damaged as damaged_segments
 from streamviz.records.verification import strays, verify, wrong_sums
 from streamviz.records.writer.refused import refused
@@ -21,12 +21,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--days", type=float, help="only streams from the last so many days")
+        add_days(parser, "only streams from the last so many days")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        since = None if options["days"] is None else datetime.now(UTC) - timedelta(days=options["days"])
         damaged = streams = 0
-        for streams, found in enumerate(verify(since), 1):
+        for streams, found in enumerate(verify(since(options["days"])), 1):
             damaged += bool(found)
             for damage in found:
                 self.stdout.write(f"{damage.stream_id}: {damage.what}")

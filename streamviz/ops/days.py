@@ -1,0 +1,25 @@
+"""The option `--days` of commands that look back."""
+
+from argparse import ArgumentParser
+from datetime import datetime, timedelta
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+
+def add_days(parser: ArgumentParser, help: str) -> None:
+    """The option itself."""
+    parser.add_argument("--days", type=float, help=help)
+
+
+def since(days: float | None) -> datetime | None:
+    """The moment so many days ago, None where nothing was asked. Raises CommandError for what reaches no date."""
+    if days is None:
+        return None
+    try:
+        then = timezone.now() - timedelta(days=days)
+    except (OverflowError, ValueError):
+        then = None
+    if then is None or days < 0:
+        raise CommandError(f"--days takes a number of days, back to the year 1 at most, not {days:g}.")
+    return then
