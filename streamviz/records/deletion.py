@@ -15,6 +15,10 @@ REMEMBER = """
 INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
 ON CONFLICT DO NOTHING
 """
+REMEMBER_SESSION = """
+INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, clock_timestamp())
+ON CONFLICT (session_id) DO UPDATE SET deleted_at = excluded.deleted_at
+"""
 # Of all the partitions only those are looked into that the ids can be in.
 DELETE_STREAMS = (
     "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)",
@@ -36,14 +40,15 @@ DELETE_STREAMS = (
 def delete_session(session_id: UUID) -> int:
     """Delete a session with all that is recorded of its streams, those that run included; gives how many there were.
 
-    What a journal still holds of them is not stored any more, and workers let go of those that are over; the others go
-    on.
+    What a journal still holds of them, and of others that were asked for by now, is not stored any more, and workers
+    let go of those that are over; the others go on.
     """
     with connection.cursor() as cursor:
         for statement in (LOCK, LOCK_SESSION, LOCK):
             cursor.execute(statement, [session_id])
         ids = [row[0] for row in cursor.fetchall()]
         cursor.execute(REMEMBER, [ids])
+        cursor.execute(REMEMBER_SESSION, [session_id])
         delete_streams(ids)
         cursor.execute("DELETE FROM records_publiclink WHERE session_id = %s", [session_id])
         cursor.execute("DELETE FROM records_session WHERE id = %s", [session_id])

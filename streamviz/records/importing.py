@@ -24,7 +24,16 @@ from streamviz.core.wire import AGGREGATORS
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import MOMENT, bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
-from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session, Stream
+from streamviz.records.models import (
+    Annotation,
+    ApiKey,
+    DeletedSession,
+    DeletedStream,
+    Policy,
+    PolicyVersion,
+    Session,
+    Stream,
+)
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
@@ -229,6 +238,7 @@ class Importing:
         if Stream.objects.filter(pk=batch.stream_id).exists():
             return
         DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
+        DeletedSession.objects.filter(session_id=batch.opened.session_id).delete()
         self._store.write([batch])
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}

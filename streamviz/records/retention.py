@@ -67,9 +67,9 @@ class Retaining:
         freed += self._drop_streams(say, is_over)
         freed += self._delete_streams(say, is_over)
         with connection.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM records_deletedstream WHERE deleted_at < %s", [self._now - FORGET_DELETIONS_AFTER]
-            )
+            for deleted in ("records_deletedstream", "records_deletedsession"):
+                forget = f"DELETE FROM {deleted} WHERE deleted_at < %s"  # noqa: S608
+                cursor.execute(forget, [self._now - FORGET_DELETIONS_AFTER])
         return freed
 
     def _values(self, **more: object) -> dict[str, object]:

@@ -1,16 +1,20 @@
 """Deleting a session: nothing of it is left, and nothing of it comes back."""
 
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from streamviz.records.deletion import delete_session
-from tests.records.conftest import Query
+from tests.e2e.proxied import until
+from tests.records.conftest import WAITING, Query
 from tests.records.history import day, make_policy, store, story
-from tests.records.support import closed, journal_of, move, opened, received
+from tests.records.support import closed, journal_of, move, opened, received, write
 
 TABLES = ("stream", "block", "verdict", "upstreamrun", "clientrun")
 
@@ -44,6 +48,45 @@ def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path:
     move(tmp_path)
     for table in (*TABLES, "session"):
         assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
+
+
+def test_streams_that_nobody_had_stored_yet_do_not_bring_it_back(query: Query, tmp_path: Path) -> None:
+    session, stored, whole, running, later = (uuid.uuid4() for _ in range(5))
+    beginning = [opened(stored, session_id=session), closed(stored)]
+    journal = journal_of(tmp_path, beginning)
+    move(tmp_path)
+    of_it = [opened(whole, session_id=session), received(whole, [b"secret"]), closed(whole)]
+    for entry in [*of_it, opened(running, session_id=session), received(running, [b"secret"])]:
+        journal.append(entry)
+    journal.flush()
+    assert delete_session(session) == 1
+    move(tmp_path)
+    for table in (*TABLES, "session"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
+    journal.append(received(running, [b"more"], 1))
+    journal.append(closed(running))
+    # The client goes on in a session that it calls the same: that is what was asked for from now on.
+    after = round((time.time() + 1) * 1_000_000)
+    journal.append(opened(later, session_id=session, requested_at=after))
+    journal.append(closed(later))
+    journal.flush()
+    move(tmp_path)
+    assert query("SELECT id FROM records_stream") == [(later,)]
+    assert query("SELECT count(*) FROM records_upstreamrun") == [(0,)]
+    assert not (tmp_path / "refused").exists()
+
+
+def test_a_stream_that_is_being_stored_waits_for_its_session_s_deletion(query: Query, tmp_path: Path) -> None:
+    session, first, second = (uuid.uuid4() for _ in range(3))
+    write([opened(first, session_id=session), closed(first)])
+    journal_of(tmp_path, [opened(second, session_id=session), closed(second)])
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            delete_session(session)
+            moving = pool.submit(move, tmp_path)
+            until(lambda: bool(query(WAITING)))
+        moving.result()
+    assert query("SELECT count(*) FROM records_session") == [(0,)]
 
 
 def test_what_is_not_there_cannot_be_deleted(query: Query) -> None:

@@ -11,7 +11,7 @@ from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sessions import Session
 from streamviz.records.models.sharing import PublicLink
-from streamviz.records.models.streams import Block, DeletedStream, Outcome, Stream, Verdict
+from streamviz.records.models.streams import Block, DeletedSession, DeletedStream, Outcome, Stream, Verdict
 from streamviz.records.models.tallies import Reservation, SessionTally
 from streamviz.records.models.tapes import ClientRun, UpstreamRun
 from streamviz.records.models.workers import Spread, Worker, spread_of
@@ -25,6 +25,7 @@ __all__ = [
     "BacktestState",
     "Block",
     "ClientRun",
+    "DeletedSession",
     "DeletedStream",
     "Download",
     "HalfHour",

@@ -224,3 +224,10 @@ class DeletedStream(models.Model):
 
     stream_id = models.UUIDField(primary_key=True)
     deleted_at = models.DateTimeField(default=timezone.now)
+
+
+class DeletedSession(models.Model):
+    """A session that was deleted: what a journal still holds of streams that were asked for by then is not stored."""
+
+    session_id = models.UUIDField(primary_key=True)
+    deleted_at = models.DateTimeField(default=timezone.now)

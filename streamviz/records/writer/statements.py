@@ -8,6 +8,17 @@ MARKS = """
 SELECT id, session_id, chunk_count, frame_count, wire_format, (extract(epoch FROM requested_at) * 1000000)::bigint
 FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
+# A deletion that has begun is waited for, and one that begins now waits until what is being stored is there.
+LOCK_SESSIONS = "SELECT FROM records_session WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
+# Streams that nobody had stored when their session was deleted. `requested` is in µs since the epoch.
+DELETE_LATE = """
+INSERT INTO records_deletedstream (stream_id, deleted_at)
+SELECT stream.id, gone.deleted_at
+FROM unnest(%s::uuid[], %s::uuid[], %s::bigint[]) AS stream (id, session_id, requested)
+JOIN records_deletedsession AS gone USING (session_id)
+WHERE to_timestamp(requested / 1000000.0) <= gone.deleted_at
+ON CONFLICT DO NOTHING
+"""
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
 UPSERT_SESSION = f"""

@@ -52,6 +52,7 @@ class Store:
         self._see_to_days({day for each in batches if (day := day_of(each.stream_id)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             stored = {row[0]: Stored(*row[1:]) for row in cursor.execute(sql.MARKS, [ids])}
+            delete_late(cursor, [batch.opened for batch in batches if batch.opened and batch.stream_id not in stored])
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
             wanted = [batch for batch in batches if batch.stream_id not in deleted]
             for batch in wanted:
@@ -85,6 +86,15 @@ class Store:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
+    """Remember as deleted what of these belongs to sessions that were deleted after they had begun."""
+    if opened:
+        sessions = as_array(each.session_id for each in opened)
+        cursor.execute(sql.LOCK_SESSIONS, [sessions])
+        ids, requested = (as_array(getattr(each, name) for each in opened) for name in ("stream_id", "requested_at"))
+        cursor.execute(sql.DELETE_LATE, [ids, sessions, requested])
 
 
 def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
