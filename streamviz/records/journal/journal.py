@@ -42,6 +42,11 @@ class Journal:
         self._ahead = -1
         self._size = 0
         self._ends_at = 0.0
+        # Running streams whose beginning is in the journal, and those of which it, or the end, is among what was
+        # gathered. A stream may begin twice: the second time tells what its request became.
+        self._begun: set[UUID] = set()
+        self._beginning: set[UUID] = set()
+        self._ending: set[UUID] = set()
         # Streams that there was no room for, with whether their beginning is in the journal.
         self._left_out: dict[UUID, bool] = {}
         self._owed: list[StreamClosed] = []
@@ -58,13 +63,24 @@ class Journal:
 
     def append(self, entry: AnyEntry) -> None:
         """Take an entry in. A stream that there is no room for goes on all the same: it is left out from here on."""
-        if isinstance(entry, StreamOpened) and (why := self._why_unrecorded()):
-            self._leave_out(entry, why)
-        elif self._left_out and entry.stream_id in self._left_out:
+        if self._left_out and entry.stream_id in self._left_out:
             self._end_left_out(entry)
+        elif isinstance(entry, StreamOpened) and self._is_first(entry) and (why := self._why_unrecorded()):
+            self._leave_out(entry, why)
         else:
             append_record(entry, self._records, self._marker)
             self._gathered.append(entry)
+            self._note(entry)
+
+    def _is_first(self, entry: StreamOpened) -> bool:
+        return entry.stream_id not in self._begun and entry.stream_id not in self._beginning
+
+    def _note(self, entry: AnyEntry) -> None:
+        if isinstance(entry, StreamOpened):
+            if self._is_first(entry):
+                self._beginning.add(entry.stream_id)
+        elif isinstance(entry, StreamClosed):
+            self._ending.add(entry.stream_id)
 
     def has_lost(self, stream_id: UUID) -> bool:
         """Whether a stream may not go on, as what came of it last could not be written."""
@@ -92,6 +108,11 @@ class Journal:
         except OSError as error:
             for entry in entries:
                 self._leave_out(entry, error.strerror or str(error))
+        else:
+            self._begun |= self._beginning
+        self._begun -= self._ending
+        self._beginning.clear()
+        self._ending.clear()
         self._records.clear()
 
     @property
@@ -147,12 +168,15 @@ class Journal:
             do = "end, as they cannot be recorded" if self._room.limits.refuses else "go on unrecorded"
             log.error("streams %s: %s", do, why)
         # What cannot be written is left out as a whole: a stream whose beginning is among it is not in the journal.
-        self._left_out.setdefault(entry.stream_id, not isinstance(entry, StreamOpened))
+        self._left_out.setdefault(entry.stream_id, entry.stream_id in self._begun)
         self._end_left_out(entry)
 
     def _end_left_out(self, entry: AnyEntry) -> None:
         """Write a stream's end once there is room, if its beginning was, or pages would show it as running forever."""
-        if isinstance(entry, StreamClosed) and self._left_out.pop(entry.stream_id):
+        if not isinstance(entry, StreamClosed):
+            return
+        self._begun.discard(entry.stream_id)
+        if self._left_out.pop(entry.stream_id):
             error = f"{INCOMPLETE}; {entry.error}" if entry.error else INCOMPLETE
             self._owed.append(msgspec.structs.replace(entry, error=error))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamviz.records.journal import folder, journal
+from streamviz.records.journal import folder, journal, room
 from streamviz.records.journal.journal import INCOMPLETE, Journal
 from streamviz.records.journal.room import Limits
 from streamviz.records.journal.tail import Tail
@@ -164,6 +164,33 @@ def test_a_stream_that_was_never_in_it_is_not_closed_there_either(tmp_path: Path
     worker.append(opened(TWO))
     worker.close()
     assert everything(worker.path) == [opened(TWO)]
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_stream_that_begins_again_when_there_is_no_room_was_begun_and_is_closed(
+    tmp_path: Path, refuses: bool
+) -> None:
+    """A request that a policy changes, or waits with, is told again once it is settled."""
+    worker = journal_of(tmp_path, [opened(ONE, request=b"")], Limits(2**40, 3600.0, refuses))
+    with disk_of(10):
+        worker.append(opened(ONE))
+        worker.flush()
+        worker.append(closed(ONE))
+        worker.flush()
+    worker.flush()
+    assert everything(worker.path) == [opened(ONE, request=b""), closed(ONE, error=INCOMPLETE)]
+
+
+def test_at_its_limit_it_records_what_a_running_stream_s_request_became(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_MEASURE_SECONDS", 0)
+    entries: list[AnyEntry] = [opened(ONE, request=b""), opened(ONE), closed(ONE)]
+    worker = journal_of(tmp_path, entries[:1], Limits(1, 3600.0, refuses=False))
+    for entry in entries[1:]:
+        worker.append(entry)
+    worker.close()
+    assert everything(worker.path) == entries
 
 
 def test_what_is_owed_is_told_at_the_latest_when_it_closes(tmp_path: Path) -> None:
