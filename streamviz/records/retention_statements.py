@@ -11,11 +11,12 @@ AND (
     )
 )
 """
+# What runs is not over, however old it is.
 KEPT_OF_DAY = f"""
 SELECT id FROM records_stream AS stream
-WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day') AND {IS_KEPT}
+WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day')
+AND (outcome = '' OR {IS_KEPT})
 """  # noqa: S608
-# What runs is not over, however old it is.
 KEPT_OF_STREAMS = f"""
 SELECT id FROM records_stream AS stream
 WHERE (%(first)s::date IS NULL OR id >= streamviz_first_id(%(first)s::date::timestamp AT TIME ZONE 'UTC'))
@@ -40,7 +41,7 @@ WHERE stream.id IN (
     SELECT stream_id FROM records_upstreamrun_default UNION SELECT stream_id FROM records_clientrun_default
     UNION SELECT stream_id FROM records_archivedpart WHERE stream_id < streamviz_first_id(%(first_kept)s)
 )
-AND requested_at < %(now)s - %(days)s * interval '1 day' AND NOT ({IS_KEPT})
+AND requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
 # Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row.
 DELETE_EMPTY_SESSIONS = """

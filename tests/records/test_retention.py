@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,10 +17,11 @@ from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Se
 from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
-from streamviz.records.verification import strays, wrong_sums
+from streamviz.records.verification import strays, verify, wrong_sums
 from streamviz.records.writer.session_moves import move_stream
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, day, make_policy, store, story
+from tests.records.support import journal_of, move
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 STREAMS_WITH = "SELECT DISTINCT stream_id FROM records_{}"
@@ -72,6 +74,21 @@ def test_a_shadows_denial_keeps_nothing(query: Query) -> None:
     query("UPDATE records_verdict SET mode = 'shadow'")
     apply()
     assert streams_with(query, "upstreamrun") == set()
+
+
+def test_the_chunks_of_what_runs_stay_until_it_is_over(query: Query, tmp_path: Path) -> None:
+    stream_id, [*running, end] = story(day(15))
+    journal = journal_of(tmp_path, running)
+    move(tmp_path)
+    for _ in range(2):  # of the day's partition, and of what outlived it
+        apply()
+        assert streams_with(query, "upstreamrun") == streams_with(query, "clientrun") == {stream_id}
+    journal.append(end)
+    journal.flush()
+    move(tmp_path)
+    assert list(verify()) == [[]]
+    apply()
+    assert streams_with(query, "upstreamrun") == streams_with(query, "clientrun") == set()
 
 
 def test_streams_go_whole_and_their_sessions_with_them(query: Query) -> None:
