@@ -1,11 +1,12 @@
 """Rows of the words of requests, which searches look through."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 import psycopg
+from django.db.backends.utils import CursorWrapper
 
 from streamviz.core.json_value import encode
 from streamviz.records.columns import as_array, clean
@@ -24,6 +25,16 @@ SELECT told.stream_id, told.session_id, told.standing, to_tsvector('simple'::reg
 FROM json_to_recordset(%s) AS told (stream_id uuid, session_id uuid, standing bigint, text text)
 ON CONFLICT (stream_id) DO NOTHING
 """
+# Of each session, and of each thing that stands over it, the oldest stream that is left.
+_OLDEST = """
+SELECT DISTINCT ON (session_id, standing) stream_id, session_id FROM records_requestwords
+WHERE session_id = ANY(%s) ORDER BY session_id, standing, stream_id
+"""
+_REQUESTS = "SELECT id, request, wire_format FROM records_stream WHERE id = ANY(%s) FOR KEY SHARE"
+_UPDATE = """
+UPDATE records_requestwords AS asked SET search = to_tsvector('simple'::regconfig, streamviz_words(told.text))
+FROM json_to_recordset(%s) AS told (stream_id uuid, text text) WHERE asked.stream_id = told.stream_id
+"""
 # Indexes of both primary keys. Nobody deletes a stream while its words are written.
 _WITHOUT = """
 SELECT s.id, s.session_id, s.request, s.wire_format FROM records_stream AS s
@@ -31,9 +42,13 @@ WHERE s.id > %s AND octet_length(s.request) > 0
     AND NOT EXISTS (SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id)
 ORDER BY s.id LIMIT %s FOR KEY SHARE OF s
 """
+_SESSIONS_AT_ONCE = 500
 # Requests may be long, and as many are in memory at once.
 AT_ONCE = 20
 FIRST = UUID(int=0)
+
+
+Cursor = psycopg.Cursor | CursorWrapper
 
 
 class StoredRequest(NamedTuple):
@@ -74,6 +89,31 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
         rows.append(_Row(each.stream_id, *of_session, clean(text)))
         known.add(of_session)
     cursor.execute(INSERT, [encode(rows).decode()])
+
+
+def write_again(cursor: Cursor, sessions: Sequence[UUID]) -> None:
+    """Of sessions that lost streams, which had words for later ones too: the oldest that are left get these."""
+    for at in range(0, len(sessions), _SESSIONS_AT_ONCE):
+        cursor.execute(_OLDEST, [as_array(sessions[at : at + _SESSIONS_AT_ONCE])])
+        oldest = dict[UUID, UUID](cursor.fetchall())
+        first = dict[UUID, UUID]()
+        for stream_id, session_id in oldest.items():
+            first[session_id] = min(stream_id, first.get(session_id, stream_id))
+        _write_whole(cursor, list(oldest), set(first.values()))
+
+
+def _write_whole(cursor: Cursor, streams: Sequence[UUID], firsts: Collection[UUID]) -> None:
+    """All words of streams but what others said before them; of those that are `firsts` that, too."""
+    for at in range(0, len(streams), AT_ONCE):
+        cursor.execute(_REQUESTS, [as_array(streams[at : at + AT_ONCE])])
+        told = [
+            {
+                "stream_id": id,
+                "text": clean(searched(RequestText(request, wire_format), is_first=id in firsts, is_known=False)),
+            }
+            for id, request, wire_format in cursor.fetchall()
+        ]
+        cursor.execute(_UPDATE, [encode(told).decode()])
 
 
 def fill_in(connection: psycopg.Connection, after: UUID) -> UUID | None:

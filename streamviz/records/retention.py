@@ -4,7 +4,7 @@ Chunks go first, a day's partition at a time; blocks, verdicts and streams later
 or that has a star or is of a session with one, is kept with all of its chunks for as long as such streams are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -17,6 +17,7 @@ from streamviz.records.dropping import delete_empty_sessions, drop, partitions_b
 from streamviz.records.models import RetentionRun
 from streamviz.records.partitions import RUNS as TABLES
 from streamviz.records.partitions import STREAMS, Partition
+from streamviz.records.request_index import write_again
 from streamviz.records.retention_statements import (
     COUNT_EXPIRED_STREAMS,
     COUNT_STREAMS,
@@ -26,6 +27,7 @@ from streamviz.records.retention_statements import (
     KEPT_OF_DAY,
     KEPT_OF_STREAMS,
     REST,
+    SESSIONS_OF,
     SIZE_OF_DAY,
     STREAM_SIZE,
 )
@@ -151,7 +153,9 @@ class Retaining:
                 kept[span] = [row[0] for row in found]
             number = self._count(COUNT_STREAMS, each.name) if each.has_streams else 0
             freed = _size_of([each.name])
+            sessions = [row[0] for row in _rows(SESSIONS_OF.format(table=each.name))] if each.has_streams else []
             drop(each, kept[span])
+            _write_words_again(sessions)
             total, size = total + number, size + freed
             say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
         if kept:
@@ -171,8 +175,16 @@ class Retaining:
         found = _rows(EXPIRED_STREAMS.format(table=table), values)
         with transaction.atomic(), connection.cursor() as cursor:
             delete_streams([row[0] for row in found])
-            cursor.execute(DELETE_EMPTY_SESSIONS, values | {"ids": list({row[1] for row in found})})
+            sessions = list({row[1] for row in found})
+            cursor.execute(DELETE_EMPTY_SESSIONS, values | {"ids": sessions})
+            write_again(cursor, sessions)
         return len(found)
+
+
+def _write_words_again(sessions: Sequence[UUID]) -> None:
+    """Of sessions that lost streams; by itself, as nobody can read or write streams while a partition is dropped."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        write_again(cursor, sessions)
 
 
 def days() -> list[date]:

@@ -43,6 +43,7 @@ WHERE stream.id IN (
 )
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
+SESSIONS_OF = "SELECT DISTINCT session_id FROM {table}"
 # Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row.
 DELETE_EMPTY_SESSIONS = """
 DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred

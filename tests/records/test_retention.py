@@ -1,9 +1,11 @@
 """Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -12,9 +14,12 @@ from django.db import OperationalError, connections
 
 from streamviz.records import retention
 from streamviz.records.database import conninfo
+from streamviz.records.deletion import delete_session
 from streamviz.records.dropping import partitions_before
 from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Session, Stream
 from streamviz.records.partitions import make_days
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
 from streamviz.records.verification import strays, verify, wrong_sums
@@ -145,6 +150,50 @@ def test_a_session_with_newer_streams_stays(query: Query) -> None:
     apply()
     assert query("SELECT label FROM records_session") == [("long",)]
     assert query("SELECT count(*) FROM records_stream") == [(1,)]
+
+
+def asking(*said: str) -> bytes:
+    roles = ("system", "user", "assistant", "user", "assistant", "user")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
+    return json.dumps({"model": "m", "messages": messages}).encode()
+
+
+def found(text: str) -> list[UUID]:
+    return stream_page(Filters(text=text), None, 10).ids
+
+
+TURNS = (asking("zebrafish", "walrus"), asking("zebrafish", "walrus", "ok", "ibex"))
+
+
+@pytest.mark.parametrize("first_day", [200, 202], ids=["its first stream is dropped", "or deleted"])
+def test_what_is_left_of_a_session_is_found_by_all_that_it_was_told(query: Query, first_day: int) -> None:
+    """The system prompt, tools and earlier turns are words of a session's first stream alone, while there is one."""
+    version = make_policy()
+    _, kept, last = store(
+        story(day(first_day), session="a", request=TURNS[0]),
+        story(day(first_day - 0.5), session="a", request=TURNS[1], denied=version),
+        story(day(1), session="a", request=asking("zebrafish", "walrus", "ok", "ibex", "ok", "yak")),
+    )
+    apply()
+    assert found("zebrafish") == found("walrus") == found("ibex") == [kept]
+    assert found("yak") == [last]
+    # What comes later adds its own.
+    [later] = store(story(day(0), session="a", request=asking("zebrafish", "walrus", "ok", "ibex", "ok", "gnu")))
+    assert (found("gnu"), found("walrus")) == ([later], [kept])
+
+
+def test_words_move_with_a_stream_and_what_stays_is_found_by_all_that_it_was_told(query: Query) -> None:
+    first, second, other = store(
+        story(day(1), session="a", request=TURNS[0]),
+        story(day(0.5), session="a", request=TURNS[1]),
+        story(day(0.4), session="b", request=asking("gnu", "gnu")),
+    )
+    with psycopg.connect(conninfo()) as writer:
+        sessions = dict(Stream.objects.values_list("pk", "session_id"))
+        move_stream(writer.cursor(), first, sessions[first], sessions[other])
+    assert sorted(found("zebrafish")) == sorted(found("walrus")) == [first, second]
+    delete_session(sessions[other])
+    assert found("zebrafish") == found("walrus") == [second]
 
 
 def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:

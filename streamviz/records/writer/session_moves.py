@@ -8,22 +8,25 @@ from uuid import UUID
 import psycopg
 
 from streamviz.core.json_value import encode
+from streamviz.records.columns import as_array
 from streamviz.records.ids import ALL, between, day_before
 from streamviz.records.moves import CHANNEL, Move
+from streamviz.records.request_index import write_again
 
 # A label, or a name, in a notification, which takes 8,000 bytes.
 _MOST_CHARACTERS = 300
 _LOCK_SESSIONS = """
 SELECT id, started_at, last_at, is_dated FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE
 """
-# With all that goes on from it.
+# With all that goes on from it. Gives what moved.
 _MOVE = """
 WITH RECURSIVE moved AS (
     SELECT %(stream)s::uuid AS id
     UNION SELECT next.id FROM records_stream AS next JOIN moved ON next.parent = moved.id
     WHERE next.session_id = %(old)s AND next.id >= %(since)s AND NOT next.is_named
-) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s
+) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s RETURNING id
 """
+_MOVE_WORDS = "UPDATE records_requestwords SET session_id = %s WHERE stream_id = ANY(%s)"
 _MERGE = """
 UPDATE records_session AS session SET
     started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
@@ -71,10 +74,13 @@ def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, i
     started_at, last_at, is_dated = sessions[old]
     span = between(started_at, last_at) if is_dated else ALL
     told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
-    cursor.execute(_MOVE, told)
+    moved = [row[0] for row in cursor.execute(_MOVE, told)]
+    cursor.execute(_MOVE_WORDS, [new, as_array(moved)])
     row = None if is_new else cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
         for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
             cursor.execute(statement, told)
+    else:
+        write_again(cursor, [old])
     label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
     cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])
