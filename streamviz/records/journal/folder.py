@@ -105,8 +105,13 @@ def remove(journal: Path) -> None:
 
 def segment(journal: Path, number: int) -> Path:
     """The file of a segment."""
-    unmarked = journal / f"{number:010d}{_UNMARKED}"
+    unmarked = unmarked_segment(journal, number)
     return unmarked if unmarked.exists() else journal / f"{number:010d}{_SUFFIX}"
+
+
+def unmarked_segment(journal: Path, number: int) -> Path:
+    """The file of a segment whose records have no marker."""
+    return journal / f"{number:010d}{_UNMARKED}"
 
 
 def marker(segment: Path) -> bytes:

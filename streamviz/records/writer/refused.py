@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from streamviz.records.journal.encoding import append_record
-from streamviz.records.journal.folder import REFUSED, private_folder
+from streamviz.records.journal.folder import REFUSED, create, private_folder, unmarked_segment
 from streamviz.records.writer.pending import Batch
 
 log = logging.getLogger(__name__)
@@ -28,3 +28,15 @@ def set_aside(root: Path, batch: Batch, why: str) -> None:
 def refused(root: Path) -> list[Path]:
     """The files of streams that were set aside."""
     return sorted((root / REFUSED).glob("*.segment"))
+
+
+def hand_back(root: Path) -> int:
+    """Make the streams that were set aside a journal again, which the writer stores as one that was left behind; gives
+    how many there were. What is refused again is set aside again."""
+    if not (files := refused(root)):
+        return 0
+    journal, lock = create(root)
+    for number, file in enumerate(files, 1):
+        file.rename(unmarked_segment(journal, number))
+    os.close(lock)
+    return len(files)

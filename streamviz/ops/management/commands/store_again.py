@@ -1,0 +1,18 @@
+"""`python manage.py store_again`: have the writer store what Postgres would not take before."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from streamviz.records.writer.refused import hand_back
+
+
+class Command(BaseCommand):
+    """For streams that were set aside, once the reason that the log gave for it is gone."""
+
+    help = "Hand the streams that were set aside back to the writer. What is refused again is set aside again."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(f"{hand_back(settings.JOURNAL_DIR)} streams handed back to the writer")
