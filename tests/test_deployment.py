@@ -137,6 +137,13 @@ def test_whoever_stops_a_server_waits_until_it_and_its_writer_have_ended() -> No
     assert web["terminationGracePeriodSeconds"] >= in_all
 
 
+def test_with_compose_every_setting_can_be_set_in_the_file_that_the_readme_makes() -> None:
+    services = read("docker-compose.yml")["services"]
+    given = {name: service.get("env_file") for name, service in services.items() if service.get("image") == "streamviz"}
+    of_all = [{"path": ".env", "required": False}]
+    assert given == {"web": of_all, "writer": of_all, "migrate": of_all}
+
+
 def test_the_writer_has_the_servers_journals() -> None:
     services = read("docker-compose.yml")["services"]
     assert services["web"]["volumes"] == services["writer"]["volumes"] == ["var:/app/var"]
