@@ -278,6 +278,7 @@ LOGGING = {
         "opentelemetry": {"level": "CRITICAL"},
         # It logs what servers send that is no message; what matters of that a run's thinking says.
         "mcp": {"level": "CRITICAL"},
+        "client": {"level": "CRITICAL"},  # its sessions
         # In detail it shows the headers of signed requests.
         "botocore": {"level": "WARNING"},
         # And what a page was to show.

@@ -1,5 +1,6 @@
 """What an MCP server may send: so much at once, so much in a run, and so many requests of its own."""
 
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -9,6 +10,13 @@ RUN_BYTES = 256 * 1024 * 1024
 LEAST_BYTES = 1024
 # A ping every four seconds of the longest run.
 MOST_REQUESTS = 1_000
+# In all lists, and in all objects, of a message: the package finds up to a dozen errors in each. Some 300 tools with
+# rich schemas have as many in a megabyte.
+MOST_IN_LISTS = 10_000
+MOST_IN_OBJECTS = 50_000
+# Of a result, what the package does not look into.
+_DATA = "structuredContent"
+_COUNTLESS = "its answer has more values than anybody reads"
 
 
 class TooMuch(Exception):
@@ -28,8 +36,16 @@ class Allowance:
             raise TooMuch(f"it sent more than {RUN_BYTES} bytes in a run")
 
 
+def failed(id: Any, why: str) -> Any:
+    """What a session is told instead of an answer to the call of this id."""
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError  # loaded where it is needed, as the package is
+
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=why))
+
+
 class Heard:
-    """What a session reads of its server, `stream`, but for requests of the server's beyond those that anybody needs: a
+    """What a session reads of its server, `stream`. An answer of more values than anybody reads is an error of its
+    call; other such messages are passed over, and so are requests of the server's beyond those that anybody needs: a
     session answers each in a task of its own, however many they are."""
 
     def __init__(self, stream: Any) -> None:
@@ -45,7 +61,7 @@ class Heard:
         return self
 
     async def __anext__(self) -> Any:
-        while self._is_too_many(item := await anext(self._stream)):
+        while (item := self._fitting(await anext(self._stream))) is None:
             pass
         return item
 
@@ -64,10 +80,31 @@ class Heard:
     ) -> None:
         await self._stream.__aexit__(kind, error, trace)
 
-    def _is_too_many(self, item: Any) -> bool:
-        from mcp_types import JSONRPCRequest  # loaded where it is needed, as the package is
+    def _fitting(self, item: Any) -> Any:
+        """The item as the session gets it; None where it gets none."""
+        from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-        if not isinstance(getattr(item, "message", None), JSONRPCRequest):
-            return False
-        self._requests += 1
-        return self._requests > MOST_REQUESTS
+        match getattr(item, "message", None):
+            case JSONRPCResponse(id=id, result=result):
+                is_too_much = _is_too_much([value for name, value in result.items() if name != _DATA])
+                return replace(item, message=failed(id, _COUNTLESS)) if is_too_much else item
+            case JSONRPCRequest(params=params):
+                self._requests += 1
+                return None if self._requests > MOST_REQUESTS or _is_too_much(params) else item
+            case JSONRPCNotification(params=params):
+                return None if _is_too_much(params) else item
+        return item
+
+
+def _is_too_much(value: object) -> bool:
+    """Whether there are more values in it than anybody reads."""
+    in_lists, in_objects, waiting = 0, 0, [value]
+    while waiting and in_lists <= MOST_IN_LISTS and in_objects <= MOST_IN_OBJECTS:
+        each = waiting.pop()
+        if isinstance(each, list):
+            in_lists += len(each)
+            waiting.extend(each)
+        elif isinstance(each, dict):
+            in_objects += len(each)
+            waiting.extend(each.values())
+    return in_lists > MOST_IN_LISTS or in_objects > MOST_IN_OBJECTS

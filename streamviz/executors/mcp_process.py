@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from streamviz.executors.mcp_bounds import Allowance, TooMuch
+from streamviz.executors.mcp_bounds import Allowance, TooMuch, failed
 
 _READ_BYTES = 64 * 1024
 # To find that so many short ones are no messages takes less than a ms; one read may have thousands.
@@ -131,19 +131,12 @@ def _message(line: bytes | Ends, most: int) -> Any:
     if isinstance(line, Ends):
         if line.id is None:
             raise TooMuch
-        return _failed(line.id, f"its answer has more than {most} bytes")
+        return failed(line.id, f"its answer has more than {most} bytes")
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         answers = None if b'"method"' in line else Ends(line[:_KEPT_BYTES], line[-_KEPT_BYTES:]).id
-        return None if answers is None else _failed(answers, "its answer is no message")
-
-
-def _failed(id: int, why: str) -> Any:
-    """What a session is told instead of an answer."""
-    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
-
-    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=why))
+        return None if answers is None else failed(answers, "its answer is no message")
 
 
 async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> None:

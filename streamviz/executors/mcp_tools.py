@@ -106,8 +106,7 @@ class McpTool:
         try:
             result = await self._session.call_tool(self._own_name, arguments)
         except Exception as error:  # The package's errors share no base, and some are of the transport.
-            why = self._masked(str(error)) or type(error).__name__
-            raise ToolFailed(f"{self.name} did not answer: {why}") from error
+            raise ToolFailed(f"{self.name} did not answer: {self._masked(_why(error))}") from error
         text = self._masked(_told(result))
         if getattr(result, "is_error", True):
             raise ToolFailed(text or f"{self.name} failed.")
@@ -122,6 +121,15 @@ class McpTool:
 def _load() -> None:
     import mcp.client.stdio
     import mcp.client.streamable_http  # noqa: F401
+
+
+def _why(error: Exception) -> str:
+    """What went wrong. To say all that pydantic found in an answer can take seconds."""
+    from pydantic import ValidationError  # loaded where it is needed, with the package
+
+    if isinstance(error, ValidationError):
+        return f"{error.title} has {error.error_count()} errors"
+    return str(error) or type(error).__name__
 
 
 def _told(result: Any) -> str:

@@ -8,6 +8,7 @@ def made() -> MCPServer:
     server = MCPServer("calculator")
     server.tool()(add)
     server.tool()(long)
+    server.tool()(many)
     return server
 
 
@@ -19,3 +20,8 @@ def add(a: int, b: int) -> int:
 def long(bytes: int) -> str:
     """Answers so many bytes."""
     return "x" * bytes
+
+
+def many(count: int) -> list[str]:
+    """Answers in so many pieces."""
+    return ["x"] * count

@@ -62,6 +62,7 @@ def called(name: str, given: dict[str, object]) -> str:
                 file.write(str(os.getpid()))
             time.sleep(3600)
         case "garbage":
+            say({"method": "notifications/message", "params": {}})
             print("Listening …\n\n{\n[1]\n{}\nnull\n\x1b[31m", flush=True)
         case "long":
             return "x" * int(str(given["bytes"]))

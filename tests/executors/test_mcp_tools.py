@@ -7,13 +7,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 import uvicorn
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from streamviz.executors import mcp_bounds
 from streamviz.executors.builtin_tools import BuiltIn
@@ -139,11 +140,14 @@ async def test_what_it_started_ends_with_it() -> None:
     await gone(int(started.text))
 
 
-async def test_what_is_no_message_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_no_message_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("PRELUDE", "Hello! I am no JSON.")
     async with opened() as toolbox:
         assert await toolbox.run("mcp__calc__garbage", "{}") == Result("done")
         assert await toolbox.run(*ADD) == Result("5")
+    assert "notification" not in caplog.text
 
 
 async def test_an_answer_that_is_no_message_is_an_error_of_its_call_at_once() -> None:
@@ -162,6 +166,73 @@ async def test_a_servers_own_requests_without_end_are_passed_over() -> None:
     said.close()
     async with Heard(from_server) as heard:
         assert [each async for each in heard] == [*[ping] * MOST_REQUESTS, answer]
+
+
+async def heard(*messages: Any) -> list[Any]:
+    """What a session hears of these."""
+    said, from_server = anyio.create_memory_object_stream[SessionMessage](len(messages))
+    for each in messages:
+        said.send_nowait(SessionMessage(each))
+    said.close()
+    async with Heard(from_server) as stream:
+        return [each.message async for each in stream]
+
+
+NUMBERED: dict[str, Any] = {f"p{number}": {} for number in range(60_000)}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [{}] * 30_000},
+        {"content": [{"type": "text", "text": "x", "annotations": {"audience": [1] * 100_000}}]},
+        {"tools": [{"name": "x", "inputSchema": {"required": [[1] * 100] * 100}}]},
+        {"tools": [{"name": "x", "inputSchema": {"properties": NUMBERED}}]},
+        {"capabilities": {"experimental": NUMBERED}},
+    ],
+)
+async def test_an_answer_of_countless_values_is_an_error_of_its_call_alone(result: dict[str, Any]) -> None:
+    """The package would find several errors in each."""
+    other = JSONRPCResponse(jsonrpc="2.0", id=2, result={})
+    refused, kept = await heard(JSONRPCResponse(jsonrpc="2.0", id=1, result=result), other)
+    assert isinstance(refused, JSONRPCError)
+    assert (refused.id, kept) == (1, other)
+
+
+async def test_other_messages_of_countless_values_are_passed_over() -> None:
+    params: dict[str, Any] = {"messages": [{}] * 30_000}
+    request = JSONRPCRequest(jsonrpc="2.0", id=1, method="sampling/createMessage", params=params)
+    notification = JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params=params)
+    assert await heard(request, notification) == []
+
+
+def rich_tool(number: int) -> dict[str, Any]:
+    kinds = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "description": "What it is for."}
+    members = {f"field_{each}": kinds for each in range(10)}
+    return {"name": f"tool_{number}", "inputSchema": {"type": "object", "properties": members, "required": [*members]}}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [{"type": "text", "text": "x" * 900_000}]},
+        {"content": [], "structuredContent": {"rows": [[1, 2]] * 50_000}},
+        {"tools": [rich_tool(number) for number in range(300)]},
+    ],
+    ids=["text", "data", "tools"],
+)
+async def test_a_large_answer_is_heard(result: dict[str, Any]) -> None:
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=result)
+    assert await heard(answer) == [answer]
+
+
+async def test_an_answer_of_no_sense_is_told_in_few_words() -> None:
+    async with opened() as toolbox:
+        broken = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 10}))
+        countless = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 20_000}))
+        assert broken.text == "mcp__calc__data did not answer: CallToolResult has 130 errors"
+        assert countless.text == "mcp__calc__data did not answer: its answer has more values than anybody reads"
+        assert await toolbox.run(*ADD) == Result("5")
 
 
 async def test_an_answer_without_end_is_an_error_of_its_call_alone() -> None:
@@ -216,6 +287,7 @@ async def test_one_at_an_address_works_too(address: str) -> None:
     async with opened(McpServer("calc", url=address, tools=("*",))) as toolbox:
         assert await toolbox.run(*ADD) == Result("5")
         assert (await toolbox.run("mcp__calc__long", '{"bytes": 5000000}')).is_error
+        assert "more values" in (await toolbox.run("mcp__calc__many", '{"count": 11000}')).text
         assert await toolbox.run(*ADD) == Result("5")
 
 
