@@ -38,6 +38,10 @@ class Call(Protocol):
     async def structure(self) -> Structure:
         """How the model can be asked for JSON."""
 
+    @property
+    def most_output(self) -> int | None:
+        """How many tokens the model writes at most; None where nobody knows. `structure` has to be asked first."""
+
     def ask(self, part: str, request: JsonObject) -> Child:
         """Make a call of the run: a chat request for a stream. `part` says what it is for, on pages."""
 

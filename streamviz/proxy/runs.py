@@ -30,6 +30,7 @@ from streamviz.proxy.said import Said
 from streamviz.records.moments import Clock
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.loading import load
+from streamviz.upstream.prices import most_output
 from streamviz.upstream.structured import Structure, structure_of
 from streamviz.upstream.targets import Target
 
@@ -71,6 +72,10 @@ class RunningCall:
 
     async def structure(self) -> Structure:
         return await structure_of(self.target)
+
+    @property
+    def most_output(self) -> int | None:
+        return most_output(self.target.model, self.target.provider)
 
     def ask(self, part: str, request: JsonObject) -> ChildCall:
         return self._child(part, self._bounded(request), PASSTHROUGH)

@@ -83,6 +83,7 @@ class Scripted:
         self.requests: dict[str, JsonObject] = {}
         self.children: list[Spoken] = []
         self.proposed: list[Sequence[Proposed]] = []
+        self.most_output: int | None = None
         self.spent = Spent(USAGE, 0.5)
         self._answers = list(answers)
         self._sources = sources

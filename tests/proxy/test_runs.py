@@ -302,6 +302,14 @@ async def test_what_had_no_place_is_told_of_a_run_whose_client_leaves_too(
     assert (run.outcome, run.left_out) == ("client_disconnected", ("tools", "images of the answer"))
 
 
+async def test_a_plan_asks_for_no_more_than_its_model_writes(worker: Worker, answering: Callable[..., Model]) -> None:
+    executor = build_executor("reasoning", {"tokens": 500_000})
+    worker.configuration.routes["planner"] = KnownRoute("openai/gpt-4o", "http://127.0.0.1:9/v1", "", executor)
+    model = answering(said(plan()), said("Done."))
+    await over(Client(worker, "planner"), worker)
+    assert [request.get("max_tokens") for request in model.requests] == [16_384, None]
+
+
 async def test_a_models_own_name_for_what_bounds_an_answer_is_used(
     worker: Worker, answering: Callable[..., Model]
 ) -> None:

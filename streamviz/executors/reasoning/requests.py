@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from streamviz.core.errors import RequestError, UpstreamError
-from streamviz.core.json_value import JsonObject, as_object, encode, objects
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
 from streamviz.executors.reasoning.plan import PLAN_SCHEMA
 from streamviz.executors.reasoning.prompts import Prompts
 from streamviz.executors.tools import Tool
@@ -14,6 +14,8 @@ from streamviz.upstream.structured import Structure
 _PLANNING = frozenset(
     "temperature top_p seed reasoning_effort thinking user safety_identifier service_tier prompt_cache_key".split()
 )
+# The tokens of thinking that LiteLLM makes of an effort.
+_EFFORTS = {"low": 1_024, "medium": 2_048, "high": 4_096}
 # How a provider says that it does not take the way in which JSON is asked for, and what is asked then.
 _REFUSALS = (400, 404, 415, 422)
 _STRUCTURE = re.compile(
@@ -78,9 +80,11 @@ class Requests:
 
     def plan(self, tokens: int | None) -> JsonObject:
         """The request for the next step, of at most so many tokens."""
-        most: JsonObject = {} if tokens is None else {"max_tokens": tokens}
+        planning = (
+            self._planning if tokens is None else {**_thinking_within(tokens, self._planning), "max_tokens": tokens}
+        )
         standing = {"role": "system", "content": self._told}
-        return {**self._planning, **most, "messages": [standing, *self._messages, *self.said], **self._always}
+        return {**planning, "messages": [standing, *self._messages, *self.said], **self._always}
 
     def answer(self) -> JsonObject:
         """The request for what the client gets."""
@@ -96,6 +100,16 @@ class Requests:
     @property
     def _messages(self) -> list[JsonObject]:
         return objects(self._asked.get("messages"))
+
+
+def _thinking_within(tokens: int, planning: JsonObject) -> JsonObject:
+    """The same without thinking that would take so many tokens: Anthropic refuses to think for as many as it may
+    write."""
+    budgets = {
+        "thinking": as_index(as_object(planning.get("thinking")).get("budget_tokens")),
+        "reasoning_effort": _EFFORTS.get(as_text(planning.get("reasoning_effort"))),
+    }
+    return {name: value for name, value in planning.items() if (budgets.get(name) or 0) < tokens}
 
 
 def _described(tool: Tool) -> str:

@@ -88,7 +88,7 @@ class Run:
         pieces: list[str] = []
         refusals: list[str] = []
         has_thought = False
-        async with self._counted(self._call.ask(f"plan {step}", self.requests.plan(self.budget.tokens_left))) as child:
+        async with self._counted(self._call.ask(f"plan {step}", self.requests.plan(self._room))) as child:
             async for payload in child:
                 for delta in _deltas(payload):
                     pieces.append(as_text(delta.get("content")))
@@ -107,6 +107,12 @@ class Run:
         if len(text) > LONGEST_PLAN:
             raise NoPlan(f"it is longer than {LONGEST_PLAN} characters")
         return read_plan(text)
+
+    @property
+    def _room(self) -> int | None:
+        """The most tokens of a plan: what is left, as far as the model writes so many. None is any number."""
+        left, most = self.budget.tokens_left, self._call.most_output
+        return left if left is None or most is None else min(left, most)
 
     async def _use_tools(self, step: int, plan: Plan) -> str:
         """What the model is told of the tools that this step wants used."""
