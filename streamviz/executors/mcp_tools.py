@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from streamviz.core.base_urls import is_loopback
-from streamviz.core.json_value import JsonObject, as_object, encode
+from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
+from streamviz.executors.mcp_secrets import masked, secrets_in
 from streamviz.executors.tools import Tool, ToolFailed, shortened
-from streamviz.upstream.redaction import names_credential, without
 
 PREFIX = "mcp__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -48,12 +48,6 @@ class McpServer:
         parts = urlsplit(self.url)
         return bool(self.credential) and parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
-    @property
-    def secrets(self) -> list[str]:
-        """The credentials that it is given, the longest first, as one may begin another."""
-        names = {*filter(names_credential, self.variables), self.credential}
-        return sorted((os.environ[name] for name in names if name in os.environ), key=len, reverse=True)
-
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         # With all that it imports the package takes a second to load: other streams go on meanwhile.
@@ -79,48 +73,56 @@ class McpServer:
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
         from mcp_types import PaginatedRequestParams
 
-        cursor = None
+        cursor, secrets = None, secrets_in((*self.variables, self.credential))
         for _ in range(_MOST_PAGES):
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
-                if _NAME.fullmatch(each.name) and any(fnmatchcase(each.name, glob) for glob in self.tools):
-                    yield McpTool(self, each, session)
+                if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:
+                    yield McpTool(self.prefix, each, session, secrets)
             cursor = page.next_cursor
             if not cursor:
                 return
 
+    def _may_be_used(self, name: str) -> bool:
+        return bool(_NAME.fullmatch(name)) and any(fnmatchcase(name, glob) for glob in self.tools)
+
 
 class McpTool:
-    """A tool of an open server. What that says models, clients and the record have, so its credentials are masked."""
+    """A tool of an open server. What that says models, clients and the record have, so `secrets` are masked in it."""
 
-    def __init__(self, server: McpServer, told: Any, session: Any) -> None:
-        self.name = server.prefix + told.name
-        self._secrets = server.secrets
-        self.description = shortened(self._masked(told.description or ""), _DESCRIPTION_CHARACTERS)
-        schema = as_object(told.input_schema)
-        self.parameters: JsonObject = schema if len(encode(schema)) <= _SCHEMA_BYTES else {}
+    def __init__(self, prefix: str, told: Any, session: Any, secrets: Sequence[str]) -> None:
+        self.name = prefix + told.name
+        self.description = shortened(masked(told.description or "", secrets), _DESCRIPTION_CHARACTERS)
+        self.parameters = _schema(told.input_schema, secrets)
         self._own_name = told.name
         self._session = session
+        self._secrets = secrets
 
     async def run(self, arguments: JsonObject) -> str:
         try:
             result = await self._session.call_tool(self._own_name, arguments)
         except Exception as error:  # The package's errors share no base, and some are of the transport.
-            raise ToolFailed(f"{self.name} did not answer: {self._masked(_why(error))}") from error
-        text = self._masked(_told(result))
+            raise ToolFailed(f"{self.name} did not answer: {masked(_why(error), self._secrets)}") from error
+        text = masked(_told(result), self._secrets)
         if getattr(result, "is_error", True):
             raise ToolFailed(text or f"{self.name} failed.")
-        return text
-
-    def _masked(self, text: str) -> str:
-        for secret in self._secrets:
-            text = without(secret, text)
         return text
 
 
 def _load() -> None:
     import mcp.client.stdio
     import mcp.client.streamable_http  # noqa: F401
+
+
+def _schema(told: object, secrets: Sequence[str]) -> JsonObject:
+    """A schema as models are told it: nothing where it is too long, or no JSON without the secrets."""
+    schema = encode(told)
+    if len(schema) > _SCHEMA_BYTES:
+        return {}
+    try:
+        return as_object(decode(masked(schema.decode(), secrets).encode()))
+    except ValueError:
+        return {}
 
 
 def _why(error: Exception) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 # Nothing is like this.
 OUTPUT_SCHEMA = {"type": "object", "not": {}}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+# As servers have it that put their settings into a schema.
+TOLD = {"type": "object", "properties": {"as": {"enum": ["plain", os.environ.get("CALCULATOR_TOKEN", "nothing")]}}}
 DESCRIPTIONS = {
     "add": "Adds two numbers.",
     "token": "Says what it was given.",
@@ -39,7 +41,7 @@ def say(message: dict[str, object]) -> None:
 def listed(cursor: str) -> dict[str, object]:
     names, start = list(DESCRIPTIONS), int(cursor or 0)
     told = [
-        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": SCHEMA}
+        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": TOLD if name == "token" else SCHEMA}
         | ({"outputSchema": OUTPUT_SCHEMA} if name == "data" else {})
         for name in names[start : start + PAGE]
     ]

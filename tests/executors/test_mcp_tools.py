@@ -92,6 +92,37 @@ async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.Mon
         assert "precious" not in failed.text
 
 
+@pytest.mark.parametrize(
+    ("secret", "parameters"),
+    [
+        ("precious-0123", {"type": "object", "properties": {"as": {"enum": ["plain", "***"]}}}),
+        ('"precious\\0123"', {"type": "object", "properties": {"as": {"enum": ["plain", "***"]}}}),
+        ('"plain","', {}),  # what is left is no JSON
+    ],
+)
+async def test_its_credential_is_in_no_schema(
+    monkeypatch: pytest.MonkeyPatch, secret: str, parameters: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("CALCULATOR_TOKEN", secret)
+    async with opened() as toolbox:
+        [tool] = [tool for tool in toolbox.tools if tool.name == "mcp__calc__token"]
+        assert tool.parameters == parameters
+
+
+async def test_all_values_that_are_named_for_it_are_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://user:pass%2Fphrase@db.example.com/data")
+    said = "At postgres://user:pass%2Fphrase@db.example.com/data with pass%2Fphrase, pass/phrase"
+    given = json.dumps({"content": [{"type": "text", "text": said}]})
+    async with opened(McpServer("calc", PROGRAM, variables=("DATABASE_URL",), tools=("data",))) as toolbox:
+        assert await toolbox.run("mcp__calc__data", given) == Result("At *** with ***, ***")
+
+
+async def test_what_has_a_credential_in_its_name_is_no_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALCULATOR_TOKEN", "long_sto")
+    async with opened() as toolbox:
+        assert not [tool for tool in toolbox.tools if "story" in tool.name]
+
+
 async def test_one_that_changes_its_tools_meanwhile_is_an_error_of_their_calls_alone() -> None:
     async with opened() as toolbox:
         told = [tool.name for tool in toolbox.tools]

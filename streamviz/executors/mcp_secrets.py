@@ -1,0 +1,34 @@
+"""What an MCP server is told that nobody else may have: taken out of what it says."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
+
+from streamviz.upstream.redaction import without
+
+
+def secrets_in(variables: Iterable[str]) -> list[str]:
+    """The values of these environment variables, and the passwords of URLs among them, as texts and as JSON has them:
+    the longest first, as one may begin another."""
+    values = {each for name in variables for each in _parts(os.environ.get(name, ""))}
+    return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
+
+
+def masked(text: str, secrets: Sequence[str]) -> str:
+    """The text without any of them. Short ones stay: that is a word, and no credential."""
+    for secret in secrets:
+        text = without(secret, text)
+    return text
+
+
+def _parts(value: str) -> Iterator[str]:
+    yield value
+    with suppress(ValueError):  # it is no URL
+        password = urlsplit(value).password or ""
+        yield from (password, unquote(password))
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    return value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
