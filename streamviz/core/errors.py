@@ -8,6 +8,7 @@ StreamvizError
 ├── PolicyParametersError     parameters that a policy's kind does not accept
 └── ClientFacingError         what the client gets, in its own wire format
     ├── RequestError          the request was at fault (4xx)
+    │   └── Denied            a policy denied it, or a call of the run that it asked for
     ├── Unavailable           streamviz takes no new streams just now (503)
     │   └── NotRecorded       a stream cannot go on, as it cannot be recorded any more
     ├── InternalError         streamviz itself failed (500)
@@ -71,6 +72,15 @@ class ClientFacingError(StreamvizError):
 
 class RequestError(ClientFacingError):
     """The request was at fault."""
+
+
+class Denied(RequestError):
+    """A policy denied the request, or that of a call which its run made."""
+
+    CODE = "denied_by_policy"
+
+    def __init__(self, message: str, status: int = 403, kind: str = "permission_error") -> None:
+        super().__init__(status, message, kind=kind, code=self.CODE)
 
 
 class Unavailable(ClientFacingError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streamviz.core.errors import ClientFacingError, RequestError, Unavailable, UpstreamError
+from streamviz.core.errors import ClientFacingError, Denied, RequestError, Unavailable, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.masking import told_text, told_values
 from streamviz.core.policy import ActivePolicy
@@ -16,10 +16,9 @@ UNFINISHED = StreamFailed("upstream closed the stream before it was finished", "
 _LONGEST_ERROR = 20_000
 
 
-def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
+def denial(active: ActivePolicy, verdict: Verdict) -> Denied:
     """The client's error when a policy denied its request."""
-    message = verdict.text or f"The request was denied by policy {active.name}."
-    return RequestError(403, message, kind="permission_error", code="denied_by_policy")
+    return Denied(verdict.text or f"The request was denied by policy {active.name}.")
 
 
 def cancellation() -> RequestError:

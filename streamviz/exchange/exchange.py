@@ -4,7 +4,7 @@ from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.context import OURSELVES, UPSTREAM, Frame
-from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
+from streamviz.core.errors import ClientFacingError, Denied, NotRecorded, UpstreamError
 from streamviz.core.events import PROCESSING_ERROR, StreamFailed
 from streamviz.core.judgements import Answer
 from streamviz.core.masking import masking, told_values
@@ -108,11 +108,11 @@ class Exchange(Progress):
     # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
 
     def refused(self, error: ClientFacingError) -> None:
-        """There is no answer: the client gets an error, in upstream's words where it sent any."""
+        """There is no answer, or no more of it: the client gets an error, in upstream's words where it sent any."""
         error = errors.kept_error(error, self.policies)
         if isinstance(error, UpstreamError) and error.body:
             self._tape.receive([SSEEvent(error.body, None)])
-        self._cut(Event.FAILED, error, error.message)
+        self._cut(Event.DENIED if isinstance(error, Denied) else Event.FAILED, error, error.message)
 
     def broke(self, error: ClientFacingError) -> None:
         """It cannot go on, for a reason of our own."""

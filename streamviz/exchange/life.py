@@ -31,7 +31,7 @@ class Event(StrEnum):
     COMPLETED = "nothing is wrong with the answer"
     HALTED = "a policy ended the answer"
     FAULTED = "upstream itself told the client that it failed"
-    DENIED = "a policy denied the request"
+    DENIED = "a policy denied the request, or a call of the run that answers it"
     FAILED = "upstream failed, or cannot be asked"
     BROKE = "streamviz failed, or cannot record any more"
     CANCELLED = "a person stopped it"
@@ -66,7 +66,7 @@ _ROWS: Iterable[tuple[Event, tuple[State, ...], Step]] = (
     (Event.HALTED, (State.SETTLING,), Step(State.ENDING, Outcome.HALTED)),
     (Event.FAULTED, (State.SETTLING,), Step(State.ENDING, Outcome.UPSTREAM_ERROR)),
     # It is cut short. What did so first is the reason, whatever happens while the client is sent its error.
-    (Event.DENIED, (State.ASKED,), Step(State.CUT, Outcome.HALTED)),
+    (Event.DENIED, _UNDER_WAY, Step(State.CUT, Outcome.HALTED)),
     (Event.FAILED, _UNDER_WAY, Step(State.CUT, Outcome.UPSTREAM_ERROR)),
     (Event.BROKE, _UNDECIDED, Step(State.CUT, Outcome.INTERRUPTED)),
     (Event.CANCELLED, _UNDECIDED, Step(State.CUT, Outcome.HALTED)),

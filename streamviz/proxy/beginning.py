@@ -37,14 +37,14 @@ FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said, `costs`
-    is told what the call came to in US dollars."""
+    """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said;
+    `came_to` is told what the call cost in US dollars, None where that is unknown, and its outcome."""
 
     name: str
     run: LiveStream
     said: Said
     executor: Executor
-    costs: Callable[[float | None], None]
+    came_to: Callable[[float | None, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,7 +267,8 @@ def _tell_run(call: _Call) -> None:
     """What a call of a run came to. The run goes on before the record has it."""
     if call.caller.part is not None:
         add_up(call.stream)
-        call.caller.part.costs(call.stream.cost if call.stream.calls_model else 0.0)
+        cost = call.stream.cost if call.stream.calls_model else 0.0
+        call.caller.part.came_to(cost, call.stream.outcome)
 
 
 async def _close_later(call: _Call) -> None:

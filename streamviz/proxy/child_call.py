@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from asgiref.typing import ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
 
-from streamviz.core.errors import ClientFacingError, InternalError, UpstreamError
+from streamviz.core.errors import ClientFacingError, Denied, InternalError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.outcome import Outcome
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.executors.child import Spent
 from streamviz.proxy import http
@@ -33,6 +34,8 @@ class ChildCall:
         self._cost: float | None = None
         self._usage: JsonObject | None = None
         self._status = 200
+        # By us: what it was answered is ours, and not its provider's.
+        self._is_halted = False
         self._error: ClientFacingError | None = None
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
         self._has_left = asyncio.Event()
@@ -42,9 +45,9 @@ class ChildCall:
         self._task = asyncio.ensure_future(self._run(serve))
         return self
 
-    def costs(self, dollars: float | None) -> None:
-        """It came to so much; None is unknown."""
-        self._cost = dollars
+    def came_to(self, dollars: float | None, outcome: str) -> None:
+        """It cost so much, None is unknown, and ended like this."""
+        self._cost, self._is_halted = dollars, outcome == Outcome.HALTED
 
     @property
     def spent(self) -> Spent:
@@ -64,7 +67,7 @@ class ChildCall:
         if self._error is not None:
             raise self._error
         if self._status >= 300:
-            raise _refused(self._status, refusal)
+            raise self._refused(refusal)
 
     async def close(self) -> None:
         self._has_left.set()
@@ -83,6 +86,18 @@ class ChildCall:
             raise UpstreamError(502, as_text(error.get("message")) or "the call broke off")
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
+
+    def _refused(self, body: bytes) -> ClientFacingError:
+        """Why it was not answered, in a format-free error: its client may speak another one."""
+        try:
+            told = as_object(as_object(decode(body)).get("error"))
+        except ValueError:
+            told = {}
+        kind = as_text(told.get("type")) or "upstream_error"
+        message = as_text(told.get("message")) or f"the call was answered {self._status}"
+        if self._is_halted and told.get("code") == Denied.CODE:
+            return Denied(message, self._status, kind)
+        return UpstreamError(self._status, message, kind=kind)
 
     async def _run(self, serve: Serve) -> None:
         try:
@@ -110,13 +125,3 @@ class ChildCall:
     async def _put(self, piece: bytes | None) -> None:
         if not self._has_left.is_set():
             await self._pieces.put(piece)
-
-
-def _refused(status: int, body: bytes) -> UpstreamError:
-    """Why it was not answered, in a format-free error: its client may speak another one."""
-    try:
-        told = as_object(as_object(decode(body)).get("error"))
-    except ValueError:
-        told = {}
-    kind = as_text(told.get("type")) or "upstream_error"
-    return UpstreamError(status, as_text(told.get("message")) or f"the call was answered {status}", kind=kind)

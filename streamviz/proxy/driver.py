@@ -7,7 +7,7 @@ from typing import Any
 
 from asgiref.typing import ASGISendCallable
 
-from streamviz.core.errors import UpstreamError
+from streamviz.core.errors import Denied, UpstreamError
 from streamviz.core.judgements import Question
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.commands import (
@@ -127,6 +127,8 @@ class Driver:
                 await self.carry_out()
         except UpstreamError as error:
             exchange.ended(error)
+        except Denied as error:
+            exchange.refused(error)
         else:
             exchange.ended()
         await self._advance_slowly()

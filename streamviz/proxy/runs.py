@@ -102,7 +102,7 @@ class RunningCall:
     def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
         clock = Clock()
         child = ChildCall()
-        part = Part(name, self.stream, self.said, executor, child.costs)
+        part = Part(name, self.stream, self.said, executor, child.came_to)
         caller = replace(self.caller, wire_format=OPENAI_CHAT, clock=clock, requested_at=clock.now(), part=part)
         request = ModelRequest(encode(fields), fields, as_text(fields["model"]), is_streaming=True)
         return child.begin(partial(self.serve, caller, request))

@@ -1,19 +1,23 @@
 """Runs in one process: a model that says what it is told to, and who waits for a person."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, cast
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.policies import build
+from streamviz.proxy import calls
 from streamviz.proxy.worker import Worker
 from streamviz.records.scoped_policies import ScopedPolicy
 from tests.exchange.support import event
-from tests.executors.support import plan, use
+from tests.executors.support import payloads, plan, use
 
 USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
 
@@ -78,3 +82,55 @@ async def decide(worker: Worker, decision: Decision) -> None:
     assert stream.decide is not None
     while not stream.decide(asks, decision, "alice"):
         await asyncio.sleep(0)  # it is about to be asked
+
+
+class Client:
+    """Asks for a run; `leave` hangs up. `data` is what it got."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        model: str = "sim/m",
+        wire_format: WireFormat = OPENAI_CHAT,
+        beside: Mapping[str, object] | None = None,
+        **headers: str,
+    ) -> None:
+        self.data = b""
+        self.status = 0
+        self._has_left = asyncio.Event()
+        said = [{"role": "user", "content": "Hi"}]
+        asked = {"model": model, "stream": True, wire_format.turns: said, **(beside or {})}
+        body = json.dumps(asked).encode()
+        self._events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+        told = {"authorization": "Bearer sv-a-key", "x-streamviz-executor": "reasoning", **headers}
+        sent = [(name.encode(), value.encode()) for name, value in told.items()]
+        scope: Any = {"type": "http", "method": "POST", "path": wire_format.path, "client": None, "headers": sent}
+        self.call = asyncio.ensure_future(
+            calls.model_call(wire_format, worker, scope, self._receive, cast(Any, self._send))
+        )
+
+    def leave(self) -> None:
+        self._has_left.set()
+
+    async def _receive(self) -> Any:
+        if self._events:
+            return self._events.pop()
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, sent: Any) -> None:
+        self.status = sent.get("status", self.status)
+        self.data += sent.get("body", b"")
+
+
+def thinking(client: Client) -> str:
+    return "".join(
+        choice["delta"].get("reasoning_content", "") for chunk in payloads(client.data) for choice in chunk["choices"]
+    )
+
+
+async def over(client: Client, worker: Worker) -> None:
+    """Return once nothing of the run is left."""
+    await client.call
+    while worker.observers.feed.running:
+        await asyncio.sleep(0)

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -17,69 +17,17 @@ from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSE
 from streamviz.core.wire_format import WireFormat
 from streamviz.executors.registry import build as build_executor
 from streamviz.policies import build
-from streamviz.proxy import calls, runs
+from streamviz.proxy import runs
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownRoute
 from streamviz.records.moments import Clock
 from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.upstream.prices import price
-from tests.executors.support import USAGE, payloads, plan, said
-from tests.proxy.running import USES, Model, decide, guard, held
+from tests.executors.support import USAGE, plan, said
+from tests.proxy.running import USES, Client, Model, decide, guard, held, over, thinking
 
 # In µs.
 SECOND = 1_000_000
-
-
-class Client:
-    """Asks for a run; `leave` hangs up. `data` is what it got."""
-
-    def __init__(
-        self,
-        worker: Worker,
-        model: str = "sim/m",
-        wire_format: WireFormat = OPENAI_CHAT,
-        beside: Mapping[str, object] | None = None,
-        **headers: str,
-    ) -> None:
-        self.data = b""
-        self.status = 0
-        self._has_left = asyncio.Event()
-        said = [{"role": "user", "content": "Hi"}]
-        asked = {"model": model, "stream": True, wire_format.turns: said, **(beside or {})}
-        body = json.dumps(asked).encode()
-        self._events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
-        told = {"authorization": "Bearer sv-a-key", "x-streamviz-executor": "reasoning", **headers}
-        sent = [(name.encode(), value.encode()) for name, value in told.items()]
-        scope: Any = {"type": "http", "method": "POST", "path": wire_format.path, "client": None, "headers": sent}
-        self.call = asyncio.ensure_future(
-            calls.model_call(wire_format, worker, scope, self._receive, cast(Any, self._send))
-        )
-
-    def leave(self) -> None:
-        self._has_left.set()
-
-    async def _receive(self) -> Any:
-        if self._events:
-            return self._events.pop()
-        await self._has_left.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, sent: Any) -> None:
-        self.status = sent.get("status", self.status)
-        self.data += sent.get("body", b"")
-
-
-def thinking(client: Client) -> str:
-    return "".join(
-        choice["delta"].get("reasoning_content", "") for chunk in payloads(client.data) for choice in chunk["choices"]
-    )
-
-
-async def over(client: Client, worker: Worker) -> None:
-    """Return once nothing of the run is left."""
-    await client.call
-    while worker.observers.feed.running:
-        await asyncio.sleep(0)
 
 
 async def test_a_denied_call_does_not_run_and_the_others_do(worker: Worker, answering: Callable[..., Model]) -> None:

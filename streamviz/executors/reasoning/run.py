@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.errors import ClientFacingError, Denied, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.executors.call import Call
 from streamviz.executors.child import Child, Proposed
@@ -140,9 +140,12 @@ class Run:
     async def _allowed(self, step: int, wanted: list[Proposed]) -> list[Proposed]:
         """The calls that policies, and people, let run, as they are to run."""
         calls = ProposedCalls()
-        async with self._counted(self._call.propose(f"tools {step}", wanted)) as child:
-            async for payload in child:
-                calls.take(payload)
+        try:
+            async with self._counted(self._call.propose(f"tools {step}", wanted)) as child:
+                async for payload in child:
+                    calls.take(payload)
+        except Denied:
+            return []
         asked = {each.id for each in wanted}
         return [each for each in calls.calls if each.id in asked]
 

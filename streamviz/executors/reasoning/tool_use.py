@@ -63,11 +63,10 @@ async def _run(call: Proposed, toolbox: Toolbox, speaker: Speaker, step: int) ->
 
 def told(calls: Iterable[Proposed], results: dict[str, Result]) -> str:
     """What the model reads of a step's calls."""
-    return (
-        "\n\n".join(
-            f"{'Error of' if (result := results[call.id]).is_error else 'Result of'} {call.name}({call.arguments}):\n"
-            f"{result.text}"
-            for call in calls
-        )
-        or "No tool was named."
-    )
+    return "\n\n".join(_told(call, results[call.id]) for call in calls) or "No tool was named."
+
+
+def _told(call: Proposed, result: Result) -> str:
+    # What a policy denied would have the next step denied too.
+    arguments = "" if result is DENIED else f"({call.arguments})"
+    return f"{'Error of' if result.is_error else 'Result of'} {call.name}{arguments}:\n{result.text}"
