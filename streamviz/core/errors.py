@@ -114,8 +114,10 @@ class UpstreamError(ClientFacingError):
         message: str,
         *,
         kind: str = "upstream_error",
+        code: str | None = None,
+        param: str | None = None,
         headers: dict[str, str] | None = None,
         body: bytes = b"",
     ) -> None:
-        super().__init__(status, message, kind=kind, headers=headers)
+        super().__init__(status, message, kind=kind, code=code, param=param, headers=headers)
         self.body = body

@@ -42,13 +42,17 @@ def kept_error(error: ClientFacingError, policies: Sequence[ActivePolicy]) -> Cl
     if not policies or not isinstance(error, UpstreamError):
         return error
     body = error.body.decode("utf-8", "replace")
-    message = told_text(error.message[:_LONGEST_ERROR], policies)
+    words = (error.message, error.kind, error.code or "", error.param or "")
+    told = tuple(told_text(each[:_LONGEST_ERROR], policies) for each in words)
     said = told_text(body, policies) if len(body) <= _LONGEST_ERROR else ""
     headers = told_values(error.headers, policies)
-    if (message, said, headers) == (error.message, body, error.headers):
+    if (told, said, headers) == (words, body, error.headers):
         return error
-    kind = told_text(error.kind, policies) or "upstream_error"
-    return UpstreamError(error.status, message, kind=kind, headers=headers, body=said.encode())
+    message, kind, code, param = told
+    kind = kind or "upstream_error"
+    return UpstreamError(
+        error.status, message, kind=kind, code=code or None, param=param or None, headers=headers, body=said.encode()
+    )
 
 
 def why_unreadable(failure: StreamFailed | None) -> str:

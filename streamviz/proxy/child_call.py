@@ -14,6 +14,7 @@ from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.executors.child import Spent
 from streamviz.proxy import http
 from streamviz.proxy.leaving import Leaving
+from streamviz.upstream.redaction import told_headers
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class ChildCall:
         self._cost: float | None = None
         self._usage: JsonObject | None = None
         self._status = 200
+        self._headers: dict[str, str] = {}
         # By us: what it was answered is ours, and not its provider's.
         self._is_halted = False
         self._error: ClientFacingError | None = None
@@ -83,27 +85,33 @@ class ChildCall:
         except ValueError:
             return {}
         if error := as_object(payload.get("error")):
-            raise UpstreamError(502, as_text(error.get("message")) or "the call broke off")
+            raise _error(502, error, "the call broke off")
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
 
     def _refused(self, body: bytes) -> ClientFacingError:
-        """Why it was not answered, in a format-free error: its client may speak another one."""
+        """Why it was not answered."""
         try:
             told = as_object(as_object(decode(body)).get("error"))
         except ValueError:
             told = {}
-        kind = as_text(told.get("type")) or "upstream_error"
-        message = as_text(told.get("message")) or f"the call was answered {self._status}"
-        if self._is_halted and told.get("code") == Denied.CODE:
-            return Denied(message, self._status, kind)
-        return UpstreamError(self._status, message, kind=kind)
+        error = _error(self._status, told, f"the call was answered {self._status}", self._headers)
+        if self._is_halted and error.code == Denied.CODE:
+            return Denied(error.message, error.status, error.kind)
+        return error
 
     async def _run(self, serve: Serve) -> None:
         try:
             await serve(lambda: asyncio.ensure_future(self._receive()), self._send)
         except ClientFacingError as error:
-            self._error = UpstreamError(error.status, error.message, kind=error.kind)
+            self._error = UpstreamError(
+                error.status,
+                error.message,
+                kind=error.kind,
+                code=error.code,
+                param=error.param,
+                headers=error.headers,
+            )
         except http.CannotEnd as error:
             self._error = UpstreamError(502, str(error))
         except Exception:
@@ -119,9 +127,19 @@ class ChildCall:
     async def _send(self, event: ASGISendEvent) -> None:
         if event["type"] == "http.response.start":
             self._status = event["status"]
+            sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in event["headers"]}
+            self._headers = told_headers(sent)
         elif event["type"] == "http.response.body" and event["body"]:
             await self._put(event["body"])
 
     async def _put(self, piece: bytes | None) -> None:
         if not self._has_left.is_set():
             await self._pieces.put(piece)
+
+
+def _error(status: int, told: JsonObject, otherwise: str, headers: dict[str, str] | None = None) -> UpstreamError:
+    """An error of chat's format in none: its client may speak another one."""
+    kind, message = (as_text(told.get(name)) for name in ("type", "message"))
+    code, param = (as_text(told.get(name)) or None for name in ("code", "param"))
+    kind = kind or "upstream_error"
+    return UpstreamError(status, message or otherwise, kind=kind, code=code, param=param, headers=headers)

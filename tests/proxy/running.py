@@ -85,7 +85,7 @@ async def decide(worker: Worker, decision: Decision) -> None:
 
 
 class Client:
-    """Asks for a run; `leave` hangs up. `data` is what it got."""
+    """Asks for a run; `leave` hangs up. `data` is what it got, behind `status` and `headers`."""
 
     def __init__(
         self,
@@ -97,6 +97,7 @@ class Client:
     ) -> None:
         self.data = b""
         self.status = 0
+        self.headers: dict[str, str] = {}
         self._has_left = asyncio.Event()
         said = [{"role": "user", "content": "Hi"}]
         asked = {"model": model, "stream": True, wire_format.turns: said, **(beside or {})}
@@ -120,6 +121,7 @@ class Client:
 
     async def _send(self, sent: Any) -> None:
         self.status = sent.get("status", self.status)
+        self.headers |= {name.decode(): value.decode() for name, value in sent.get("headers", ())}
         self.data += sent.get("body", b"")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from streamviz.core.errors import UpstreamError
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.exchange.stream import LiveStream
@@ -53,3 +54,30 @@ async def test_denied_tools_are_errors_of_their_calls_alone(worker: Worker, answ
     assert (run_of(worker).outcome, "wait(" in thinking(client)) == ("completed", False)
     assert model.requests[1]["messages"][-1]["content"].count("denied by a policy") == 2
     assert b"Done." in client.data
+
+
+BODY = {"message": "Slow down.", "type": "tokens", "code": "rate_limit_exceeded", "param": "tier"}
+HEADERS = {"retry-after": "7", "x-should-retry": "true"}
+
+
+@pytest.mark.parametrize("body", [json.dumps({"error": BODY}).encode(), b""])
+async def test_a_refusal_of_a_call_tells_the_client_all_that_it_told(
+    worker: Worker, answering: Callable[..., Model], body: bytes
+) -> None:
+    answering(UpstreamError(429, "Slow down.", kind="tokens", headers=HEADERS, body=body))
+    client = Client(worker)
+    await over(client, worker)
+    assert (client.status, run_of(worker).outcome) == (429, "upstream_error")
+    assert client.headers.items() >= HEADERS.items()
+    expected = BODY if body else {**BODY, "code": None, "param": None}
+    assert json.loads(client.data)["error"] == expected
+
+
+async def test_an_error_amid_a_call_is_told_as_it_was(worker: Worker, answering: Callable[..., Model]) -> None:
+    answering(said(plan()), [*said("Do")[:1], {"error": BODY}])
+    client = Client(worker)
+    await over(client, worker)
+    told = json.loads(client.data.rsplit(b"data: ", 2)[1])["error"]
+    assert {name: told[name] for name in ("message", "type", "code")} == {
+        name: BODY[name] for name in ("message", "type", "code")
+    }

@@ -26,6 +26,11 @@ def test_it_is_masked_in_the_message_and_in_the_body() -> None:
     assert told.body == b'{"error":{"message":"bad key [api key removed]"}}'
 
 
+def test_it_is_masked_in_the_code_and_in_the_parameter() -> None:
+    told = kept_error(UpstreamError(400, "bad key", code=KEY, param=KEY), redacting())
+    assert (told.message, told.code, told.param) == ("bad key", "[api key removed]", "[api key removed]")
+
+
 def test_what_has_nothing_in_it_stays_the_same() -> None:
     error = refused("bad key", b"\xff not even text")
     plain = refused("bad key", b'{"error":{"message":"bad key"}}')
