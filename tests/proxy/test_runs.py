@@ -187,10 +187,12 @@ async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, an
 
 
 F: Any = {"name": "f", "input_schema": {"type": "object"}}
+G: Any = {"type": "function", "name": "f", "parameters": {}}
 NO_PLACE: list[tuple[WireFormat, Any]] = [
     (OPENAI_CHAT, {"n": 2}),
     (OPENAI_CHAT, {"tool_choice": "required", "tools": [{"type": "function", "function": F}]}),
     (OPENAI_RESPONSES, {"previous_response_id": "resp_1"}),
+    (OPENAI_RESPONSES, {"tools": [G], "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [G]}}),
     (OPENAI_RESPONSES, {"conversation": "conv_1"}),
     (ANTHROPIC_MESSAGES, {"max_tokens": 9, "tools": [F], "tool_choice": {"type": "tool", "name": "f"}}),
 ]

@@ -28,11 +28,19 @@ NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "fun
 
 def require_answerable(asked: JsonObject) -> None:
     """Raises RequestError (400) where a chat request wants an answer that no run can give."""
-    count, choice = asked.get("n"), asked.get("tool_choice", asked.get("function_call"))
-    if count is not None and count != 1:
+    if asked.get("n") not in (None, 1):
         raise _refusal("n", "a run has one answer")
-    if choice not in (None, "none", "auto") and as_object(choice).get("type") != "allowed_tools":
-        raise _refusal("tool_choice", "a run uses tools of its own, and calls none of the client's")
+    for name in ("tool_choice", "function_call"):
+        if _wants_call(asked.get(name)):
+            raise _refusal(name, "a run uses tools of its own, and calls none of the client's")
+
+
+def _wants_call(choice: object) -> bool:
+    """Whether there is to be a call of one of the client's tools."""
+    told = as_object(choice)
+    if told.get("type") == "allowed_tools":  # which has its mode within in chat, and beside that in responses
+        choice = as_object(told.get("allowed_tools", told)).get("mode")
+    return choice not in (None, "none", "auto")
 
 
 def _refusal(name: str, why: str) -> RequestError:
