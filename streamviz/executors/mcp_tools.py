@@ -22,6 +22,9 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _DESCRIPTION_CHARACTERS = 2_000
 _SCHEMA_BYTES = 8_000
 _MOST_PAGES = 10
+# More than any run can tell its model of. After so many that were looked at others get their turn.
+_MOST_LISTED = 500
+_TURN_TOOLS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,14 @@ class McpServer:
         return mcp_process.spoken_to(self.command, {**get_default_environment(), **told}, MESSAGE_BYTES)
 
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
-        from mcp_types import PaginatedRequestParams
-
-        cursor, secrets = None, secrets_in((*self.variables, self.credential))
-        for _ in range(_MOST_PAGES):
-            page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            for each in page.tools:
-                if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:
-                    yield McpTool(self.prefix, each, session, secrets)
-            cursor = page.next_cursor
-            if not cursor:
-                return
+        """The first hundreds that may be used."""
+        secrets, found = secrets_in((*self.variables, self.credential)), 0
+        async for each in _told_of(session):
+            if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:
+                yield McpTool(self.prefix, each, session, secrets)
+                found += 1
+                if found == _MOST_LISTED:
+                    return
 
     def _may_be_used(self, name: str) -> bool:
         return bool(_NAME.fullmatch(name)) and any(fnmatchcase(name, glob) for glob in self.tools)
@@ -107,6 +107,22 @@ class McpTool:
         if getattr(result, "is_error", True):
             raise ToolFailed(text or f"{self.name} failed.")
         return text
+
+
+async def _told_of(session: Any) -> AsyncIterator[Any]:
+    """All tools that a server tells of, in the package's words."""
+    from mcp_types import PaginatedRequestParams
+
+    cursor = None
+    for _ in range(_MOST_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        for number, each in enumerate(page.tools):
+            if number % _TURN_TOOLS == 0:
+                await asyncio.sleep(0)
+            yield each
+        cursor = page.next_cursor
+        if not cursor:
+            return
 
 
 def _load() -> None:
