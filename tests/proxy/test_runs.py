@@ -13,7 +13,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.executors.registry import build as build_executor
 from streamviz.policies import build
@@ -209,6 +209,15 @@ async def test_what_has_no_place_in_a_run_is_refused_before_anything_is_asked(
     assert (client.status, model.requests) == (400, [])
     assert "has no place in a run" in told["error"]["message"]
     assert told["error"]["type"] == "invalid_request_error"
+
+
+async def test_embeddings_are_no_runs(worker: Worker, answering: Callable[..., Model]) -> None:
+    model = answering(said("Done."))
+    client = Client(worker, wire_format=EMBEDDINGS, beside={"stream": False, "input": "Hi"})
+    await over(client, worker)
+    error = json.loads(client.data)["error"]
+    assert (client.status, model.requests, error["code"]) == (400, [], "unsupported_endpoint")
+    assert "/v1/embeddings" in error["message"]
 
 
 async def test_what_is_left_out_on_the_way_to_chat_is_told_of_the_run(
