@@ -235,19 +235,29 @@ class Importing:
         if batch is None or batch.opened is None or self._session is None:
             return
         self.streams += 1
-        if Stream.objects.filter(pk=batch.stream_id).exists():
-            return
-        DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
-        DeletedSession.objects.filter(session_id=batch.opened.session_id).delete()
-        self._store.write([batch])
+        if not Stream.objects.filter(pk=batch.stream_id).exists():
+            DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
+            DeletedSession.objects.filter(session_id=batch.opened.session_id).delete()
+            self._store.write([batch])
+        # Where the stream was here as well: an import that was killed may have got no further.
+        self._keep_annotation(batch.stream_id)
+        _merge(self._session)
+
+    def _keep_annotation(self, stream_id: UUID) -> None:
+        """One that is here stays as it is: what was taken off a stream leaves an empty one."""
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}
-            Annotation.objects.get_or_create(stream_id=batch.stream_id, defaults=told)
-        # Where the stream goes on from one of another session it belongs there by now, and its own may be gone.
-        if session := Session.objects.filter(pk=batch.opened.session_id).first():
-            session.is_starred |= self._session.is_starred
-            session.note = session.note or clean(self._session.note)
-            session.save(update_fields=["is_starred", "note"])
+            Annotation.objects.get_or_create(stream_id=stream_id, defaults=told)
+
+
+def _merge(told: SessionLine) -> None:
+    """Add a star or a note to a session that has none. Where its streams go on from those of another one they belong
+    there by now, and it may be gone."""
+    session = Session.objects.filter(pk=told.id)
+    if told.is_starred:
+        session.filter(is_starred=False).update(is_starred=True)
+    if told.note:
+        session.filter(note="").update(note=clean(told.note))
 
 
 @contextmanager
