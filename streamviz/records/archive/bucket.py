@@ -22,7 +22,11 @@ class ChunksAway(Fault):
     """Chunks are in the archive, and cannot be read there now; the text says why, without any credential."""
 
 
-class ObjectGone(ChunksAway):
+class ObjectAway(ChunksAway):
+    """That is so of one object; others may be as they should."""
+
+
+class ObjectGone(ObjectAway):
     """There is no such object (any more)."""
 
 

@@ -13,8 +13,8 @@ import psycopg
 
 from streamviz.records import metrics
 from streamviz.records.archive import statements as sql
-from streamviz.records.archive.bucket import Bucket, ObjectGone
-from streamviz.records.archive.packing import packed
+from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectAway
+from streamviz.records.archive.packing import packed, unpacked
 from streamviz.records.archive.parts import Outline, Runs, parts
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 from streamviz.records.ids import milliseconds_of
@@ -73,14 +73,15 @@ class Archiving:
         if not is_ours:
             return Moved()
         try:
-            lost = self.take_out()
+            troubles = self.take_out()
             moved = self._move(before)
         finally:
             self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         if moved.streams:
             log.info("archived the chunks of %d streams: %d objects, %d bytes", *moved)
-        if lost:
-            raise ObjectGone(f"the object storage has lost objects of the archive: {lost}")
+        if troubles:
+            whys = "; ".join(dict.fromkeys(troubles))
+            raise ChunksAway(f"what was deleted cannot be taken out of {len(troubles)} objects of the archive: {whys}")
         return moved
 
     def _move(self, before: date) -> Moved:
@@ -183,18 +184,18 @@ class Archiving:
         first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
         return 0.0 if first is None else since.timestamp() - milliseconds_of(first) / 1000
 
-    def take_out(self) -> int:
+    def take_out(self) -> list[str]:
         """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
-        of. Gives how many could not be, as the storage has lost them."""
-        lost = 0
+        of. Gives why each of those could not be that are lost or damaged; they stay as they are."""
+        troubles = []
         for object_id, key in self._connection.execute(sql.STALE).fetchall():
             if self._is_over():
                 break
             try:
                 self._take_out(object_id, key)
-            except ObjectGone:
-                lost += 1
-        return lost
+            except ObjectAway as error:
+                troubles.append(str(error))
+        return troubles
 
     def _take_out(self, object_id: UUID, key: str) -> None:
         left = self._connection.execute(sql.PARTS, [object_id]).fetchall()
@@ -203,11 +204,11 @@ class Archiving:
         self._bucket.delete(key)
         self._connection.execute(sql.DELETE_OBJECT, [object_id])
 
-    def _write_anew(self, object_id: UUID, key: str, left: Sequence[tuple[UUID, int, int, int]]) -> None:
+    def _write_anew(self, object_id: UUID, key: str, left: Sequence[tuple[UUID, int, int, int, int]]) -> None:
         old, data, moves = self._bucket.get(key), bytearray(), []
-        for stream_id, number, start, size in left:
+        for stream_id, number, start, size, length in left:
             moves.append((len(data), stream_id, number))
-            data += old[start : start + size]
+            data += _whole(old[start : start + size], length)
         fresh = self._put(f"{key.rpartition('/')[0]}/{uuid4()}", bytes(data))
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.executemany(sql.MOVE_PART, [(fresh, *move) for move in moves])
@@ -239,6 +240,15 @@ def first_kept(today: datetime, after_days: int) -> date:
 
 def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
     return (piece.stream_id, piece.number, object_id, piece.start, piece.size, piece.length, *piece.outline)
+
+
+def _whole(piece: bytes, length: int) -> bytes:
+    """The same: the object that it is of goes once it is copied. Raises ObjectAway where it cannot be read."""
+    try:
+        unpacked(piece, length)
+    except ValueError as error:
+        raise ObjectAway(f"an object of the archive is damaged ({error})") from None
+    return piece
 
 
 def _midnight(day: date) -> datetime:

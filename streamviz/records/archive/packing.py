@@ -13,6 +13,8 @@ else:
 from streamviz.records.archive.parts import Runs
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 
+# What a part may come to of which the index does not say it.
+MOST_BYTES = 512 * 2**20
 # A part that was damaged is noticed when it is read.
 _OPTIONS: Mapping[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
 
@@ -31,9 +33,10 @@ def packed(runs: Runs) -> Part:
 
 
 def unpacked(data: bytes, length: int) -> Runs:
-    """A part that came to so many bytes; no more are unpacked. Raises ValueError for what `packed` did not make."""
+    """A part that came to so many bytes, 0 where that is not known; no more are unpacked. Raises ValueError for what
+    `packed` did not make."""
     try:
-        upstream, client = _decoder.decode(_decompressed(data, length))
+        upstream, client = _decoder.decode(_decompressed(data, length or MOST_BYTES))
     except (zstd.ZstdError, msgspec.DecodeError) as error:
         raise ValueError(str(error)) from None
     return Runs(upstream, client)

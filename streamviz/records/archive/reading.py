@@ -10,15 +10,13 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from streamviz.records.archive.bucket import ChunksAway, ObjectGone, bucket
+from streamviz.records.archive.bucket import ObjectAway, ObjectGone, bucket
 from streamviz.records.archive.packing import unpacked
 from streamviz.records.archive.parts import Runs
 from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
 
 # A page that is looked at asks for the same parts again and again.
 MOST_KEPT_BYTES = 32 * 2**20
-# What a part may come to of which the index does not say it.
-MOST_BYTES = 512 * 2**20
 _Place = tuple[UUID, int]
 
 
@@ -97,9 +95,9 @@ def runs_of(part: ArchivedPart) -> Runs:
     except ObjectGone:
         return _moved(part)
     try:
-        runs = unpacked(data, part.length or MOST_BYTES)
+        runs = unpacked(data, part.length)
     except ValueError as error:
-        raise ChunksAway(f"an object of the archive is damaged ({error})") from None
+        raise ObjectAway(f"an object of the archive is damaged ({error})") from None
     _kept.put(place, runs)
     return runs
 

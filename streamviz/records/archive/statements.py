@@ -57,7 +57,7 @@ STALE = """
 SELECT id, key FROM records_archiveobject
 WHERE is_stale AND (size > 0 OR made_at < now() - interval '1 hour') ORDER BY made_at
 """
-PARTS = "SELECT stream_id, number, start, size FROM records_archivedpart WHERE object_id = %s ORDER BY start"
+PARTS = "SELECT stream_id, number, start, size, length FROM records_archivedpart WHERE object_id = %s ORDER BY start"
 COUNT_PARTS = "SELECT count(*) FROM records_archivedpart WHERE object_id = %s"
 MOVE_PART = "UPDATE records_archivedpart SET object_id = %s, start = %s WHERE stream_id = %s AND number = %s"
 DELETE_OBJECT = "DELETE FROM records_archiveobject WHERE id = %s"

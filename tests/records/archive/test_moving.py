@@ -1,5 +1,6 @@
 """What comes into the archive, and what goes out of it; seen in the storage and in the tables."""
 
+from collections.abc import Callable
 from datetime import date
 from uuid import UUID
 
@@ -7,7 +8,7 @@ import psycopg
 import pytest
 
 from streamviz.records.archive import moving
-from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectGone
+from streamviz.records.archive.bucket import Bucket, ChunksAway
 from streamviz.records.archive.moving import Moved
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
@@ -278,6 +279,27 @@ def test_an_object_that_the_storage_lost_keeps_nothing_else_from_being_moved(sto
     storage.bucket.delete(ArchiveObject.objects.get().key)
     delete_session(Session.objects.get(label="one").pk)
     store(story(day(3), said("later")))
-    with pytest.raises(ObjectGone, match="has lost objects of the archive: 1"):
+    with pytest.raises(ChunksAway, match="out of 1 objects of the archive: the object storage has lost an object"):
         archive(storage.bucket)
     assert b"later" in texts(storage)
+
+
+@pytest.mark.parametrize("damaged", [lambda data: data[:-9], lambda data: data[:-9] + bytes(9)], ids=["short", "wrong"])
+def test_a_damaged_object_is_neither_copied_nor_deleted_and_others_are_written_anew(
+    storage: Storage, damaged: Callable[[bytes], bytes]
+) -> None:
+    _, bad, _, well = store(
+        *(story(day(4), session=each, number=n) for n, each in enumerate(["gone", "bad"])),
+        *(story(day(3.5), said(each), session=each, number=n) for n, each in enumerate(["gone too", "well"])),
+    )
+    archive(storage.bucket)
+    found = ArchivedPart.objects.get(stream_id=bad).object
+    storage.bucket.put(found.key, damaged(storage.bucket.get(found.key)))
+    for label in ("gone", "gone too"):
+        delete_session(Session.objects.get(label=label).pk)
+    with pytest.raises(ChunksAway, match="out of 1 objects of the archive: an object of the archive is damaged"):
+        archive(storage.bucket)
+    assert f"chunks/{found.key}" in storage.objects()
+    assert ArchivedPart.objects.get(stream_id=bad).object == found
+    assert ArchiveObject.objects.get(is_stale=True) == found
+    assert list(upstream_bytes(well)) == said("well")
