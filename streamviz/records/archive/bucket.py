@@ -16,6 +16,10 @@ ATTEMPTS = 2
 # Once it did not answer, everybody is told so at once for so long: a page is not to wait for what is away.
 PAUSE_SECONDS = 5.0
 _GONE = ("NoSuchKey", "404")
+_CUT_OFF = ("InvalidRange", "416")
+# What says that the next request would fare no better; other refusals come at once, and are about what was asked for.
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
 
 
 class ChunksAway(Fault):
@@ -70,11 +74,21 @@ class Bucket:
             return answer["Body"].read() if "Body" in answer else b""
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
-            if code in _GONE:
-                raise ObjectGone("the object storage has lost an object of the archive") from None
-            raise self._is_away(f"refuses: {code or 'no reason given'}") from None
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", _SERVER_ERRORS)
+            raise self._refused(code, status) from None
         except (BotoCoreError, HTTPError, OSError) as error:
             raise self._is_away(f"does not answer ({type(error).__name__})") from None
+
+    def _refused(self, code: str, status: int) -> ChunksAway:
+        """What to raise for an answer that is an error."""
+        if code in _GONE:
+            return ObjectGone("the object storage has lost an object of the archive")
+        if code in _CUT_OFF:
+            return ObjectAway("an object of the archive is damaged (it is cut off)")
+        why = f"refuses: {code or 'no reason given'}"
+        if status >= _SERVER_ERRORS or status == _TOO_MANY_REQUESTS:
+            return self._is_away(why)
+        return ChunksAway(f"the object storage {why}")
 
     def _is_away(self, why: str) -> ChunksAway:
         """What it says itself may hold parts of a signed request, and is not repeated."""

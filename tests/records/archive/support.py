@@ -1,5 +1,6 @@
 """A storage to look into, and rounds of the archive's upkeep."""
 
+import json
 from typing import Any
 
 import psycopg
@@ -23,6 +24,14 @@ class Storage:
         session = Session(archive.key_id, archive.secret, region_name=archive.region)
         self._client: Any = session.client("s3", endpoint_url=archive.endpoint)
         self._client.create_bucket(Bucket=archive.bucket)
+
+    def deny(self, action: str, key: str = "*") -> None:
+        """Refuse an action from now on, of this object or of all."""
+        name = self.archive.bucket
+        of = f"arn:aws:s3:::{name}/{self.archive.prefix}{key}"
+        denied = {"Effect": "Deny", "Principal": "*", "Action": f"s3:{action}", "Resource": of}
+        policy = {"Version": "2012-10-17", "Statement": [denied]}
+        self._client.put_bucket_policy(Bucket=name, Policy=json.dumps(policy))
 
     def objects(self) -> dict[str, bytes]:
         """All that is in it."""

@@ -118,6 +118,22 @@ def test_one_that_is_damaged_is_told_of(storage: Storage, stored: list[UUID]) ->
         list(upstream_bytes(stored[0]))
 
 
+@pytest.mark.parametrize("what", ["cut off", "refused"])
+def test_an_object_that_cannot_be_had_keeps_no_other_one_from_being_read(
+    storage: Storage, stored: list[UUID], what: str
+) -> None:
+    [well] = store(story(day(3.5), LONG, session="well"))
+    archive(storage.bucket)
+    before = reading._of(stored[1]).get().object
+    if what == "cut off":
+        storage.bucket.put(before.key, b"(")
+    else:
+        storage.deny("GetObject", before.key)
+    with pytest.raises(ChunksAway, match="it is cut off" if what == "cut off" else "refuses: 403"):
+        list(upstream_bytes(stored[1]))
+    assert list(upstream_bytes(well)) == LONG
+
+
 def test_a_storage_that_is_away_is_not_asked_again_at_once(
     storage: Storage, away: Bucket, stored: list[UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
