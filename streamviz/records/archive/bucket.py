@@ -75,11 +75,11 @@ class Bucket:
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", _SERVER_ERRORS)
-            raise self._refused(code, status) from None
+            raise self._refused(operation, code, status) from None
         except (BotoCoreError, HTTPError, OSError) as error:
             raise self._is_away(f"does not answer ({type(error).__name__})") from None
 
-    def _refused(self, code: str, status: int) -> ChunksAway:
+    def _refused(self, operation: str, code: str, status: int) -> ChunksAway:
         """What to raise for an answer that is an error."""
         if code in _GONE:
             return ObjectGone("the object storage has lost an object of the archive")
@@ -88,7 +88,9 @@ class Bucket:
         why = f"refuses: {code or 'no reason given'}"
         if status >= _SERVER_ERRORS or status == _TOO_MANY_REQUESTS:
             return self._is_away(why)
-        return ChunksAway(f"the object storage {why}")
+        # Where one cannot be stored, no other one can.
+        kind = ChunksAway if operation == "put_object" else ObjectAway
+        return kind(f"the object storage {why}")
 
     def _is_away(self, why: str) -> ChunksAway:
         """What it says itself may hold parts of a signed request, and is not repeated."""

@@ -186,7 +186,8 @@ class Archiving:
 
     def take_out(self) -> list[str]:
         """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
-        of. Gives why each of those could not be that are lost or damaged; they stay as they are."""
+        of. Gives why each of those could not be that are lost or damaged, which stay as they are, or that the storage
+        refuses to give or to delete."""
         troubles = []
         for object_id, key in self._connection.execute(sql.STALE).fetchall():
             if self._is_over():

@@ -33,6 +33,10 @@ class Storage:
         policy = {"Version": "2012-10-17", "Statement": [denied]}
         self._client.put_bucket_policy(Bucket=name, Policy=json.dumps(policy))
 
+    def allow(self) -> None:
+        """Refuse nothing any more."""
+        self._client.delete_bucket_policy(Bucket=self.archive.bucket)
+
     def objects(self) -> dict[str, bytes]:
         """All that is in it."""
         listed = self._client.list_objects_v2(Bucket=self.archive.bucket).get("Contents", [])

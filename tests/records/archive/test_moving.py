@@ -284,6 +284,24 @@ def test_an_object_that_the_storage_lost_keeps_nothing_else_from_being_moved(sto
     assert b"later" in texts(storage)
 
 
+def test_a_storage_that_refuses_to_delete_keeps_nothing_from_being_moved(storage: Storage) -> None:
+    store(*(story(day(4), session=each, number=n) for n, each in enumerate(("whole", "part"))))
+    archive(storage.bucket)
+    store(story(day(3.5), said("gone"), session="part, too"), story(day(3.5), number=1))
+    archive(storage.bucket)
+    for label in ("whole", "part, too"):
+        delete_session(Session.objects.get(label=label).pk)
+    store(story(day(5), said("later")))
+    storage.deny("DeleteObject")
+    with pytest.raises(ChunksAway, match="out of 2 objects of the archive: the object storage refuses: 403"):
+        archive(storage.bucket)
+    assert b"later" in texts(storage)
+    assert ArchiveObject.objects.filter(is_stale=True).count() == 2
+    storage.allow()
+    archive(storage.bucket)
+    assert b"gone" not in texts(storage)
+
+
 @pytest.mark.parametrize("damaged", [lambda data: data[:-9], lambda data: data[:-9] + bytes(9)], ids=["short", "wrong"])
 def test_a_damaged_object_is_neither_copied_nor_deleted_and_others_are_written_anew(
     storage: Storage, damaged: Callable[[bytes], bytes]
