@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from streamviz.core.json_value import encode
+from streamviz.faults import Fault
 from streamviz.records.columns import bytes_to_line
 from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
 from streamviz.records.queries.streams import of_sessions
@@ -18,14 +19,21 @@ from streamviz.records.tapes import client_runs, upstream_runs
 
 VERSION = 2
 
+
+class DeletedMeanwhile(Fault):
+    """A stream was deleted of which some lines are written already."""
+
+
 Line = dict[str, Any]
 
 
 def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
-    """The lines of these sessions, each with its line end. Streams that still run are left out."""
+    """The lines of these sessions, each with its line end. Streams that still run are left out, and so are sessions
+    that were deleted meanwhile. Raises DeletedMeanwhile, and ends without `end` then."""
     yield _line("streamviz", {"version": VERSION})
     for session_id in session_ids:
-        session = Session.objects.get(pk=session_id)
+        if (session := Session.objects.filter(pk=session_id).first()) is None:
+            continue
         yield _session(session)
         streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
         for stream in streams.iterator(chunk_size=100):
@@ -35,7 +43,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
 
 def export_streams(streams: Iterable[Stream]) -> Iterator[bytes]:
     """The lines of these streams, each with its line end; a session is told of before those of its streams that follow
-    one another."""
+    one another. Raises DeletedMeanwhile, and ends without `end` then."""
     yield _line("streamviz", {"version": VERSION})
     told = None
     for stream in streams:
@@ -71,6 +79,13 @@ def _stream(stream: Stream) -> Iterator[bytes]:
                 else {"origin": frame.origin, "raw": bytes_to_line(frame.made)}
             )
             yield _line("frame", {"number": frame.number, "sent_at": frame.sent_at, **made})
+    _require(stream)
+
+
+def _require(stream: Stream) -> None:
+    """No transaction is open for as long as somebody downloads, so what was read of it may not be all."""
+    if not Stream.objects.filter(pk=stream.pk).exists():
+        raise DeletedMeanwhile(f"the stream {stream.pk} was deleted while it was exported: export the rest again")
 
 
 def _kept(stream: Stream) -> Line:

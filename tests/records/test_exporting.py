@@ -18,7 +18,7 @@ from streamviz.core.context import Frame
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
-from streamviz.records.exporting import export
+from streamviz.records.exporting import DeletedMeanwhile, export, export_streams
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.policies_in_force import policies_in_force
@@ -239,6 +239,28 @@ def test_each_line_is_an_object_that_says_what_it_is(session: uuid.UUID) -> None
     raws = [line["chunk"].get("raw") for line in lines if "chunk" in line]
     assert {"base64": "//4KCg=="} in raws
     assert tool_stream()[0].decode() in raws
+
+
+def test_a_session_that_was_deleted_meanwhile_is_left_out(query: Query, session: uuid.UUID) -> None:
+    alone = list(export([session]))
+    store(story(day(1), session="gone", number=9))
+    lines = export([session, Session.objects.get(label="gone").pk])
+    first = next(lines)
+    delete_session(Session.objects.get(label="gone").pk)
+    assert [first, *lines] == alone
+
+
+@pytest.mark.parametrize("by", ["session", "stream"])
+def test_a_file_has_no_end_where_a_stream_was_deleted_while_it_was_written(
+    query: Query, session: uuid.UUID, by: str
+) -> None:
+    streams = Stream.objects.select_related("session", "key").order_by("requested_at")
+    lines = export([session]) if by == "session" else export_streams(streams)
+    written = [next(line for line in lines if line.startswith(b'{"stream":'))]
+    delete_session(session)
+    with pytest.raises(DeletedMeanwhile, match="was deleted while"):
+        written.extend(lines)
+    assert not any(line.startswith(b'{"end":') for line in written)
 
 
 NOT_EXPORTS = {
