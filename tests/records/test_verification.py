@@ -9,7 +9,11 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
+from streamviz.records import verification
+from streamviz.records.deletion import delete_session
 from streamviz.records.journal import folder
+from streamviz.records.models import UpstreamRun
+from streamviz.records.partitions import RUNS
 from streamviz.records.retention import run_retention
 from streamviz.records.rules import Retention
 from streamviz.records.tables import BLOCK
@@ -76,6 +80,10 @@ DAMAGE = {
         " DELETE FROM records_block; DELETE FROM records_verdict; DELETE FROM records_stream",
         "sums of",
     ),
+    "a format of a later version": (
+        "UPDATE records_stream SET wire_format = 'of_a_later_version'",
+        "of_a_later_version is no wire format that this version knows",
+    ),
     "a stream that nobody closed": ("UPDATE records_stream SET outcome = ''", "open for more than a day"),
 }
 
@@ -133,6 +141,30 @@ def test_what_retention_dropped_is_not_missed(query: Query) -> None:
     assert found() == []
     query("TRUNCATE records_retentionrun")
     assert "there are 0 chunks, and 5 were counted" in found()
+
+
+def test_what_is_deleted_while_it_runs_is_no_damage(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "AT_ONCE", 1)
+    store(story(day(1), session="stays"), story(day(0.9), session="gone"), story(day(0.8), session="stays"))
+    running = verify()
+    assert next(running) == []
+    [(gone,)] = query("SELECT id FROM records_session WHERE label = 'gone'")
+    delete_session(gone)
+    assert list(running) == [[], []]
+
+
+def test_what_retention_drops_while_it_runs_is_no_damage(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(story(day(1)))
+    read = verification.upstream_runs_of
+
+    def before_retention(ids: list[uuid.UUID]) -> list[UpstreamRun]:
+        found = list(read(ids))
+        for table in RUNS:
+            query(f"DROP TABLE IF EXISTS {table}_{day(1):%Y%m%d}")
+        return found
+
+    monkeypatch.setattr(verification, "upstream_runs_of", before_retention)
+    assert [damage.what for each in verify() for damage in each] == []
 
 
 def test_the_command_ends_with_a_fault_where_it_finds_damage(
