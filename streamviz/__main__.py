@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Hand the command line to Django; what a person can put right is said in one line, without a traceback."""
+    """Hand the command line to Django; what a person can put right is said in one line, without a traceback. Where
+    nobody reads on, as behind `| head`, it ends as other tools do."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
     if sys.argv[1:] == ["--version"]:
         print(f"streamviz {version()}")
@@ -24,17 +26,20 @@ def main() -> None:
         if package == "streamviz":
             raise
         sys.exit(f"streamviz: the Python package {package!r} is not installed. Run `make install`.")
+    except BrokenPipeError:
+        # What still waits to be written would fail again as Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 def _run() -> None:
     gc.set_threshold(20_000)  # what is imported stays: looking through it after each 700 objects is a tenth of a start
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
 
     from streamviz.faults import Fault, Refused, end_with
 
     try:
-        execute_from_command_line(sys.argv)
+        _execute()
     except ImproperlyConfigured as error:
         end_with(Refused(error))
     except Fault as fault:
@@ -43,6 +48,16 @@ def _run() -> None:
         if (found := _of_the_database(error)) is None:
             raise
         end_with(found)
+
+
+def _execute() -> None:
+    """Raises BrokenPipeError also where nobody reads what still waited to be written."""
+    from django.core.management import execute_from_command_line
+
+    try:
+        execute_from_command_line(sys.argv)
+    finally:
+        sys.stdout.flush()
 
 
 def _of_the_database(error: Exception) -> "Fault | None":

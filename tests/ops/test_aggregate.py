@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,20 @@ def test_each_file_is_a_line_in_their_order(tmp_path: Path) -> None:
         for number, text in enumerate(texts)
     ]
     assert [line["blocks"][0]["text"] for line in aggregate("openai_chat", *files)] == texts
+
+
+@pytest.mark.parametrize("files", [1, 300], ids=["in the buffer", "beyond it"])
+def test_it_ends_quietly_where_nobody_reads_on(tmp_path: Path, files: int) -> None:
+    command = [sys.executable, "manage.py", "aggregate", "openai_chat", *[str(written(tmp_path, "one", HELLO))] * files]
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=clean_environment(**NO_DATABASE), stdout=ours, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(ours)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_usage_is_as_upstream_sent_it(tmp_path: Path) -> None:

@@ -143,7 +143,16 @@ def test_the_command_prints_the_figures(guard: Policy, tmp_path: Path) -> None:
     assert command("guard", "--days", "0.0001")["streams"] == 0
 
 
-@pytest.mark.parametrize("arguments", [["nobody"], ["guard", "--policy-version", "9"]])
-def test_the_command_says_what_there_is_not(guard: Policy, arguments: list[str]) -> None:
-    with pytest.raises(CommandError):
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody"], "No policy is called nobody"),
+        (["guard", "--policy-version", "9"], "guard has no version 9"),
+        (["guard", "--streams", "0"], "--streams takes 1 or more, not 0"),
+        (["guard", "--streams", "-1"], "--streams takes 1 or more, not -1"),
+        (["--job", "99"], "There is no back-test 99"),
+    ],
+)
+def test_the_command_says_what_there_is_not(guard: Policy, arguments: list[str], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
         command(*arguments)

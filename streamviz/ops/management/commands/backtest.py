@@ -36,8 +36,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
-            run_job(Backtest.objects.select_related("policy").get(pk=options["job"]))
+            run_job(_job(options["job"]))
             return
+        if options["streams"] < 1:
+            raise CommandError(f"--streams takes 1 or more, not {options['streams']}.")
         version = _version(options["policy"], options["number"])
         if options["parameters"]:
             version.parameters = _parameters(options["parameters"])
@@ -67,6 +69,12 @@ class Command(BaseCommand):
         if examples:
             found["examples"] = self._figures.examples
         self.stdout.write(json.dumps(found, indent=2))
+
+
+def _job(number: int) -> Backtest:
+    if (job := Backtest.objects.select_related("policy").filter(pk=number).first()) is None:
+        raise CommandError(f"There is no back-test {number}.")
+    return job
 
 
 def _parameters(path: Path) -> JsonObject:
