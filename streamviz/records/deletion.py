@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_STREAMS
+from streamviz.records.backtests.statements import FORGET_EXAMPLES
 from streamviz.records.moves import DELETED
 
 # A stream that is being stored has its session locked: once it is there, it is deleted as well.
@@ -30,6 +31,7 @@ DELETE_STREAMS = (
     "DELETE FROM records_block WHERE stream_id = ANY(%s)",
     "DELETE FROM records_annotation WHERE stream_id = ANY(%s)",
     "DELETE FROM records_publiclink WHERE stream_id = ANY(%s)",
+    FORGET_EXAMPLES,
     "DELETE FROM records_stream WHERE id = ANY(%s)",
     # Last: while a stream is being archived its row cannot go.
     FORGET_STREAMS,

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_THOSE
+from streamviz.records.backtests.statements import FORGET_EXAMPLES_IN
 from streamviz.records.partitions import PARTITIONS, RUNS, STREAMS, Partition, key_of
 from streamviz.records.queries.rows import rows
 
@@ -68,6 +69,7 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
             cursor.execute(_TAKE_OFF.format(child=child))
             for belonging in _BELONGING:
                 cursor.execute(_DELETE_BELONGING.format(table=belonging, child=child), values)
+            cursor.execute(FORGET_EXAMPLES_IN.format(child=child), values)
             # The chunks of what was kept until just now.
             gone = _GONE.format(child=child)
             for runs in RUNS:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from streamviz.records.backtests import jobs
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import BATCH, Scope, run
-from streamviz.records.models import Policy, Stream, UpstreamRun, Verdict
+from streamviz.records.deletion import delete_session
+from streamviz.records.models import Backtest, Policy, Stream, UpstreamRun, Verdict
 from streamviz.records.policies_in_force import scoped_policy
 from tests.core.support import call, calls, delta, sse
 from tests.dashboard.conftest import recorded
@@ -120,6 +122,21 @@ def test_it_goes_over_the_newest_in_batches_and_no_further(guard: Policy) -> Non
 
     run(scoped, guard.pk, Scope(1000), report)
     assert seen == [BATCH]
+
+
+def test_a_stream_that_is_deleted_while_it_runs_is_no_example(guard: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_id = shell().session_id
+
+    def run_and_delete(*arguments: Any) -> Figures:
+        figures = run(*arguments)
+        delete_session(session_id)
+        return figures
+
+    monkeypatch.setattr(jobs, "run", run_and_delete)
+    job = Backtest.objects.create(policy=guard, **guard.fields())
+    jobs.run_job(job)
+    job.refresh_from_db()
+    assert (job.figures["newly_denied"], job.examples) == (1, [])
 
 
 def command(*arguments: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from streamviz.records.deletion import delete_session
+from streamviz.records.models import Backtest, PolicyVersion
 from tests.e2e.proxied import until
 from tests.records.conftest import WAITING, Query
 from tests.records.history import day, make_policy, store, story
@@ -33,6 +34,17 @@ def test_a_session_goes_with_all_that_is_its_own(query: Query) -> None:
     after = {table: query(f"SELECT count(*) FROM records_{table}")[0][0] for table in TABLES}
     assert after == {"stream": 1, "block": 2, "verdict": 1, "upstreamrun": 1, "clientrun": 1}
     assert all(after[table] < before[table] for table in TABLES)
+
+
+def test_back_tests_forget_the_examples_of_its_streams(query: Query) -> None:
+    gone, kept = store(story(day(1), session="gone"), story(day(1), session="stays", number=1))
+    policy = PolicyVersion.objects.get(pk=make_policy()).policy
+    examples = [{"stream": str(each), "reason": "It says so."} for each in (kept, gone, kept)]
+    for some in (examples, [], examples[1:2]):
+        Backtest.objects.create(policy=policy, kind=policy.kind, examples=some)
+    delete_session(query("SELECT id FROM records_session WHERE label = 'gone'")[0][0])
+    found = Backtest.objects.order_by("pk").values_list("examples", flat=True)
+    assert list(found) == [[examples[0], examples[2]], [], []]
 
 
 def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path: Path) -> None:

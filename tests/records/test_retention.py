@@ -16,7 +16,7 @@ from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.dropping import partitions_before
-from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Session, Stream
+from streamviz.records.models import Annotation, Backtest, DeletedStream, PolicyVersion, RetentionRun, Session, Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
@@ -126,6 +126,16 @@ def test_what_is_kept_of_a_dropped_day_is_there_with_all_that_belongs_to_it(quer
     assert list(wrong_sums()) == list(strays()) == []
     assert query("SELECT count(*) FROM records_session") == [(2,)]
     assert plain not in streams_with(query, "block")
+
+
+def test_back_tests_forget_the_examples_that_go(query: Query) -> None:
+    plain, starred = store(story(day(200)), story(day(200), number=1))
+    Annotation.objects.create(stream_id=starred, is_starred=True)
+    policy = PolicyVersion.objects.get(pk=make_policy()).policy
+    examples = [{"stream": str(each), "reason": "It says so."} for each in (plain, starred)]
+    Backtest.objects.create(policy=policy, kind=policy.kind, examples=examples)
+    apply()
+    assert Backtest.objects.get().examples == examples[1:]
 
 
 def test_chunks_go_with_their_streams_however_long_they_might_stay(query: Query) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from streamviz.core.errors import PolicyParametersError
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import Scope, run
-from streamviz.records.models import Backtest, BacktestState
+from streamviz.records.models import Backtest, BacktestState, Stream
 from streamviz.records.policies_in_force import scoped_policy
 from streamviz.records.scoped_policies import ScopedPolicy
 
@@ -84,7 +84,11 @@ def _run(job: Backtest, scoped: ScopedPolicy) -> Figures:
 
 
 def _keep(job: Backtest, figures: Figures) -> None:
-    Backtest.objects.filter(pk=job.pk).update(figures=figures.as_json(), examples=figures.examples)
+    """Without examples of streams that were deleted since it ran over them."""
+    there = Stream.objects.filter(pk__in=[each["stream"] for each in figures.examples]).values_list("pk", flat=True)
+    known = set(map(str, there))
+    examples = [each for each in figures.examples if each["stream"] in known]
+    Backtest.objects.filter(pk=job.pk).update(figures=figures.as_json(), examples=examples)
 
 
 def _end(job: Backtest, state: BacktestState, error: str = "") -> None:
