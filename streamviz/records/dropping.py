@@ -37,14 +37,17 @@ _DELETE_BELONGING = """
 DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
 """
 # A session's last stream was requested at `last_at`, so none of its streams lies much behind that; the default
-# partition has ids of any time.
+# partition has ids of any time. A session of that id that begins anew is not what its links were made for.
 _DELETE_EMPTY_SESSIONS = """
-DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred
-AND NOT EXISTS (SELECT FROM records_stream_default AS one WHERE one.session_id = session.id)
-AND NOT EXISTS (
-    SELECT FROM records_stream AS one
-    WHERE one.session_id = session.id AND one.id < streamviz_first_id(%(before)s + interval '1 day')
-)
+WITH gone AS (
+    DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred
+    AND NOT EXISTS (SELECT FROM records_stream_default AS one WHERE one.session_id = session.id)
+    AND NOT EXISTS (
+        SELECT FROM records_stream AS one
+        WHERE one.session_id = session.id AND one.id < streamviz_first_id(%(before)s + interval '1 day')
+    )
+    RETURNING id
+) DELETE FROM records_publiclink WHERE session_id IN (SELECT id FROM gone)
 """
 
 
@@ -81,6 +84,7 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
 
 
 def delete_empty_sessions(before: datetime) -> None:
-    """Delete the sessions that have no streams any more, of those that had their last one before this moment."""
+    """Delete the sessions that have no streams any more, of those that had their last one before this moment, and the
+    links to them."""
     with connection.cursor() as cursor:
         cursor.execute(_DELETE_EMPTY_SESSIONS, {"before": before})

@@ -44,11 +44,15 @@ WHERE stream.id IN (
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
 SESSIONS_OF = "SELECT DISTINCT session_id FROM {table}"
-# Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row.
+# Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row. Its links
+# were not made for what may begin anew under its id.
 DELETE_EMPTY_SESSIONS = """
-DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred
-AND last_at < %(now)s - %(days)s * interval '1 day'
-AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+WITH gone AS (
+    DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred
+    AND last_at < %(now)s - %(days)s * interval '1 day'
+    AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+    RETURNING id
+) DELETE FROM records_publiclink WHERE session_id IN (SELECT id FROM gone)
 """
 SIZE_OF_DAY = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) + (

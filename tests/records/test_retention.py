@@ -16,7 +16,16 @@ from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.dropping import partitions_before
-from streamviz.records.models import Annotation, Backtest, DeletedStream, PolicyVersion, RetentionRun, Session, Stream
+from streamviz.records.models import (
+    Annotation,
+    Backtest,
+    DeletedStream,
+    PolicyVersion,
+    PublicLink,
+    RetentionRun,
+    Session,
+    Stream,
+)
 from streamviz.records.partitions import make_days
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
@@ -126,6 +135,20 @@ def test_what_is_kept_of_a_dropped_day_is_there_with_all_that_belongs_to_it(quer
     assert list(wrong_sums()) == list(strays()) == []
     assert query("SELECT count(*) FROM records_session") == [(2,)]
     assert plain not in streams_with(query, "block")
+
+
+@pytest.mark.parametrize("is_later", [False, True], ids=["with its partition", "later"])
+def test_links_to_a_session_go_with_it(query: Query, is_later: bool) -> None:
+    old, _ = store(story(day(200), session="old"), story(day(1), session="new"))
+    for session in Session.objects.all():
+        PublicLink.objects.create(session=session, digest=session.label, expires_at=NOW)
+    if is_later:
+        Annotation.objects.create(stream_id=old, is_starred=True)
+        apply()
+        assert PublicLink.objects.count() == 2
+        Annotation.objects.all().delete()
+    apply()
+    assert query("SELECT digest FROM records_publiclink") == query("SELECT label FROM records_session") == [("new",)]
 
 
 def test_back_tests_forget_the_examples_that_go(query: Query) -> None:

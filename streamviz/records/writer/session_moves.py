@@ -50,6 +50,8 @@ UPDATE records_session AS session SET is_starred = session.is_starred OR other.i
 FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
 """
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
+# Nobody chose to show strangers the session that it has become a part of.
+_DROP_LINKS = "DELETE FROM records_publiclink WHERE session_id = %(old)s"
 # What was reserved goes with the streams. A session that was not counted yet will be from the record.
 _RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
 _TALLY = """
@@ -78,7 +80,7 @@ def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, i
     cursor.execute(_MOVE_WORDS, [new, as_array(moved)])
     row = None if is_new else cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
-        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
+        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP_LINKS, _DROP):
             cursor.execute(statement, told)
     else:
         write_again(cursor, [old])

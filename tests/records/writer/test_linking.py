@@ -12,7 +12,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.ids import around, day_before
 from streamviz.records.links import Kind, numbered
-from streamviz.records.models import Stream
+from streamviz.records.models import PublicLink, Session, Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.writer import linking, retries
 from tests.records.conftest import Query, wait_for_a_lock
@@ -97,6 +97,14 @@ def test_what_is_read_again_leaves_no_session_behind_where_its_stream_moved(quer
     for _ in range(2):
         store(second)
         assert query("SELECT label FROM records_session") == [("one",)]
+
+
+def test_a_link_to_a_session_goes_with_its_last_stream(query: Query) -> None:
+    store(story(NOW + timedelta(minutes=1), session="another", asked=(MARK,)))
+    PublicLink.objects.create(session=Session.objects.get(), digest="digest", expires_at=NOW)
+    store(story(NOW, session="one", marks=(MARK,), number=1))
+    assert query("SELECT label FROM records_session") == [("one",)]
+    assert query("SELECT count(*) FROM records_publiclink") == [(0,)]
 
 
 def test_a_note_and_a_star_go_with_the_last_stream_of_their_session(query: Query) -> None:
