@@ -62,6 +62,14 @@ def as_arguments(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
+def is_input(arguments: str) -> bool:
+    """Whether `arguments` says an object; not where it is cut off."""
+    try:
+        return isinstance(decode(arguments), dict)
+    except ValueError:
+        return False
+
+
 def as_input(arguments: str) -> JsonObject:
     """The object that `arguments` says; an empty one where it is cut off or says something else."""
     try:

@@ -3,10 +3,12 @@
 from collections import deque
 from collections.abc import Sequence
 
+import msgspec
+
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
-from streamviz.core.calls import as_input
+from streamviz.core.calls import as_arguments, as_input, is_input
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -26,6 +28,7 @@ from streamviz.core.wire.anthropic_messages_message import owner_of
 from streamviz.core.wire.translation import (
     ANTHROPIC_MESSAGES,
     has_no_place_elsewhere,
+    is_cut_off,
     translate_reason,
     translate_usage,
 )
@@ -239,11 +242,25 @@ class MessageWriter(Composer):
         return [*frames, written("message_delta", {"delta": delta, "usage": usage})]
 
     def _end_blocks(self) -> list[bytes]:
-        self._queue += self._calls
+        self._queue += (ordinal for ordinal in self._calls if self._can_tell(self._blocks[ordinal]))
         self._calls = []
         for block in self._blocks.values():
             block.is_ended = True
         return self._advance()
+
+    def _can_tell(self, call: OpenBlock) -> bool:
+        """Whether the client gets a call of another format, whose arguments may be anything; here they are an object.
+        Of one that is cut off clients would carry out what there is."""
+        text = "".join(delta.text for delta in call.waiting)
+        if not self._is_foreign or is_input(text):
+            return True
+        if not self._reason or is_cut_off(self._reason, self._source):
+            return False
+        if text:
+            # As Anthropic has it told to its models.
+            call.waiting = [msgspec.structs.replace(delta, text="") for delta in call.waiting]
+            call.waiting.append(BlockDelta(0, as_arguments({"INVALID_JSON": text})))
+        return True
 
 
 def _is_for_client(event: BlockStarted) -> bool:

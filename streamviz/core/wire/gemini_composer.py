@@ -27,6 +27,7 @@ from streamviz.core.wire.gemini_writer import GeminiWriter, Said, WrittenBlock
 from streamviz.core.wire.translation import GEMINI, translate_reason, translate_usage
 
 FINISH_HALTED = "SAFETY"
+_MALFORMED = "MALFORMED_FUNCTION_CALL"
 
 
 class GeminiComposer(GeminiWriter):
@@ -126,7 +127,8 @@ class GeminiComposer(GeminiWriter):
                 block.started.kind is BlockKind.TOOL_CALL and block.started.choice == choice
                 for block in self._blocks.values()
             )
-            self._last.reasons[choice] = translate_reason(reason, self._source, GEMINI, has_calls=has_calls)
+            word = translate_reason(reason, self._source, GEMINI, has_calls=has_calls)
+            self._last.reasons[choice] = _MALFORMED if word == "STOP" and choice in self._untold else word
         if said.usage is not None:
             self._last.usage = translate_usage(said.usage, self._source, GEMINI)
         said.reasons, said.usage = {}, None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streamviz.core import sse
+from streamviz.core.calls import is_input
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockCompleted,
@@ -15,11 +16,11 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, decode, encode
+from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.gemini_kept import TOP
 from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import call_part
-from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere
+from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere, is_cut_off
 
 
 @dataclass(slots=True)
@@ -49,9 +50,12 @@ class GeminiWriter(Composer):
         self._is_translating = source != GEMINI
         self._blocks: dict[int, WrittenBlock] = {}
         self._choices: dict[int, int] = {}
+        # The candidates in which a call could not be told.
+        self._untold: set[int] = set()
 
     def _said(self, events: Sequence[StreamEvent]) -> Said:
         said = Said()
+        cut = self._cut_off(events)
         for event in events:
             match event:
                 case BlockStarted():
@@ -59,9 +63,11 @@ class GeminiWriter(Composer):
                     self._choices.setdefault(event.ordinal, event.choice)
                 case BlockDelta():
                     self._grow(event, said)
+                case BlockCompleted() if not event.truncated and self._may_grow(event.ordinal):
+                    pass
                 case BlockCompleted() | BlockSealed():
                     is_cut = isinstance(event, BlockCompleted) and event.truncated
-                    self._whole(event.ordinal, said, is_cut=is_cut)
+                    self._whole(event.ordinal, said, is_cut=is_cut or self._choices.get(event.ordinal) in cut)
                 case StreamFinished():
                     said.reasons[event.choice] = event.reason
                 case UsageUpdated():
@@ -69,6 +75,18 @@ class GeminiWriter(Composer):
                 case _:
                     pass
         return said
+
+    def _cut_off(self, events: Sequence[StreamEvent]) -> set[int]:
+        """The candidates that end here before the model was done."""
+        if not self._is_translating:
+            return set()
+        ends = (event for event in events if isinstance(event, StreamFinished))
+        return {event.choice for event in ends if is_cut_off(event.reason, self._source)}
+
+    def _may_grow(self, ordinal: int) -> bool:
+        """Whether a block that is complete may go on: a call where its format interleaves calls."""
+        block = self._blocks.get(ordinal)
+        return self._is_translating and block is not None and block.started.kind is BlockKind.TOOL_CALL
 
     def _grow(self, event: BlockDelta, said: Said) -> None:
         block = self._blocks[event.ordinal]
@@ -88,8 +106,10 @@ class GeminiWriter(Composer):
         if block is None or block.is_written or not _is_told_whole(block.started):
             return
         block.is_written = True
-        if is_cut and not _is_object("".join(block.pieces)):
+        text, is_call = "".join(block.pieces), block.started.kind is BlockKind.TOOL_CALL
+        if (is_cut or (is_call and text)) and not is_input(text):
             # What there is of a call is no call: a client would carry it out.
+            self._untold |= {block.started.choice} if is_call else set()
             return
         if parts := self._parts(block):
             said.parts.setdefault(block.started.choice, []).extend((ordinal, part) for part in parts)
@@ -126,13 +146,6 @@ class GeminiWriter(Composer):
             return {name: self._head[name] for name in TOP if name in self._head}
         named = {"modelVersion": self._head.get("model"), "responseId": self._head.get("id")}
         return {name: value for name, value in named.items() if value}
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(decode(text), dict)
-    except ValueError:
-        return False
 
 
 def _is_told_whole(started: BlockStarted) -> bool:

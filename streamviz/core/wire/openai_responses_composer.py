@@ -5,6 +5,8 @@ from typing import ClassVar
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import is_input
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -30,7 +32,7 @@ from streamviz.core.wire.openai_responses_places import (
     type_of,
 )
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
-from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
+from streamviz.core.wire.translation import OPENAI_RESPONSES, is_cut_off, translate_usage
 
 
 class OpenAIResponsesComposer(ResponseWriter):
@@ -123,6 +125,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         return self.compose(events)
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        self._is_cut_off = self._is_foreign and any(map(self._ends_early, events))
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
         if self._reason and not self._source:
             frames += self.end()
@@ -223,7 +226,8 @@ class OpenAIResponsesComposer(ResponseWriter):
             return
         # A call that is complete may still grow where the format interleaves calls.
         if is_sealed or held.block.kind is not BlockKind.TOOL_CALL:
-            if self._is_foreign and held.block.kind is BlockKind.TOOL_CALL and not held.block.length:
+            is_empty_call = held.block.kind is BlockKind.TOOL_CALL and not held.block.length
+            if self._is_foreign and is_empty_call and not self._is_cut_off:
                 # Clients of this format read the arguments as JSON even where there are none.
                 yield from grow(held, BlockDelta(held.block.ordinal, "{}"))
             yield from end(held)
@@ -233,7 +237,14 @@ class OpenAIResponsesComposer(ResponseWriter):
     def _close(self, item: OutputItem) -> Iterator[Frame]:
         if self._payload:
             self._tell(item)
-        yield from close(item)
+        is_part = self._is_cut_off and any(_is_part_of_call(held.block) for held in item.blocks)
+        yield from close(item, "incomplete" if is_part else "completed")
+
+    def _ends_early(self, event: StreamEvent) -> bool:
+        """Whether upstream ends here before its model was done: what there is of a call is no call then."""
+        if isinstance(event, StreamFinished):
+            return is_cut_off(event.reason, self._source)
+        return isinstance(event, BlockCompleted) and event.truncated
 
     def _settle(self) -> Iterator[Frame]:
         """What the last item still owes before the next can begin: its end, if only a part could have continued it."""
@@ -245,3 +256,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         name, fields = frame
         number, self._next_number = self._next_number, self._next_number + 1
         return sse.write_event(encode({"type": name, **fields, "sequence_number": number}), name)
+
+
+def _is_part_of_call(block: StreamBlock) -> bool:
+    return isinstance(block, ToolCallStreamBlock) and not block.is_free_text and not is_input(block.text)

@@ -102,6 +102,11 @@ def ending_of(reason: str, source: str) -> Ending:
     return _READ[source].get(reason, Ending.ENDED)
 
 
+def is_cut_off(reason: str, source: str) -> bool:
+    """Whether a response of the format `source` that ended so ended before its model was done."""
+    return ending_of(reason, source) not in (Ending.ENDED, Ending.STOP, Ending.CALLS)
+
+
 def translate_reason(reason: str, source: str, target: str, *, has_calls: bool) -> str:
     """A finish_reason of one format in the words of another; `has_calls` tells whether there were tool calls."""
     if source == target:

@@ -152,9 +152,9 @@ def test_calls_that_another_format_interleaves_go_out_one_after_another_behind_a
         BlockStarted(0, BlockKind.TOOL_CALL, id="a", name="x"),
         BlockStarted(1, BlockKind.TOOL_CALL, name="y"),
         BlockDelta(0, "{"),
-        BlockDelta(1, "[", id="b"),
+        BlockDelta(1, '{"k": ', id="b"),
         BlockDelta(0, "}"),
-        BlockDelta(1, "]"),
+        BlockDelta(1, "1}"),
         BlockStarted(2, BlockKind.CONTENT),
         BlockDelta(2, "text"),
         BlockSealed(0),
@@ -163,7 +163,11 @@ def test_calls_that_another_format_interleaves_go_out_one_after_another_behind_a
     ]
     tape = b"".join(composer.compose(events) + composer.end())
     legal.check_messages(payloads(tape))
-    assert told(read(tape).state) == [("content", "text"), ("tool_call", "a", "x", "{}"), ("tool_call", "b", "y", "[]")]
+    assert told(read(tape).state) == [
+        ("content", "text"),
+        ("tool_call", "a", "x", "{}"),
+        ("tool_call", "b", "y", '{"k": 1}'),
+    ]
     assert read(tape).state.finish_reason == "tool_use"
 
 

@@ -1,10 +1,11 @@
 """A stream of one format written in another, as the translating lane does it."""
 
+import json
 from typing import Any
 
 import pytest
 
-from streamviz.core.wire.translator import Translator
+from streamviz.core.wire.translator import Translator, collected
 from tests.core.support import call, calls, chunks, delta
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back
@@ -64,3 +65,58 @@ def test_a_keep_alive_may_stand_anywhere(target: str) -> None:
     data = b"".join(translator.take(chunk) + translator.keep_alive() for chunk in stream) + translator.end()
     told = read_back(target, data)
     assert (told.content, [call[1:] for call in told.calls]) == ("Hi", [("f", {})])
+
+
+def interleaved(finish: str = "tool_calls") -> list[Any]:
+    return [
+        calls(call(0, "c1", "rm", '{"path": ')),
+        calls(call(1, "c2", "ls", '{"path": ')),
+        calls(call(0, arguments='"/srv/x"}')),
+        calls(call(1, arguments='"/srv"}')),
+        delta(finish=finish),
+    ]
+
+
+@pytest.mark.parametrize("target", CLIENT_FORMATS)
+@pytest.mark.parametrize("finish", ["tool_calls", "length"])
+def test_calls_that_come_in_turns_have_all_their_arguments(target: str, finish: str) -> None:
+    told = read_back(target, translated(target, *interleaved(finish)))
+    assert [call[1:] for call in told.calls] == [("rm", {"path": "/srv/x"}), ("ls", {"path": "/srv"})]
+
+
+def whole(target: str, *stream: Any) -> Any:
+    return json.loads(collected(translated(target, *stream), target))
+
+
+CUT = ["", '{"path": "/srv/x", "only', '{"path"', "["]
+
+
+@pytest.mark.parametrize("begun", CUT)
+@pytest.mark.parametrize("finish", ["length", "content_filter", None])
+def test_what_there_is_of_a_call_that_is_cut_off_is_no_call(begun: str, finish: str | None) -> None:
+    stream = [calls(call(0, "c1", "ls", "{}")), calls(call(1, "c2", "rm", begun)), delta(finish=finish)]
+    for target in ("anthropic_messages", "gemini"):
+        data = translated(target, *stream)
+        assert [name for _, name, _ in read_back(target, data).calls] == ["ls"]
+        assert b'"rm"' not in data + collected(data, target)
+    done = whole("openai_responses", *stream)["output"]
+    assert [(item["name"], item["arguments"], item["status"]) for item in done] == [
+        ("ls", "{}", "completed"),
+        ("rm", begun, "incomplete"),
+    ]
+
+
+def test_a_call_whose_arguments_are_no_json_is_told_as_that() -> None:
+    stream = [calls(call(0, "c1", "rm", '{"path": /srv/x}')), delta(finish="tool_calls")]
+    message = whole("anthropic_messages", *stream)
+    assert message["content"][0]["input"] == {"INVALID_JSON": '{"path": /srv/x}'}
+    assert message["stop_reason"] == "tool_use"
+    [candidate] = whole("gemini", *stream)["candidates"]
+    assert candidate["finishReason"] == "MALFORMED_FUNCTION_CALL"
+    assert "rm" not in str(candidate)
+
+
+@pytest.mark.parametrize("target", CLIENT_FORMATS)
+def test_a_call_without_arguments_has_none(target: str) -> None:
+    stream = [calls(call(0, "c1", "ls")), delta(finish="tool_calls")]
+    assert [call[1:] for call in read_back(target, translated(target, *stream)).calls] == [("ls", {})]
