@@ -129,9 +129,11 @@ class GeminiWriter(Composer):
 
     def _frame(self, said: Said) -> bytes:
         numbers = sorted(said.parts.keys() | said.reasons.keys())
+        # Google's client keeps no turn that has a candidate without parts.
+        parts = {number: [part for _, part in said.parts.get(number, [])] or [{"text": ""}] for number in numbers}
         candidates: list[JsonObject] = [
             {
-                "content": {"role": "model", "parts": [part for _, part in said.parts.get(number, [])]},
+                "content": {"role": "model", "parts": parts[number]},
                 **({"finishReason": said.reasons[number]} if number in said.reasons else {}),
                 "index": number,
             }

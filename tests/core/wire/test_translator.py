@@ -29,7 +29,8 @@ def test_it_takes_over_who_the_message_is(target: str) -> None:
 def test_it_takes_over_who_the_message_is_for_gemini() -> None:
     first, last = payloads(translated("gemini", delta(content="Hi"), delta(finish="stop")))
     assert (first["responseId"], first["modelVersion"]) == ("chatcmpl-1", "m")
-    assert last["candidates"] == [{"content": {"role": "model", "parts": []}, "finishReason": "STOP", "index": 0}]
+    end = {"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP", "index": 0}
+    assert last["candidates"] == [end]
 
 
 @pytest.mark.parametrize("target", CLIENT_FORMATS)
