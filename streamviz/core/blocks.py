@@ -79,7 +79,7 @@ class StreamBlock:
             length += len(piece)
             if length >= most:
                 break
-        return "".join(reversed(pieces))[-most:]
+        return "".join(reversed(pieces))[-most:] if most else ""
 
     @property
     def length(self) -> int:

@@ -179,7 +179,7 @@ class PolicyChain:
             self._bounding.begin(block)
             return
         if watching := self._blocks.watching(block):
-            self._texts.begin(block, watching, self._blocks.raised(block.ordinal))
+            self._texts.begin(block, watching, self._blocks.raised(block.ordinal), context)
 
     def _bound(self, block: StreamBlock, context: ChainContext) -> None:
         """A held block grows: where that is too much, the stream ends where it began."""

@@ -37,6 +37,12 @@ class RunningText:
         ]
         self._ready: deque[Piece] = deque()
         self._released = 0
+        self._fed = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it has come."""
+        return self.block.is_complete and self._fed == self.block.length
 
     @property
     def released(self) -> int:
@@ -66,6 +72,7 @@ class RunningText:
 
     def feed(self, text: str, is_whole: bool, context: ChainContext) -> None:
         """`text` came; with `is_whole` nothing follows it."""
+        self._fed += len(text)
         pieces = [Piece(text, len(text), False)] if text else []
         for stage in self._stages:
             if stage.active.mode is not Mode.ENFORCE:
@@ -126,11 +133,19 @@ class RunningTexts:
         self._last: dict[tuple[BlockKind, int], RunningText] = {}
 
     def begin(
-        self, block: StreamBlock, watching: Iterable[ActivePolicy], raised: Iterable[tuple[ActivePolicy, BaseException]]
+        self,
+        block: StreamBlock,
+        watching: Iterable[ActivePolicy],
+        raised: Iterable[tuple[ActivePolicy, BaseException]],
+        context: ChainContext,
     ) -> None:
         """A block begins that these policies watch."""
         of = block.kind, block.choice
-        self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, self._last.get(of))
+        last = self._last.get(of)
+        if last is not None and last.is_over:
+            # A whole answer tells the ends of its texts behind all of them; what is found at the end of one is its own.
+            last.feed("", True, context)
+        self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, last)
 
     def read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
         """`text` came of a block; with `is_whole` nothing follows it."""
