@@ -225,8 +225,12 @@ class ClientOutput(Composer):
         """The items that the client has, of those that upstream's own response lists."""
         if not isinstance(response.get("output"), list | dict):
             return None
+        told = objects(response["output"])
+        if not told and any(item.wire is not None for item in self._items):
+            # Upstream leaves it to clients to put the items together, which they do where there is none.
+            return []
         finder, listed, other = self._known.finder(), {}, []
-        for position, details in enumerate(objects(response["output"])):
+        for position, details in enumerate(told):
             item = finder.find(position, details)
             if item is not None and not item.is_gone:
                 listed[item.place] = item.whole()

@@ -116,6 +116,14 @@ async def test_recorded_streams_with_all_calls_denied_are_legal() -> None:
             assert tape == data
 
 
+async def test_where_upstream_lists_no_items_in_the_end_clients_still_put_them_together() -> None:
+    script = stream(CREATED, IN_PROGRESS, *call(0, "rm"), *call(1, "look"), finish())
+    told_at_last = payloads(await through(script, "rm"))
+    assert told_at_last[-1]["response"]["output"] == []
+    items = [payload["item"] for payload in told_at_last if payload["type"] == "response.output_item.done"]
+    assert [item["type"] for item in items] == ["message", "function_call"]
+
+
 async def test_upstreams_items_are_learned_from_what_passes() -> None:
     output = [text(0, "a")[-1]["item"], call(1, "look")[-1]["item"], call(2, "rm")[-1]["item"]]
     script = stream(CREATED, IN_PROGRESS, *text(0, "a"), *call(1, "look"), *call(2, "rm"), finish(*output))
