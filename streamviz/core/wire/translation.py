@@ -14,7 +14,8 @@ GEMINI = "gemini"
 
 
 class Ending(StrEnum):
-    """Why a response ended, in no format's words. ENDED is STOP or CALLS: some formats do not tell these apart."""
+    """Why a response ended, in no format's words. ENDED is STOP or CALLS: some formats do not tell these apart, some
+    providers tell them wrong."""
 
     ENDED = "ended"
     STOP = "stop"
@@ -108,13 +109,13 @@ def is_cut_off(reason: str, source: str) -> bool:
 
 
 def translate_reason(reason: str, source: str, target: str, *, has_calls: bool) -> str:
-    """A finish_reason of one format in the words of another; `has_calls` tells whether there were tool calls."""
+    """A finish_reason of one format in the words of another; `has_calls` tells whether there were tool calls of the
+    client's own, which some clients carry out only where the reason says so."""
     if source == target:
         return reason
-    ending = ending_of(reason, source)
-    if ending is Ending.ENDED:
-        ending = Ending.CALLS if has_calls else Ending.STOP
-    return _WRITTEN[target][ending]
+    if is_cut_off(reason, source):
+        return _WRITTEN[target][ending_of(reason, source)]
+    return _WRITTEN[target][Ending.CALLS if has_calls else Ending.STOP]
 
 
 def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:

@@ -13,7 +13,9 @@ CHAT, MESSAGES, RESPONSES, GEMINI = "openai_chat", "anthropic_messages", "openai
     ("source", "reason", "has_calls", "target", "want"),
     [
         (CHAT, "tool_calls", True, MESSAGES, "tool_use"),
-        (CHAT, "stop", True, MESSAGES, "end_turn"),
+        (CHAT, "stop", True, MESSAGES, "tool_use"),
+        (CHAT, "tool_calls", False, MESSAGES, "end_turn"),
+        (MESSAGES, "end_turn", True, CHAT, "tool_calls"),
         (CHAT, "length", False, RESPONSES, "incomplete"),
         (MESSAGES, "end_turn", False, CHAT, "stop"),
         (MESSAGES, "refusal", False, CHAT, "content_filter"),

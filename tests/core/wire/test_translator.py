@@ -121,3 +121,8 @@ def test_a_call_whose_arguments_are_no_json_is_told_as_that() -> None:
 def test_a_call_without_arguments_has_none(target: str) -> None:
     stream = [calls(call(0, "c1", "ls")), delta(finish="tool_calls")]
     assert [call[1:] for call in read_back(target, translated(target, *stream)).calls] == [("ls", {})]
+
+
+def test_an_answer_with_calls_ends_in_calls_whatever_word_its_provider_has_for_that() -> None:
+    stream = [calls(call(0, "c1", "ls", "{}")), delta(finish="stop")]
+    assert whole("anthropic_messages", *stream)["stop_reason"] == "tool_use"
