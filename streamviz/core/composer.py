@@ -19,6 +19,8 @@ class Composer(ABC):
 
     # What a finish_reason that announces tool calls becomes when the client gets none of them.
     finish_without_calls: ClassVar[Mapping[str, str]]
+    # What one becomes that waits for calls of the provider's own, when the client gets no call at all.
+    finish_without_any: ClassVar[Mapping[str, str]] = {}
     # The finish_reason of a response that a policy halted.
     finish_halted: ClassVar[str]
     # Names of the format's events that say nothing about any block.

@@ -45,8 +45,9 @@ class Rewriting:
         self.finished: set[int] = set()
         self.origin = ""
         self._composer = composer
-        self._calls: dict[int, int] = {}
-        self._denied_calls: dict[int, int] = {}
+        # By choice, and who carries them out.
+        self._calls: Counter[tuple[int, Runner]] = Counter()
+        self._denied_calls: Counter[tuple[int, Runner]] = Counter()
 
     def has_begun(self, event: StreamEvent) -> bool:
         """Whether the beginning of the block that an event is about came by here."""
@@ -136,8 +137,8 @@ class Rewriting:
         if event.kind is BlockKind.MEDIA or (is_denied and event.kind is BlockKind.TOOL_CALL):
             self._composer.denied(event)
         if is_denied:
-            if _is_for_client(event):
-                self._denied_calls[event.choice] = self._denied_calls.get(event.choice, 0) + 1
+            if event.kind is BlockKind.TOOL_CALL:
+                self._denied_calls[event.choice, runner_of(event.label)] += 1
             text = change.verdict.text or f"[Denied by policy {change.policy.name}.]"
             started = BlockStarted(event.ordinal, BlockKind.CONTENT, event.choice, event.index)
             return [started, BlockDelta(event.ordinal, text)]
@@ -159,18 +160,18 @@ class Rewriting:
 
     def _count(self, event: BlockStarted) -> None:
         self.started.add(event.ordinal)
-        if _is_for_client(event):
-            self._calls[event.choice] = self._calls.get(event.choice, 0) + 1
+        if event.kind is BlockKind.TOOL_CALL:
+            self._calls[event.choice, runner_of(event.label)] += 1
 
     def _corrected(self, event: StreamFinished) -> StreamFinished:
-        denied = self._denied_calls.get(event.choice, 0)
-        if denied and denied == self._calls.get(event.choice, 0):
-            reason = self._composer.finish_without_calls.get(event.reason, event.reason)
-            if reason != event.reason:
-                return StreamFinished(reason, event.choice)
-        return event
+        reason = event.reason
+        if self._gets_none(event.choice, Runner.CLIENT):
+            reason = self._composer.finish_without_calls.get(reason, reason)
+        if self._gets_none(event.choice, *Runner):
+            reason = self._composer.finish_without_any.get(reason, reason)
+        return event if reason == event.reason else StreamFinished(reason, event.choice)
 
-
-def _is_for_client(event: BlockStarted) -> bool:
-    """Whether it is a call that the client carries out: only such calls does a finish_reason announce."""
-    return event.kind is BlockKind.TOOL_CALL and runner_of(event.label) is Runner.CLIENT
+    def _gets_none(self, choice: int, *runners: Runner) -> bool:
+        """Whether there were calls that these carry out, and all were denied."""
+        said, denied = (sum(calls[choice, each] for each in runners) for calls in (self._calls, self._denied_calls))
+        return 0 < said == denied

@@ -181,6 +181,7 @@ def assert_as_planned(format: str, data: bytes, state: StreamState, made: Plan, 
     had_calls = any(block.kind is BlockKind.TOOL_CALL for block in state.blocks if block.choice == 0)
     if had_calls and not calls:
         reason = COMPOSERS[format].finish_without_calls.get(reason, reason)
+        reason = COMPOSERS[format].finish_without_any.get(reason, reason)
     assert aggregator.state.finish_reasons.get(0) == reason
     assert_gone(format, state, data, made, tape)
 

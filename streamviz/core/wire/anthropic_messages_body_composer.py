@@ -11,7 +11,7 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_calls import kept_of
 from streamviz.core.wire.anthropic_messages_message import owner_of, part_of, parts_of
-from streamviz.core.wire.anthropic_messages_writer import FINISH_WITHOUT_CALLS, error_body
+from streamviz.core.wire.anthropic_messages_writer import FINISH_WITHOUT_ANY, FINISH_WITHOUT_CALLS, error_body
 
 # What is kept of an answer that is written anew; what else there is might repeat what was changed.
 _KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
@@ -22,6 +22,7 @@ class AnthropicMessagesBodyComposer(BodyComposer):
     others are built of what the policies left of them."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_without_any = FINISH_WITHOUT_ANY
     finish_halted = "refusal"
 
     def _anew(self, state: StreamState) -> JsonObject:

@@ -34,6 +34,8 @@ from streamviz.core.wire.translation import (
 )
 
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
+# Clients send a turn that pauses back as it is, to have it go on.
+FINISH_WITHOUT_ANY = {"pause_turn": "end_turn"}
 _NOT_ITS_OWN = ("upstream_error", "server_error")
 
 
@@ -53,6 +55,7 @@ class MessageWriter(Composer):
     """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_without_any = FINISH_WITHOUT_ANY
     finish_halted = "refusal"
 
     def __init__(self, head: JsonObject, source: str = "") -> None:

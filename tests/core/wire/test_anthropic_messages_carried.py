@@ -124,6 +124,22 @@ async def test_only_calls_of_the_clients_count_for_the_stop_reason() -> None:
     assert payloads(tape)[-2]["delta"]["stop_reason"] == "end_turn"
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ([], "end_turn"),
+        ([start(3, **{**SERVER_CALL, "id": "s2"}), stop(3)], "pause_turn"),
+        ([start(3, **CALL), stop(3)], "pause_turn"),
+    ],
+)
+async def test_a_turn_that_pauses_for_calls_that_were_all_denied_ends(more: list[Any], reason: str) -> None:
+    tape = await through(tape_of(begin(), *SEARCH, *more, finish("pause_turn"), END), 0)
+    assert payloads(tape)[-2]["delta"]["stop_reason"] == reason
+    parts = [{**SERVER_CALL, "input": {"q": "x"}}, RESULT, *(each["content_block"] for each in more[:1])]
+    body = {**begin()["message"], "content": parts, "stop_reason": "pause_turn"}
+    assert json.loads(await through(b"", 0, body=body))["stop_reason"] == reason
+
+
 async def test_what_else_upstream_writes_into_an_event_is_left_out() -> None:
     events = [start(**CALL), piece('{"cmd":"rm"}'), stop(), start(1), {**text("a", 1), "also": "rm"}, stop(1)]
     assert b'"rm"' not in await through(tape_of(begin(), *events, finish(), END), 0)

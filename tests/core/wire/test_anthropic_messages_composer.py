@@ -95,7 +95,7 @@ async def test_text_after_a_denied_call_stays_behind_what_stands_in_its_place() 
     legal.check_messages(payloads(tape))
 
 
-@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "stop_sequence", "end_turn", "pause_turn"])
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "stop_sequence", "end_turn"])
 async def test_a_stop_reason_other_than_tool_use_is_left_alone(reason: str) -> None:
     tape = await through(chunks(begin(), *call(0, "rm"), finish(reason), STOP), "rm")
     assert read(tape).state.finish_reason == reason
