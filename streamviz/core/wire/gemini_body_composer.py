@@ -14,6 +14,7 @@ from streamviz.core.wire.gemini_errors import error_of
 from streamviz.core.wire.gemini_kept import kept_candidate, kept_top
 from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import call_part, number_of, owners_of, parts_of
+from streamviz.core.wire.gemini_results import DeniedCalls
 
 
 class GeminiBodyComposer(BodyComposer):
@@ -41,6 +42,10 @@ class _Answer:
         self._owners = owners_of(self._candidates, aggregator.aggregate(Chunk(0, 0, data, data)))
         self._own = aggregator.state.blocks
         self._written: set[int] = set()
+        self._denied = DeniedCalls()
+        for own, block in zip(self._own, state.blocks, strict=False):
+            if own.kind is BlockKind.TOOL_CALL and block.kind is not BlockKind.TOOL_CALL:
+                self._denied.add(own.ordinal, "", own.id)
 
     def written(self) -> JsonObject:
         candidates = [self._candidate(candidate, position) for position, candidate in enumerate(self._candidates)]
@@ -61,9 +66,10 @@ class _Answer:
         owners = self._owners[position] if self._owners is not None else []
         parts: list[JsonObject] = []
         for part, ordinals in zip(parts_of(candidate), owners, strict=False):
-            parts += self._part(part, ordinals)
+            if not self._denied.takes(number, part, ordinals):
+                parts += self._part(part, ordinals)
         parts += [part for block in self._more(number) for part in self._anew(block)]
-        return {**kept, "content": {"role": "model", "parts": parts}}
+        return {**kept, "content": {"role": "model", "parts": parts or [{"text": ""}]}}
 
     def _more(self, number: int) -> list[StreamBlock]:
         """What a policy says behind all of upstream's, and all where it is not known which part is what."""

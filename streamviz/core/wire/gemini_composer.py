@@ -70,7 +70,14 @@ class GeminiComposer(GeminiWriter):
         own = self._carried(payload, candidates, owners or [], said, touched)
         return [chunk.raw if own == payload else sse.write_event(encode(own))]
 
+    def denied(self, block: BlockStarted) -> None:
+        if block.kind is BlockKind.TOOL_CALL:
+            self._denied.add(block.ordinal, block.label, block.id)
+
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        for event in events:
+            if isinstance(event, BlockStarted):
+                self._denied.begin(event.ordinal, event.choice, event.label)
         said = self._said(events)
         failures = [each for each in events if isinstance(each, StreamFailed) and each.kind != CONTRADICTION]
         if self._is_translating:
@@ -112,8 +119,11 @@ class GeminiComposer(GeminiWriter):
         for position, candidate in enumerate(candidates):
             number = number_of(candidate, position)
             kept = kept_candidate(candidate, reasons.get(number), number in self._changed)
-            if touched:
-                parts = mixed(parts_of(candidate), owners[position], anew.parts.get(number, []), touched)
+            own = parts_of(candidate)
+            of = owners[position] if owners else [[] for _ in own]
+            left = [pair for pair in zip(own, of, strict=True) if not self._denied.takes(number, *pair)]
+            if touched or len(left) < len(own):
+                parts = mixed(left, anew.parts.get(number, []), touched) if touched else [part for part, _ in left]
                 kept["content"] = {"role": "model", "parts": parts or [{"text": ""}]}
             elif "content" in candidate:
                 kept["content"] = candidate["content"]

@@ -13,17 +13,16 @@ _CANDIDATE = ("index", "finishReason", "safetyRatings", "tokenCount")
 
 
 def mixed(
-    parts: Sequence[JsonObject],
-    owners: Sequence[list[int]],
+    parts: Sequence[tuple[JsonObject, list[int]]],
     anew: Sequence[tuple[int, JsonObject]],
     touched: Set[int],
 ) -> list[JsonObject]:
-    """Upstream's own parts, with those that are said anew in place of the ones that are not kept."""
+    """Upstream's own parts, each with its blocks, and those that are said anew in place of the ones not kept."""
     kept: list[JsonObject] = []
     said: dict[int, list[JsonObject]] = {}
     for ordinal, made in anew:
         said.setdefault(ordinal, []).append(made)
-    for part, ordinals in zip(parts, owners, strict=True):
+    for part, ordinals in parts:
         if touched.isdisjoint(ordinals):
             kept += [part] if ordinals else []
         for ordinal in ordinals:

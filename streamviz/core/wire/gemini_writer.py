@@ -20,6 +20,7 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.gemini_kept import TOP
 from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import call_part
+from streamviz.core.wire.gemini_results import DeniedCalls
 from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere, is_cut_off
 
 
@@ -50,6 +51,7 @@ class GeminiWriter(Composer):
         self._is_translating = source != GEMINI
         self._blocks: dict[int, WrittenBlock] = {}
         self._choices: dict[int, int] = {}
+        self._denied = DeniedCalls()
         # The candidates in which a call could not be told.
         self._untold: set[int] = set()
 
@@ -110,6 +112,8 @@ class GeminiWriter(Composer):
         if (is_cut or (is_call and text)) and not is_input(text):
             # What there is of a call is no call: a client would carry it out.
             self._untold |= {block.started.choice} if is_call else set()
+            return
+        if self._denied.takes_block(ordinal, block.started.label, text):
             return
         if parts := self._parts(block):
             said.parts.setdefault(block.started.choice, []).extend((ordinal, part) for part in parts)

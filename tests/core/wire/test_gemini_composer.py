@@ -225,3 +225,42 @@ def test_a_call_that_is_cut_off_is_none() -> None:
     composer = GeminiComposer({}, source="openai_chat")
     aggregator = take_in(chunks(calls(call(0, "c", "rm", '{"path": "/'))))
     assert composer.compose(aggregator.state.events) == []
+
+
+CODE = {"executableCode": {"language": "PYTHON", "code": "x"}}
+CAME_OF_IT = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "y"}}
+SEARCH = {"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["q"]}}}
+FOUND = {"toolResponse": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"a": "b"}}}
+OTHER_FOUND = {"toolResponse": {**FOUND["toolResponse"], "id": "s2"}}
+NO = {"text": "[no]"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "left"),
+    [
+        ([CODE, CAME_OF_IT, {"text": "a"}], [NO, {"text": "a"}]),
+        ([CODE, CAME_OF_IT, CODE, CAME_OF_IT], [NO, CODE, CAME_OF_IT]),
+        ([SEARCH, OTHER_FOUND, FOUND, {"text": "a"}], [NO, OTHER_FOUND, {"text": "a"}]),
+    ],
+)
+async def test_what_came_of_a_denied_call_goes_with_it(parts: list[Any], left: list[Any]) -> None:
+    policy = About(0, Verdict(Decision.DENY, "", "[no]"))
+    answer = await whole(policy, said(*parts, finish="STOP"))
+    assert parts_of(answer) == left
+    at_once = await streamed(policy, said(*parts, finish="STOP"))
+    assert parts_of(payloads(at_once.tape)[0]) == left
+    one_by_one = await streamed(policy, *map(said, parts), said(finish="STOP"))
+    told = [part for payload in payloads(one_by_one.tape) for part in parts_of(payload) if part != {"text": ""}]
+    assert told == left
+
+
+async def test_what_came_of_a_denied_call_is_not_told_before_a_halt_either() -> None:
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    deny = active(About(0, Verdict(Decision.DENY, "", "[no]")))
+    stream = chunks(said(CODE, CAME_OF_IT, SEARCH, FOUND, {"text": "a secret"}, finish="STOP"))
+    aggregator = GeminiAggregator()
+    run = await Run([deny, halt], GeminiComposer(aggregator.head), aggregator).finish(stream)
+    told = parts_of(payloads(run.tape)[0])
+    assert told[0] == NO
+    assert CAME_OF_IT not in told
+    assert FOUND in told

@@ -1,0 +1,47 @@
+"""What came of calls that Google carries out itself: of those that were denied the client does not get it either."""
+
+from collections.abc import Iterable
+
+from streamviz.core.calls import as_input
+from streamviz.core.json_value import JsonObject, as_object, as_text
+
+_CODE = ("executableCode", "executable_code")
+_CODE_RESULTS = ("codeExecutionResult", "code_execution_result")
+_RESULTS = ("toolResponse", "tool_response", *_CODE_RESULTS)
+
+
+class DeniedCalls:
+    """The calls of an answer that the client does not get, by ordinal and by id. Code has no id: what came of it
+    follows it."""
+
+    def __init__(self) -> None:
+        self._labels: dict[int, str] = {}
+        self._ids: set[str] = set()
+        # The candidates whose last code was denied, and the blocks that are results of it.
+        self._without_code: set[int] = set()
+        self._gone: set[int] = set()
+
+    def add(self, ordinal: int, label: str, id: str) -> None:
+        """A call is denied."""
+        self._labels[ordinal] = label
+        if id:
+            self._ids.add(id)
+
+    def takes(self, choice: int, part: JsonObject, ordinals: Iterable[int]) -> bool:
+        """Whether a part goes with a denied call. To be asked of each part, in their order; `ordinals` are the blocks
+        that it says."""
+        if any(label in part for label in _CODE):
+            is_denied = any(ordinal in self._labels for ordinal in ordinals)
+            (self._without_code.add if is_denied else self._without_code.discard)(choice)
+        if choice in self._without_code and any(label in part for label in _CODE_RESULTS):
+            return True
+        return any(as_text(as_object(part.get(label)).get("id")) in self._ids for label in _RESULTS)
+
+    def begin(self, ordinal: int, choice: int, label: str) -> None:
+        """A block that is composed begins."""
+        if self.takes(choice, {self._labels.get(ordinal, label): {}}, [ordinal]):
+            self._gone.add(ordinal)
+
+    def takes_block(self, ordinal: int, label: str, text: str) -> bool:
+        """Whether a block that is composed goes with a denied call."""
+        return ordinal in self._gone or (label in _RESULTS and as_text(as_input(text).get("id")) in self._ids)
