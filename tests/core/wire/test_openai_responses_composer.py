@@ -3,15 +3,18 @@
 import json
 from typing import Any
 
+from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
+from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
-from tests.core.support import active, chunks, deny_names, parse, told
+from streamviz.policies import build
+from tests.core.support import Run, active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back
 from tests.core.wire.test_openai_responses import CALL, CREATED, MESSAGE, added, done, finish, message, say
@@ -141,6 +144,24 @@ async def test_a_whole_response_keeps_all_that_no_policy_touches() -> None:
     replaced = got["output"].pop(1)
     assert got == {**body, "output": [output[0], output[2]]}
     assert [part["text"] for part in replaced["content"]] == ["[not allowed]"]
+
+
+async def test_a_whole_response_that_is_halted_keeps_what_came_before() -> None:
+    thinking = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "b3Zlcg=="}
+    search = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "q"}}
+    before = [thinking, search, call(2, "look")[-1]["item"], call(3, "rm")[-1]["item"]]
+    output = [*before, text(4, "the secret")[-1]["item"], {**search, "id": "w2"}]
+    body = finish(*output)["response"]
+    data = encode(body)
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    policies = [active(deny_names("rm")), halt]
+    run = Run(policies, OpenAIResponsesBodyComposer(body), OpenAIResponsesAggregator())
+    await run.finish([Chunk(0, 0, data, data)])
+    got = json.loads(run.tape)
+    assert got["incomplete_details"] == {"reason": "content_filter"}
+    assert got["output"][:3] == before[:3]
+    texts = [item["content"][0]["text"] for item in got["output"][3:]]
+    assert texts == ["[not allowed]", "the ", "[Halted by policy halt.]"]
 
 
 def test_a_failure_ends_the_response() -> None:
