@@ -25,6 +25,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages_frames import OpenBlock, delta_frames, is_streamed, start_of, written
 from streamviz.core.wire.anthropic_messages_message import owner_of
+from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.translation import (
     ANTHROPIC_MESSAGES,
     has_no_place_elsewhere,
@@ -154,7 +155,7 @@ class MessageWriter(Composer):
         if self._has_calls and not self._source and event.kind in (BlockKind.CONTENT, BlockKind.REFUSAL):
             return []
         self._has_calls = self._has_calls or _is_for_client(event)
-        id = event.id or (f"toolu_{event.ordinal}" if is_call else "")
+        id = event.id or (made_id("toolu", event.ordinal, self._head) if is_call else "")
         label = "" if is_call and self._is_foreign else event.label
         began = self._began.get(event.ordinal, {}) if is_call else {}
         self._blocks[event.ordinal] = OpenBlock(event.kind, label, id, event.name, began=began)

@@ -19,6 +19,7 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.openai_chat_calls import CUSTOM
 from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage
 
@@ -103,7 +104,7 @@ class ChatWriter(Composer):
         call = {"index": index, "id": event.id, **self._call_words(event, {"name": event.name, "arguments": ""})}
         if self._is_translating:
             # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
-            call["id"] = event.id or f"call_{event.ordinal}"
+            call["id"] = event.id or made_id("call", event.ordinal, self._head)
             self._without_arguments.add(event.ordinal)
         return self._chunk(event.choice, {"tool_calls": [call]})
 

@@ -57,6 +57,8 @@ class OutputItem:
     is_ours: bool = False
     is_gone: bool = False
     is_added: bool = False
+    # For a call that has none of its own.
+    call_id: str = ""
     is_done: bool = False
 
     def whole(self) -> JsonObject:
@@ -194,7 +196,7 @@ def add(item: OutputItem) -> Iterator[Frame]:
     for held in item.blocks:
         if isinstance(held.block, ToolCallStreamBlock) and not held.block.id:
             # Clients answer a call by its id.
-            held.block.id = f"call_{item.place}"
+            held.block.id = item.call_id
     yield "response.output_item.added", {"output_index": item.place, "item": _empty(item)}
 
 

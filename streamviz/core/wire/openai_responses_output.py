@@ -16,6 +16,7 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, objects
+from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.openai_responses_calls import is_call
 from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
 from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem
@@ -174,9 +175,10 @@ class ClientOutput(Composer):
         place = self._next_place if self._is_rewriting or wire is None else wire
         id = as_text(details.get("id")) if details.get("type") == type else ""
         if not id or (id in self._ids and self._is_rewriting):
-            id = f"{_PREFIXES.get(type, 'item')}_{'' if self._source else 'made_'}{place}"
+            id = made_id(_PREFIXES.get(type, "item") + ("" if self._source else "_made"), place, self._head)
         is_whole = self._payload.get("type") == ITEM_DONE or response_in(self._payload) is not None
         item = OutputItem(place, type, id, wire, details, is_whole=is_whole, is_added=is_added, is_gone=is_gone)
+        item.call_id = made_id("call", place, self._head)
         self._known.add(item, details, place if wire is None else wire)
         self._bind(item, wire, details)
         if not is_gone:

@@ -1,6 +1,7 @@
 """A stream of one format written in another, as the translating lane does it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -126,3 +127,17 @@ def test_a_call_without_arguments_has_none(target: str) -> None:
 def test_an_answer_with_calls_ends_in_calls_whatever_word_its_provider_has_for_that() -> None:
     stream = [calls(call(0, "c1", "ls", "{}")), delta(finish="stop")]
     assert whole("anthropic_messages", *stream)["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize("target", ["anthropic_messages", "openai_responses"])
+def test_what_has_no_id_has_another_in_each_turn(target: str) -> None:
+    def ids(turn: str) -> list[str]:
+        piece = {"index": 0, "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+        stream = [{**calls(piece), "id": turn}, {**delta(finish="tool_calls"), "id": turn}]
+        answer = whole(target, *stream)
+        [call] = answer.get("content") or answer["output"]
+        return [call["id"], call.get("call_id", "")]
+
+    assert ids("chatcmpl-1") == ids("chatcmpl-1")
+    assert set(ids("chatcmpl-1")).isdisjoint(set(ids("chatcmpl-2")) - {""})
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}|", id) for id in ids("chatcmpl-" + "é/x" * 100))
