@@ -15,6 +15,7 @@ from streamviz.core.wire.gemini_kept import kept_candidate, kept_top
 from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import call_part, number_of, owners_of, parts_of
 from streamviz.core.wire.gemini_results import DeniedCalls
+from streamviz.core.wire.thought_signatures import is_signed_part, sign_part
 
 
 class GeminiBodyComposer(BodyComposer):
@@ -69,6 +70,8 @@ class _Answer:
             if not self._denied.takes(number, part, ordinals):
                 parts += self._part(part, ordinals)
         parts += [part for block in self._more(number) for part in self._anew(block)]
+        if any(is_signed_part(part) for part in parts_of(candidate) if part not in parts):
+            parts = sign_part(parts)
         return {**kept, "content": {"role": "model", "parts": parts or [{"text": ""}]}}
 
     def _more(self, number: int) -> list[StreamBlock]:

@@ -24,6 +24,7 @@ from streamviz.core.wire.gemini_errors import error_of
 from streamviz.core.wire.gemini_kept import kept_candidate, kept_top, mixed
 from streamviz.core.wire.gemini_parts import number_of, owners_of, parts_of
 from streamviz.core.wire.gemini_writer import GeminiWriter, Said, WrittenBlock
+from streamviz.core.wire.thought_signatures import is_signed_part, sign_part
 from streamviz.core.wire.translation import GEMINI, translate_reason, translate_usage
 
 FINISH_HALTED = "SAFETY"
@@ -43,6 +44,8 @@ class GeminiComposer(GeminiWriter):
     def __init__(self, head: JsonObject, source: str = GEMINI) -> None:
         super().__init__(head, source)
         self._changed: set[int] = set()
+        # The candidates in which the signature of a call is lost.
+        self._unsigned: set[int] = set()
         self._last = Said()
         self._has_failed = False
 
@@ -122,13 +125,21 @@ class GeminiComposer(GeminiWriter):
             own = parts_of(candidate)
             of = owners[position] if owners else [[] for _ in own]
             left = [pair for pair in zip(own, of, strict=True) if not self._denied.takes(number, *pair)]
-            if touched or len(left) < len(own):
+            self._unsigned |= {number for part, each in left if is_signed_part(part) and not touched.isdisjoint(each)}
+            if touched or len(left) < len(own) or number in self._unsigned:
                 parts = mixed(left, anew.parts.get(number, []), touched) if touched else [part for part, _ in left]
-                kept["content"] = {"role": "model", "parts": parts or [{"text": ""}]}
+                kept["content"] = {"role": "model", "parts": self._signed(number, parts) or [{"text": ""}]}
             elif "content" in candidate:
                 kept["content"] = candidate["content"]
             carried.append(kept)
         return {**kept_top(payload, bool(self._changed)), "candidates": carried}
+
+    def _signed(self, number: int, parts: list[JsonObject]) -> list[JsonObject]:
+        """The first call behind one whose signature is lost has to have one."""
+        if number not in self._unsigned or not any("functionCall" in part for part in parts):
+            return parts
+        self._unsigned.discard(number)
+        return sign_part(parts)
 
     def _keep_back(self, said: Said) -> None:
         """Why an answer ends is said with the usage, which other formats tell behind it."""

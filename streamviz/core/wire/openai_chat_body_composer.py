@@ -14,6 +14,7 @@ from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
 from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_message import by_choice, call_of, message_of
 from streamviz.core.wire.openai_chat_writer import FINISH_WITHOUT_CALLS, error_body
+from streamviz.core.wire.thought_signatures import is_signed_call, sign_call
 
 
 class OpenAIChatBodyComposer(BodyComposer):
@@ -96,7 +97,9 @@ class _Answer:
             message["content"] = as_text(message["content"]).replace(spoken, "", 1) or None
         tools = [block for block in blocks if isinstance(block, ToolCallStreamBlock)]
         if "tool_calls" in message:
-            message["tool_calls"] = [self._call(block, calls) for block in tools if block.label != LEGACY_CALL]
+            said = [self._call(block, calls) for block in tools if block.label != LEGACY_CALL]
+            is_lost = any(is_signed_call(call) for call in calls.values() if call not in said)
+            message["tool_calls"] = [sign_call(said[0]), *said[1:]] if is_lost else said
         reason = self._state.finish_reasons.get(number, choice.get("finish_reason"))
         return {**kept_choice(choice, own, reason, changed), "message": message}
 

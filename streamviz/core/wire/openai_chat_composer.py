@@ -23,6 +23,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_object, decode, e
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
 from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_writer import ChatWriter
+from streamviz.core.wire.thought_signatures import is_signed_call
 from streamviz.core.wire.translation import OPENAI_CHAT
 
 
@@ -156,8 +157,11 @@ class OpenAIChatComposer(ChatWriter):
         """A piece of a call that is allowed, all of it; nothing of another."""
         ordinal = part.calls.popleft()
         if ordinal in part.touched:
+            self._unsigned |= {self._blocks[ordinal][1]} if is_signed_call(call) else set()
             return {}
         piece: JsonObject = {**call, "index": self._calls[ordinal]}
+        if ordinal in part.begun:
+            piece = self._signed(self._blocks[ordinal][1], piece)
         if not piece.get("type", ""):
             # SDKs know a call by its type, and take the last one; some providers leave it out, or null it later.
             piece.pop("type", None)

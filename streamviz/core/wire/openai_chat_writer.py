@@ -21,6 +21,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.openai_chat_calls import CUSTOM
+from streamviz.core.wire.thought_signatures import sign_call
 from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage
 
 FINISH_WITHOUT_CALLS = {"tool_calls": "stop", "function_call": "stop"}
@@ -55,6 +56,8 @@ class ChatWriter(Composer):
         self._calls: dict[int, int] = {}
         self._next_call: dict[int, int] = {}
         self._has_role: set[int] = set()
+        # The choices in which the signature of a call is lost.
+        self._unsigned: set[int] = set()
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         return [frame for event in events if (frame := self._frame(event))]
@@ -106,7 +109,14 @@ class ChatWriter(Composer):
             # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
             call["id"] = event.id or made_id("call", event.ordinal, self._head)
             self._without_arguments.add(event.ordinal)
-        return self._chunk(event.choice, {"tool_calls": [call]})
+        return self._chunk(event.choice, {"tool_calls": [self._signed(event.choice, call)]})
+
+    def _signed(self, choice: int, call: JsonObject) -> JsonObject:
+        """The beginning of a call: the first behind one whose signature is lost has to have one."""
+        if choice not in self._unsigned:
+            return call
+        self._unsigned.discard(choice)
+        return sign_call(call)
 
     def _call_words(self, event: BlockStarted, said: JsonObject) -> JsonObject:
         """What a call is named on the wire, and what a piece of it says, in the words of its kind."""

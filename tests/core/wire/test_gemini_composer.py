@@ -18,6 +18,7 @@ from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_body_composer import GeminiBodyComposer
 from streamviz.core.wire.gemini_composer import GeminiComposer
+from streamviz.core.wire.thought_signatures import SKIP
 from streamviz.policies import build
 from tests.core.support import About, Run, active, call, calls, chunks, deny_names, take_in
 from tests.core.wire import legal
@@ -71,11 +72,45 @@ async def test_a_denied_call_leaves_the_one_beside_it_as_it_came() -> None:
     assert [call.name for chunk in read for call in chunk.function_calls or []] == ["ls"]
 
 
-async def test_a_replaced_call_is_said_without_the_signature_over_what_it_was() -> None:
+async def test_a_replaced_call_has_the_word_that_stands_for_the_signature_over_what_it_was() -> None:
     policy = About(0, Verdict(Decision.REPLACE, "", '{"path": "/srv/x"}'))
     run = await streamed(policy, said(CALL, finish="STOP"))
     [payload] = payloads(run.tape)
-    assert parts_of(payload) == [{"functionCall": {"id": "c1", "name": "rm", "args": {"path": "/srv/x"}}}]
+    call = {"id": "c1", "name": "rm", "args": {"path": "/srv/x"}}
+    assert parts_of(payload) == [{"functionCall": call, "thoughtSignature": SKIP}]
+    body = await whole(policy, said(CALL, finish="STOP"))
+    assert parts_of(body) == parts_of(payload)
+    [read] = sdk(run.tape)
+    [content] = [candidate.content for candidate in read.candidates or []]
+    # As the client sends it back.
+    assert content is not None
+    assert content.model_dump(mode="json", by_alias=True, exclude_none=True)["parts"] == parts_of(payload)
+
+
+UNSIGNED = {"functionCall": {"name": "ls", "args": {"path": "/srv"}}}
+
+
+@pytest.mark.parametrize(
+    ("beside", "left"),
+    [
+        ([UNSIGNED, UNSIGNED], [{**UNSIGNED, "thoughtSignature": SKIP}, UNSIGNED]),
+        ([{"text": "a"}, KEPT, UNSIGNED], [{"text": "a"}, KEPT, UNSIGNED]),
+    ],
+)
+async def test_a_signature_that_went_with_a_denied_call_is_made_up_for(beside: list[Any], left: list[Any]) -> None:
+    left = [{"text": "[not allowed]"}, *left]
+    body = await whole(deny_names("rm"), said(CALL, *beside, finish="STOP"))
+    at_once = await streamed(deny_names("rm"), said(CALL, *beside, finish="STOP"))
+    assert parts_of(body) == parts_of(payloads(at_once.tape)[0]) == left
+    one_by_one = await streamed(deny_names("rm"), *map(said, [CALL, *beside]), said(finish="STOP"))
+    told = [part for payload in payloads(one_by_one.tape) for part in parts_of(payload) if part != {"text": ""}]
+    assert told == left
+
+
+async def test_where_nothing_was_signed_nothing_is() -> None:
+    unsigned = {"functionCall": CALL["functionCall"]}
+    body = await whole(deny_names("rm"), said(unsigned, UNSIGNED, finish="STOP"))
+    assert parts_of(body) == [{"text": "[not allowed]"}, UNSIGNED]
 
 
 async def test_where_nothing_is_changed_the_bytes_are_upstreams() -> None:

@@ -8,10 +8,11 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.core.wire.openai_chat_message import build_message
+from streamviz.core.wire.thought_signatures import SKIP
 from tests.core.support import HEAD, About, Run, active, aggregate, call, calls, chunks, delta, parse, run, take_in
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_chat_sdk import put_together
@@ -232,3 +233,34 @@ async def test_many_choices_cost_no_more_than_many_blocks() -> None:
     assert len(json.loads(it.tape)["choices"]) == 4000
     assert len(aggregate(body).blocks) == 4000
     assert chunks(body)
+
+
+def google(signature: str) -> Any:
+    return {"extra_content": {"google": {"thought_signature": signature}}}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "wanted"),
+    [(DENIED, [("ls", SKIP)]), (Verdict(Decision.REPLACE, "", "{}"), [("rm", SKIP), ("ls", None)])],
+)
+@pytest.mark.parametrize("is_at_once", [True, False])
+async def test_a_signature_that_went_with_a_call_is_made_up_for(
+    verdict: Verdict, wanted: Any, is_at_once: bool
+) -> None:
+    first, second = {**call(0, "c1", "rm", '{"a":1}'), **google("U0lH")}, call(1, "c2", "ls", "{}")
+    stream = [calls(first, second)] if is_at_once else [calls(first), calls(second)]
+    it = await run([active(About(0, verdict))], *stream, delta(finish="tool_calls"), "[DONE]")
+    [message] = put_together(payloads(it.tape)).values()
+    choice = {"index": 0, "message": {"tool_calls": [first, second]}, "finish_reason": "tool_calls"}
+    body: JsonObject = {**HEAD, "choices": [choice]}
+    data = encode(body)
+    answer = await Run([active(About(0, verdict))], OpenAIChatBodyComposer(body)).finish([Chunk(0, 0, data, data)])
+    assert signed_in(json.loads(answer.tape)["choices"][0]["message"]["tool_calls"]) == wanted
+    # In one chunk what is kept goes before what is said anew.
+    is_turned = is_at_once and verdict is not DENIED
+    assert signed_in(message["tool_calls"]) == ([("ls", SKIP), ("rm", None)] if is_turned else wanted)
+
+
+def signed_in(calls: Any) -> list[tuple[str, str | None]]:
+    signatures = [(each.get("extra_content") or {}).get("google", {}).get("thought_signature") for each in calls]
+    return [(each["function"]["name"], signature) for each, signature in zip(calls, signatures, strict=True)]
