@@ -15,6 +15,7 @@ class Entry(msgspec.Struct, frozen=True):
     """
 
     id: uuid.UUID
+    session_id: uuid.UUID
     group: str
     order: int
     ended_at: int | None

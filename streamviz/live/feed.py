@@ -29,6 +29,8 @@ class Feed:
         self.finished: OrderedDict[uuid.UUID, LiveStream] = OrderedDict()
         # The objects, as the hash of a UUID is computed anew each time.
         self._changed: set[LiveStream] = set()
+        # Running streams whose session was deleted.
+        self._deleted: set[uuid.UUID] = set()
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
@@ -43,8 +45,11 @@ class Feed:
     def closed(self, stream: LiveStream) -> None:
         """Nothing more can be said of a stream that ended."""
         self.running.pop(stream.id, None)
-        self.finished[stream.id] = stream
-        self._changed.add(stream)
+        self._changed.add(stream)  # whoever watches it is told the end
+        if stream.id in self._deleted:
+            self._deleted.discard(stream.id)
+        else:
+            self.finished[stream.id] = stream
         self.forget_old(stream.ended_at or stream.requested_at)
 
     def get(self, stream_id: uuid.UUID) -> LiveStream | None:
@@ -67,9 +72,14 @@ class Feed:
             self._drop(oldest)
 
     def forget_session(self, session_id: uuid.UUID) -> None:
-        """Let go of its streams that are over, as it was deleted."""
+        """Let go of its streams, as it was deleted: of those that run once they are over, at once of their label, which
+        is of what is gone."""
         for stream in [each for each in self.finished.values() if each.session_id == session_id]:
             self._drop(stream)
+        for stream in [each for each in self.running.values() if each.session_id == session_id]:
+            stream.session_label = ""
+            self._deleted.add(stream.id)
+            self._changed.add(stream)
 
     def _drop(self, stream: LiveStream) -> None:
         del self.finished[stream.id]

@@ -39,6 +39,7 @@ class Painter:
         changed = self._paint(ROW_PARTS, row) | self._paint(TEXT_PARTS, text)
         self._entry = Entry(
             id=row.stream.id,
+            session_id=row.stream.session_id,
             group=row.state.group,
             order=order_of(row),
             ended_at=row.stream.ended_at,

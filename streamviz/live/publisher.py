@@ -19,7 +19,7 @@ from streamviz.live.fleet_members import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts
-from streamviz.live.presentation.stream_views import load_recent
+from streamviz.live.recorded import Recorded
 from streamviz.live.subscriber import TRY_AGAIN, Subscriber
 from streamviz.live.topics import Topic, count_asking
 from streamviz.live.wall import Wall
@@ -113,6 +113,11 @@ class Publisher:
         """Have all who watch come back, as somebody else can show them more."""
         for channel in self._channels.values():
             channel.close(TRY_AGAIN)
+
+    def forget_session(self, session_id: uuid.UUID) -> None:
+        """It was deleted: what is over of it is shown no more."""
+        self.feed.forget_session(session_id)
+        self.wall.forget_session(session_id)
 
     async def catch_up(self) -> None:
         """Bring the wall up to date, for somebody who begins to watch it."""
@@ -226,4 +231,4 @@ class Publisher:
             del self._channels[name]
 
 
-publisher = Publisher(feed, Wall(feed, load_recent))
+publisher = Publisher(feed, Wall(feed, Recorded()))

@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 from weakref import WeakSet
 
@@ -35,13 +35,23 @@ class Listener(Protocol):
         """These rows changed, came or went."""
 
 
+class Record(Protocol):
+    """What a wall asks the record."""
+
+    async def recent(self) -> Iterable[StreamView]:
+        """The newest streams that are over."""
+
+    async def deleted(self, stream_ids: Collection[uuid.UUID]) -> Collection[uuid.UUID]:
+        """Which of these were deleted."""
+
+
 class Wall:
     """All rows that this worker knows of. Used from the event loop alone."""
 
-    def __init__(self, feed: Feed, load_recent: Callable[[], Awaitable[Iterable[StreamView]]] | None = None) -> None:
+    def __init__(self, feed: Feed, record: Record | None = None) -> None:
         self.entries: dict[uuid.UUID, Entry] = {}
         self._feed = feed
-        self._load_recent = load_recent
+        self._record = record
         self._sources = RowSources(feed)
         self._painters: dict[uuid.UUID, Painter] = {}
         self._listeners: WeakSet[Listener] = WeakSet()
@@ -90,11 +100,14 @@ class Wall:
         self.times_forgotten += 1
 
     async def look_at_record(self, now: int) -> None:
-        """Show what has ended without this worker, as the streams of one that was killed have."""
+        """Show what has ended without this worker, as the streams of one that was killed have, and nothing that was
+        deleted without its hearing of it."""
         self.looked_at = now
-        if self._load_recent is None:
+        if self._record is None:
             return
-        for view in await self._load_recent():
+        for stream_id in await self._record.deleted([each.id for each in self.entries.values() if each.ended_at]):
+            self.drop(stream_id)
+        for view in await self._record.recent():
             if view.id not in self.entries and not view.part and self._is_recent(view):
                 row = row_of(view, now)
                 self.put(Painter().paint_whole(row, row.text))
@@ -174,6 +187,12 @@ class Wall:
         self._painters.pop(stream_id, None)
         if self.entries.pop(stream_id, None):
             self._touch({stream_id})
+
+    def forget_session(self, session_id: uuid.UUID) -> None:
+        """Drop the rows of its streams that are over, as it was deleted."""
+        gone = [each.id for each in self.entries.values() if each.session_id == session_id and each.ended_at]
+        for stream_id in gone:
+            self.drop(stream_id)
 
     def _age(self, now: int) -> None:
         """Those that finished a while ago, or when many finish the older ones, are moved to the list of recent ones,

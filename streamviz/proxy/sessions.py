@@ -97,6 +97,11 @@ class Sessions:
                 self._labels.popitem(last=False)
         return label
 
+    def forget_label(self, session_id: UUID) -> None:
+        """The session was deleted; what goes by its name from now on is labelled anew. What it has come to still
+        counts."""
+        self._labels.pop(session_id, None)
+
     def move(self, stream_id: UUID, old: UUID, new: UUID) -> set[UUID]:
         """A stream was found to belong to another session, with all that goes on from it: these."""
         return self._conversations.move(stream_id, old, new)

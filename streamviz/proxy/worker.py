@@ -17,6 +17,7 @@ from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import feed
+from streamviz.live.publisher import publisher
 from streamviz.proxy import http
 from streamviz.proxy.afterwards import Afterwards
 from streamviz.proxy.observers import Observers
@@ -85,7 +86,7 @@ class Worker:
         self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes, self.telemetry)
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
-        self.run_behind(follow(conninfo, self._moved, feed.forget_session))
+        self.run_behind(follow(conninfo, self._moved, self._deleted))
         self.configuration.on_reload += [self.forget_targets, self._end_revoked]
         await self.configuration.start(conninfo)
         await self.tallies.start()
@@ -165,6 +166,10 @@ class Worker:
                 stream.session_id, stream.session_name = move.new, move.name
                 stream.session_label = move.label or stream.session_label
                 feed.changed(stream)
+
+    def _deleted(self, session_id: UUID) -> None:
+        self.sessions.forget_label(session_id)
+        publisher.forget_session(session_id)
 
     def require_record(self) -> None:
         """Raises Unavailable where a stream could not be recorded, or would be ended at once."""

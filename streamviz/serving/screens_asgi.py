@@ -16,6 +16,8 @@ from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import SHARE_ALONE, publisher
 from streamviz.live.routing import websocket_application
+from streamviz.records.database import conninfo
+from streamviz.records.moves import Move, follow
 from streamviz.serving import members, metrics
 from streamviz.vitals import Vitals
 
@@ -37,7 +39,8 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         peers = Peers(publisher, layer, are_workers=True, is_worker=False)
         peers.on_away = publisher.send_away
         await peers.start()
-        watching = [_stop_without(link, stop), vitals.watch(metrics.look)]
+        listening = follow(conninfo, _pass_over, publisher.forget_session)
+        watching = [_stop_without(link, stop), vitals.watch(metrics.look), listening]
         tasks = [asyncio.ensure_future(each) for each in watching]
         gc.collect()
         gc.freeze()  # what is loaded by now stays
@@ -52,6 +55,10 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         await send({"type": "lifespan.shutdown.complete"})
 
     return ProtocolTypeRouter({"websocket": websocket_application, "lifespan": lifespan})
+
+
+def _pass_over(move: Move) -> None:
+    """The worker that has the stream tells of it."""
 
 
 async def _stop_without(link: Link, stop: Callable[[], None]) -> None:

@@ -3,8 +3,11 @@
 import pytest
 from asgiref.sync import async_to_sync
 
+from streamviz.live.feed import Feed
 from streamviz.live.presentation.rows import row_of
-from streamviz.live.presentation.stream_views import load_recent
+from streamviz.live.recorded import Recorded
+from streamviz.live.wall import Wall
+from streamviz.records.deletion import delete_session
 from streamviz.records.moments import as_microseconds
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
@@ -12,7 +15,8 @@ from tests.dashboard.conftest import NOON, Cast, hold, recorded
 def test_a_row_of_the_record_has_its_sparkline(cast: Cast) -> None:
     hold(recorded("one"), raws=[b"data: a"] * 7)
     recorded("two", minutes=1)
-    counts = {view.label: sum(row_of(view, as_microseconds(NOON)).counts) for view in async_to_sync(load_recent)()}
+    recent = async_to_sync(Recorded().recent)()
+    counts = {view.label: sum(row_of(view, as_microseconds(NOON)).counts) for view in recent}
     assert counts == {"one": 7, "two": 0}
 
 
@@ -21,5 +25,16 @@ def test_one_that_says_what_nobody_knows_keeps_no_other_from_being_shown(
 ) -> None:
     odd, _ = recorded("odd"), recorded("two", minutes=1)
     hold(odd, ["a"], kind="zzz")
-    assert [view.label for view in async_to_sync(load_recent)()] == ["two"]
+    assert [view.label for view in async_to_sync(Recorded().recent)()] == ["two"]
     assert str(odd.pk) in caplog.text
+
+
+def test_what_was_deleted_is_gone_from_live_though_nobody_was_told(cast: Cast) -> None:
+    kept, deleted = recorded("kept"), recorded("deleted", minutes=1)
+    now = as_microseconds(NOON)
+    wall = Wall(Feed(), Recorded())
+    async_to_sync(wall.look_at_record)(now)
+    assert wall.entries.keys() == {kept.pk, deleted.pk}
+    delete_session(deleted.session_id)
+    async_to_sync(wall.look_at_record)(now)
+    assert wall.entries.keys() == {kept.pk}

@@ -114,6 +114,21 @@ def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice
     assert alice.page.locator("#b0-text").evaluate(select_all) == text
 
 
+def test_a_deleted_session_leaves_live_at_once(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    Call(proxied, "content?chunks=3", session).result()
+    [(session_id,)] = until(lambda: proxied.query("SELECT id FROM records_session WHERE name = %s", session))
+    row = alice.open("/").locator(".stream-row", has_text=session)
+    expect(row).to_be_visible()
+    with another(chromium, alice, proxied.server.base_url) as bob:
+        page = bob.open(f"/sessions/{session_id}/")
+        page.locator("#delete > summary").click()
+        page.locator("#delete button").click()
+        page.wait_for_url(lambda url: str(session_id) not in url)
+        expect(row).to_have_count(0)
+        expect(bob.open("/").locator(".stream-row", has_text=session)).to_have_count(0)
+
+
 def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=1500&pace=20&seed=4", session)

@@ -50,5 +50,16 @@ async def test_what_is_over_of_a_session_goes_with_it() -> None:
     assert feed.take_changed() == {other.id, running.id}
 
 
+async def test_what_runs_of_a_deleted_session_loses_its_label_at_once_and_goes_at_its_end() -> None:
+    feed = Feed()
+    running, other = Running(feed), Running(feed)
+    feed.forget_session(running.stream.session_id)
+    assert [each.stream.session_label for each in (running, other)] == ["", "nightly-triage"]
+    await running.end()
+    await other.end()
+    assert [feed.get(each.id) for each in (running, other)] == [None, other.stream]
+    assert running.id in feed.take_changed()  # whoever watches it is told the end
+
+
 def test_it_does_not_know_other_streams() -> None:
     assert Feed().get(uuid.uuid4()) is None

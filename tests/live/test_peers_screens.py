@@ -61,3 +61,15 @@ async def test_a_row_that_no_wire_could_carry_is_carried(linked: tuple[Worker, W
     server.run("half of \ud83d")
     browser = await screens.watch_wall()
     await browser.until(lambda page: labels(page, "running") == ["half of ?"])
+
+
+async def test_what_runs_of_a_deleted_session_goes_from_the_screens_at_its_end(linked: tuple[Worker, Worker]) -> None:
+    server, screens = linked
+    running = await server.run("one").say("its text")
+    browser = await screens.watch_wall()
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    for each in linked:
+        each.publisher.forget_session(running.stream.session_id)
+    await running.end()
+    await browser.until(lambda page: not page.has(f"r-{running.id.hex}"))
+    assert screens.publisher.wall.entries == {}

@@ -308,3 +308,14 @@ def test_a_trace_holds_together_what_nothing_else_does(host: Host) -> None:
     one, two, other = traced("First", "a"), traced("Second", "a"), traced("Second", "b")
     assert one.stream.session_id == two.stream.session_id != other.stream.session_id
     assert one.stream.session_id.version == 8
+
+
+def test_what_goes_by_the_name_of_a_deleted_session_is_labelled_anew() -> None:
+    sessions = Sessions("secret")
+    session = sessions.named("owner", "mine")
+    spent = sessions.counts(session, 1)
+    assert sessions.label(session, lambda: "first") == "first"
+    assert sessions.label(session, lambda: "second") == "first"
+    sessions.forget_label(session)
+    assert sessions.label(session, lambda: "third") == "third"
+    assert sessions.counts(session, 2) is spent  # limits go on

@@ -1,11 +1,8 @@
 """A stream made ready to be shown, from its entries, whether it runs or is long over."""
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-from asgiref.sync import sync_to_async
-from django.db import DatabaseError
 from msgspec import structs
 
 from streamviz.core.events import BlockKind
@@ -16,7 +13,7 @@ from streamviz.exchange import recording
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
-from streamviz.live.presentation.block_views import TAIL_CHARACTERS, BlockView, VerdictView, title_of
+from streamviz.live.presentation.block_views import BlockView, VerdictView, title_of
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
@@ -25,10 +22,6 @@ from streamviz.records.entries import Given, StreamEntries
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 from streamviz.records.recorder import StreamClosed
-
-log = logging.getLogger(__name__)
-
-MOST_RECENT = 20
 
 
 def view_of(entries: StreamEntries) -> StreamView:
@@ -162,26 +155,6 @@ def block_view(
         upstream_id=record.upstream_id,
         as_of=as_of,
     )
-
-
-async def load_recent() -> list[StreamView]:
-    """The newest streams that are over, for the Live page of a worker that has only just begun; none while Postgres
-    cannot answer."""
-    try:
-        newest = await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
-    except DatabaseError as error:
-        log.warning("the newest streams of the record cannot be read: %s", error)
-        return []
-    return list(_readable(newest))
-
-
-def _readable(newest: Iterable[StreamEntries]) -> Iterator[StreamView]:
-    """One that says what nobody here knows must not keep all others from being shown."""
-    for entries in newest:
-        try:
-            yield view_of(entries)
-        except Exception:
-            log.exception("the stream %s of the record cannot be shown", entries.opened.stream_id)
 
 
 def _verdicts(entries: StreamEntries) -> Iterator[VerdictView]:

@@ -11,7 +11,7 @@ from streamviz.records.archive import reading
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.ids import ALL, Span
-from streamviz.records.models import Block, Session, Stream, Verdict
+from streamviz.records.models import Block, DeletedStream, Session, Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import long_rows, rows
 from streamviz.records.recorder import StreamClosed, StreamOpened
@@ -109,6 +109,11 @@ def newest(most: int, ending: int) -> list[StreamEntries]:
     streams = list(outlines(Stream.objects.exclude(outcome="").order_by("-requested_at"), ending)[:most])
     ends = _last_received_at(streams)
     return [outline_of(stream, received_at=ends[stream.pk]) for stream in streams]
+
+
+def deleted(stream_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Which of these streams were deleted."""
+    return set(DeletedStream.objects.filter(pk__in=stream_ids).values_list("pk", flat=True))
 
 
 def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:

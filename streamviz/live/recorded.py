@@ -1,0 +1,48 @@
+"""What the Live page shows of the record: the newest streams that are over, and nothing that was deleted."""
+
+import logging
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
+from streamviz.live.presentation.block_views import TAIL_CHARACTERS
+from streamviz.live.presentation.stream_views import view_of
+from streamviz.live.presentation.views import StreamView
+from streamviz.records.entries import StreamEntries
+from streamviz.records.queries import streams
+
+log = logging.getLogger(__name__)
+
+MOST_RECENT = 20
+
+
+class Recorded:
+    """Asks Postgres; while that cannot answer, it knows of nothing."""
+
+    async def recent(self) -> list[StreamView]:
+        """The newest streams that are over, for the Live page of a worker that has only just begun."""
+        try:
+            newest = await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
+        except DatabaseError as error:
+            log.warning("the newest streams of the record cannot be read: %s", error)
+            return []
+        return list(_readable(newest))
+
+    async def deleted(self, stream_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+        """Which of these were deleted."""
+        try:
+            return await sync_to_async(streams.deleted)(stream_ids)
+        except DatabaseError as error:
+            log.warning("what was deleted of the record cannot be read: %s", error)
+            return set()
+
+
+def _readable(newest: Iterable[StreamEntries]) -> Iterator[StreamView]:
+    """One that says what nobody here knows must not keep all others from being shown."""
+    for entries in newest:
+        try:
+            yield view_of(entries)
+        except Exception:
+            log.exception("the stream %s of the record cannot be shown", entries.opened.stream_id)
