@@ -55,7 +55,10 @@ class StreamTopic:
     async def snapshot(self, now: int, pace: Pace) -> str:
         # The text is that of the last updates, not of this moment: what came since is in the next ones.
         view = whole_view_of(self._stream, self._shown or await self._look(pace))
-        return await rendering.stream(view, now, pace, oob=True) + "".join(self._around(view, now).values())
+        html = await rendering.stream(view, now, pace, oob=True) + "".join(self._around(view, now).values())
+        # It is of this moment, and what was told before may be so again with the next updates.
+        self._parts.clear()
+        return html
 
     async def _look(self, pace: Pace) -> StreamView:
         """The stream as it is. Of one that ends meanwhile the next updates tell."""

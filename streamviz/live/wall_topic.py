@@ -65,7 +65,9 @@ class WallTopic:
             yield Update(text, is_text=True)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
-        return await self.html(pace, oob=True) + self._render_numbers()
+        html = await self.html(pace, oob=True) + self._render_numbers()
+        self._numbers = ""  # these are of this moment, and what was told before may be so again with the next updates
+        return html
 
     async def html(self, pace: Pace, *, oob: bool = False) -> str:
         """The whole list."""

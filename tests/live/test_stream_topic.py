@@ -236,3 +236,38 @@ async def test_verdicts_that_come_after_the_end_are_shown() -> None:
     await watched.tick()
     assert "would deny" in page.text("v0")
     assert watched.topic.is_over
+
+
+async def test_a_page_opened_in_a_state_that_lasts_a_moment_does_not_stay_in_it() -> None:
+    watched = Watched(await Running().say("a"))
+    running = watched.running.wait(0.5)
+    await running.say("b")
+    early = await watched.open()
+    running.wait(4.6)
+    await watched.tick()
+    running.wait(0.5)  # stalled now, within a second of which all was told
+    late = await watched.open()
+    assert "stalled" in late.text("stream-state")
+    await running.wait(0.1).say("c")
+    await watched.tick()
+    await running.wait(1).say("d")
+    await watched.tick()
+    assert [page.text("stream-state") for page in (early, late)] == [early.text("stream-state")] * 2
+    assert "stalled" not in late.text("stream-state")
+
+
+async def test_a_page_opened_while_somebody_is_asked_elsewhere_is_told_once_nobody_is() -> None:
+    watched = Watched(await Running().say("a"))
+    await watched.open()
+    watched.running.wait(1)
+    await watched.tick()
+    asking = await asking_twice(watched.running.feed)
+    page = Page()
+    page.receive(head(0, "snapshot", 0) + await watched.topic.snapshot(watched.running.now, Pace()))
+    watched.pages = [page]
+    watched.number = 0
+    shown = page.text("nav-asks")
+    await asking.end("cancelled", "alice")
+    watched.running.wait(1)
+    await watched.tick()
+    assert page.text("nav-asks") != shown

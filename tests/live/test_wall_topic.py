@@ -410,3 +410,20 @@ async def test_what_a_run_calls_is_its_own_row_only_while_a_person_is_wanted_for
     await walls.tick()
     assert list(walls.wall.entries) == [run.id]
     assert "asks" not in rows(page)
+
+
+async def test_numbers_of_a_snapshot_that_are_over_at_the_next_tick_are_told_again() -> None:
+    walls = Walls()
+    await walls.open()
+    await walls.tick()
+    [(topic, _)] = walls.pages
+    running = walls.run()
+    await walls.wall.refresh(walls.feed.take_changed(), walls.now, Pace())
+    page = Page()
+    page.receive(head(0, "snapshot", 0) + await topic.snapshot(walls.now, Pace()))
+    assert "1" in page.text("tally")
+    walls.pages = [(topic, page)]
+    walls.wall.drop(running.id)
+    walls.feed.running.clear()
+    await walls.tick()
+    assert "1" not in page.text("tally")
