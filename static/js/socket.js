@@ -1,13 +1,14 @@
 // The websockets of a page: its own, and that of a stream that is peeked at. htmx's extension connects them.
 import { Connection } from "./connection.js";
 import { matchRaw } from "./buttons.js";
+import { focusAgain, placeOfFocus } from "./focus.js";
 import { swap } from "./swap.js";
 
 const NEVER_MS = 2 ** 31 - 1;
 
 const connections = new Map(); // by the element that has the connection
 let newest = null;
-let focused = "";
+let focused = null;
 let isPaused = false;
 
 export function start() {
@@ -17,6 +18,8 @@ export function start() {
   document.addEventListener("htmx:wsOpen", opened);
   document.addEventListener("htmx:wsClose", closed);
   document.addEventListener("htmx:wsBeforeMessage", take);
+  document.addEventListener("htmx:beforeSwap", () => (focused = placeOfFocus()));
+  document.addEventListener("htmx:afterSwap", () => focusAgain(focused));
   document.addEventListener("htmx:beforeCleanupElement", (event) => leave(event.target));
   document.getElementById("pause")?.addEventListener("click", pause);
   window.addEventListener("online", () => connections.forEach((connection) => connection.connectAgain()));
@@ -49,7 +52,7 @@ function take(event) {
   const connection = connectionOf(event.target);
   const { message, socketWrapper } = event.detail;
   if (connection.take(socketWrapper, message)) {
-    focused = document.activeElement?.id || document.activeElement?.closest?.("[id]")?.id || "";
+    focused = placeOfFocus();
     swap(message.slice(message.indexOf("\n") + 1));
     settle();
   }
@@ -70,10 +73,7 @@ function pause() {
 
 // Where people are can have been replaced.
 function settle() {
-  if (focused && document.activeElement === document.body) {
-    const element = document.getElementById(focused);
-    (element?.matches("a, button") ? element : element?.querySelector(".row-link, .block-item"))?.focus();
-  }
+  focusAgain(focused);
   matchRaw();
   document.dispatchEvent(new Event("streamviz:updated"));
 }
