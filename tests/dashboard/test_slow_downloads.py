@@ -1,16 +1,20 @@
-"""Who downloads slowly keeps no connection to the database from others."""
+"""Who downloads slowly keeps no connection to the database from others, and gets only what they may still have."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as SignIn
+from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIHandler
 from django.db import connection, connections
 from django.test import Client
 
+from streamviz.dashboard.views import exports
 from streamviz.records import database_settings
 from streamviz.records.models import Stream
 from tests.dashboard.conftest import hold, recorded
@@ -101,3 +105,30 @@ async def test_pages_are_made_while_others_read_theirs_slowly(
         await each.task
     assert [each.status for each in (other, *slow)] == [200] * (MOST + 1)
     assert {each.body.count(b"data: [1]") for each in slow} == {chunks}
+
+
+def _alone(work: Callable[[], object]) -> None:
+    work()
+    connections.close_all()  # this thread's
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda: User.objects.update(is_active=False),
+        lambda: User.objects.update(is_superuser=False),
+        lambda: SignIn.objects.all().delete(),
+    ],
+    ids=["locked", "without a role", "signed out"],
+)
+async def test_a_file_ends_cut_once_somebody_may_have_it_no_more(
+    app: ASGIHandler, cookie: str, stream: Stream, monkeypatch: pytest.MonkeyPatch, end: Callable[[], object]
+) -> None:
+    monkeypatch.setattr(exports, "RECHECK_SECONDS", 0.0)
+    slow = Visitor(app, f"/streams/{stream.pk}/export/?as=sse", cookie)
+    await slow.has_some.wait()
+    await sync_to_async(_alone)(end)
+    slow.may_read.set()
+    with pytest.raises(PermissionDenied):
+        await slow.task
+    assert 0 < slow.body.count(b"data: [1]") < CHUNKS

@@ -4,8 +4,10 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from time import monotonic
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -17,6 +19,7 @@ from streamviz.dashboard.exports import FORMS
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
 from streamviz.dashboard.replica_reads import reader
 from streamviz.dashboard.views.sessions import asked_filters
+from streamviz.live.access import refusal
 from streamviz.records.database import give_back
 from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
@@ -25,6 +28,7 @@ from streamviz.records.queries.search import as_id
 
 _PIECES_AT_ONCE = 200
 _STREAMS_AT_ONCE = 50
+RECHECK_SECONDS = 30.0
 
 
 @needs(roles.VIEW)
@@ -102,16 +106,22 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_f
     pieces = form.write(streams, base_url(request))
     first = _some(pieces) if reads_first else b""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(_in_threads(first, pieces), content_type=form.content_type, headers=headers)
+    return StreamingHttpResponse(_sent(request, first, pieces), content_type=form.content_type, headers=headers)
 
 
-async def _in_threads(first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """So many at once as are worth a thread's turn; the event loop serves streams in between."""
+async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """So many at once as are worth a thread's turn; the event loop serves streams in between. Raises PermissionDenied,
+    so that the file is seen to be cut, once whoever downloads may not any more."""
+    checked_at = monotonic()
     if first:
         yield first
     some = sync_to_async(partial(_some, pieces))
     while data := await some():
         yield data
+        if monotonic() - checked_at >= RECHECK_SECONDS:
+            if await refusal({"session": request.session}) is not None:
+                raise PermissionDenied("Whoever downloads this may see it no more.")
+            checked_at = monotonic()
 
 
 def _some(pieces: Iterator[bytes]) -> bytes:
