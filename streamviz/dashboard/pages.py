@@ -20,11 +20,11 @@ class NotFoundHere(Http404):
     """A stream that is neither here nor in the record, while the other servers, which may run it, cannot be asked."""
 
 
-def needs(permission: str) -> Callable[[View], View]:
-    """Strangers are asked to sign in, others without the permission are refused."""
+def needs(*permissions: str) -> Callable[[View], View]:
+    """Strangers are asked to sign in, others without all of the permissions are refused."""
 
     def decorate(view: View) -> View:
-        decorated: View = login_required(permission_required(permission, raise_exception=True)(view))
+        decorated: View = login_required(permission_required(permissions, raise_exception=True)(view))
         return decorated
 
     return decorate

@@ -5,15 +5,15 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import get_resolver, reverse
 
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
 from streamviz.records.ids import uuid7
-from streamviz.records.models import ApiKey, Backtest, Policy, PublicLink
-from tests.dashboard.conftest import Cast, hold, recorded
+from streamviz.records.models import ApiKey, Backtest, Policy, PublicLink, Stream, Verdict
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 EVERYBODY = ("stranger", "charlie", "bob", "alice", "administrator")
 VIEWERS = {"bob", "alice", "administrator"}
@@ -191,6 +191,58 @@ def test_a_page_offers_nobody_what_they_may_not_do(cast: Cast, arguments: dict[s
         for who in VIEWERS
     }
     assert offers == {"bob": [False] * 4, "alice": [True, True, False, True], "administrator": [True] * 4}
+
+
+def _with(*codenames: str) -> Client:
+    """The browser of somebody who has these permissions alone."""
+    user = User.objects.create_user("dora")
+    user.user_permissions.set(Permission.objects.filter(content_type__app_label="records", codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize(
+    ("name", "codename"),
+    [
+        ("replay_stream", "change_policy"),
+        ("share_session", "add_publiclink"),
+        ("share_stream", "add_publiclink"),
+        ("public_links", "add_publiclink"),
+    ],
+)
+def test_what_shows_streams_is_for_those_alone_who_may_view_them(
+    cast: Cast, arguments: dict[str, object], name: str, codename: str
+) -> None:
+    client, url = _with(codename), url_of(name, arguments)
+    send = client.get if name in PAGES else client.post
+    assert send(url).status_code == 403
+    User.objects.get(username="dora").user_permissions.add(Permission.objects.get(codename="view_stream"))
+    assert send(url).status_code == 200
+
+
+def test_a_policy_is_tried_on_a_stream_by_those_alone_who_may_view_it(cast: Cast, arguments: dict[str, object]) -> None:
+    client, url = _with("change_policy"), url_of("try_out", arguments)
+    assert client.post(url, {"subject": "content", "text": "pasted"}).status_code == 200
+    assert client.post(url, {"stream": arguments["stream_id"]}).status_code == 403
+
+
+def test_policies_pages_show_streams_to_those_alone_who_may_view_them(
+    cast: Cast, arguments: dict[str, object], guard: Policy
+) -> None:
+    stream = Stream.objects.get()
+    told = {"mode": "shadow", "decision": "deny", "subject": "block", "reason": "it said this", "at": NOON}
+    version = guard.versions.get()
+    Verdict.objects.create(stream=stream, policy_version=version, number=0, ordinal=0, took_us=1, **told)
+    example = {"stream": str(stream.pk), "ordinal": 0, "was": "allow", "now": "deny", "kind": "newly_denied"}
+    Backtest.objects.update(state="finished", examples=[{**example, "reason": "it said this"}])
+    client = _with("view_policy", "change_policy")
+    for url in (url_of("policy", arguments), url_of("backtest", arguments)):
+        seen = {who: b"it said this" in cast[who].get(url).content for who in ("alice", "bob")}
+        assert seen == {"alice": True, "bob": True}
+        answer = client.get(url)
+        assert answer.status_code == 200
+        assert not any(each in answer.content for each in (b"it said this", str(stream.pk).encode()))
 
 
 def test_who_ceases_to_be_an_operator_may_enter_the_admin_no_more(cast: Cast) -> None:

@@ -98,7 +98,7 @@ def _save(request: HttpRequest, form: PolicyForm) -> bool:
 
 
 def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str, object]:
-    only = request.GET.get("verdicts", "")
+    only, may_view = request.GET.get("verdicts", ""), request.user.has_perm(roles.VIEW)
     versions = policy_facts.version_rows(found)
     seen = form.cleaned_data.get("seen") if form.is_bound else None
     over = request.GET.get("over", "")
@@ -123,7 +123,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
         "spread": spread_of(found.name, found.version),
         "versions": versions,
         "newer": [row for row in versions if seen is not None and row.version.number > seen],
-        "verdicts": verdict_rows(found.name, policy_facts.recent_verdicts(found, only)),
+        "verdicts": verdict_rows(found.name, policy_facts.recent_verdicts(found, only)) if may_view else [],
         "only": only,
         "filters": ONLY,
         "where_not": policy_facts.where_not(found),

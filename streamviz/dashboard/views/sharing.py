@@ -20,7 +20,7 @@ _MOST_DAYS = 90
 _MOST_LISTED = 200
 
 
-@needs(roles.SHARE)
+@needs(roles.SHARE, roles.VIEW)
 @require_POST
 @never_cache
 def share_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
@@ -28,7 +28,7 @@ def share_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     return _share(request, get_object_or_404(Session, pk=session_id))
 
 
-@needs(roles.SHARE)
+@needs(roles.SHARE, roles.VIEW)
 @require_POST
 @never_cache
 def share_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
@@ -46,7 +46,7 @@ def _share(request: HttpRequest, of: Session | Stream) -> HttpResponse:
     return _links(request, request.build_absolute_uri(reverse("shared", args=[secret])))
 
 
-@needs(roles.SHARE)
+@needs(roles.SHARE, roles.VIEW)
 @require_safe
 def public_links(request: HttpRequest) -> HttpResponse:
     """The links that were made, the newest first."""
@@ -59,7 +59,7 @@ def _links(request: HttpRequest, made: str = "") -> HttpResponse:
     return render(request, "dashboard/public_links.html", context)
 
 
-@needs(roles.SHARE)
+@needs(roles.SHARE, roles.VIEW)
 @require_POST
 def revoke_link(request: HttpRequest, link_id: int) -> HttpResponse:
     """From now on the link leads nowhere."""

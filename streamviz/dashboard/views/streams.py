@@ -193,7 +193,7 @@ async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespon
     return await render_page(request, "dashboard/request_body.html", context)
 
 
-@needs(roles.CHANGE_POLICY)
+@needs(roles.CHANGE_POLICY, roles.VIEW)
 @require_POST
 async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """What the policies in force now would make of a recorded stream, beside what its client got then."""

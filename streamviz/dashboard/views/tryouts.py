@@ -25,6 +25,8 @@ async def try_out(request: HttpRequest, name: str) -> HttpResponse:
     policy = await aget_object_or_404(Policy, name=name)
     by = await _user(request)
     asked = TryOutForm(request.POST)
+    if asked.is_valid() and asked.cleaned_data["stream"]:
+        await sync_to_async(roles.require)(request, roles.VIEW)
     draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=by)
     # A draft is what could be saved, by who tries it; only why is not asked yet.
     del draft.fields["reason"]
