@@ -11,7 +11,8 @@ from django.http import Http404
 from streamviz.dashboard.pages import NotFoundHere
 from streamviz.live import messages, rendering
 from streamviz.live.feed import feed, now_us
-from streamviz.live.presentation.stream_views import view_of_record, view_of_running, whole_view_of
+from streamviz.live.pace import Pace
+from streamviz.live.presentation.stream_views import paced_view_of_running, view_of_record, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.publisher import publisher
 from streamviz.records.archive.bucket import ChunksAway
@@ -50,7 +51,7 @@ async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found
     """In memory, in the record, or else in another worker's memory; of the record without the times of its chunks and
     frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
     if running := feed.get(stream_id):
-        view = whole_view_of(running, view_of_running(running))
+        view = whole_view_of(running, await paced_view_of_running(running, Pace()))
         return Found(view, running.request, view.is_running)
     if recorded := await sync_to_async(_recorded)(stream_id, has_times):
         # One that has no end in the record runs in another worker: its socket shows the rest.

@@ -6,8 +6,9 @@ from asgiref.sync import sync_to_async
 
 from streamviz.dashboard.queries import BLOCKS_A_TURN
 from streamviz.live.feed import feed, now_us
+from streamviz.live.pace import Pace
 from streamviz.live.presentation.run_calls import RunCalls, run_calls
-from streamviz.live.presentation.stream_views import view_of, view_of_running
+from streamviz.live.presentation.stream_views import paced_view_of_running, view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.models import Stream
 from streamviz.records.models.streams import Relation
@@ -21,8 +22,9 @@ async def calls_of(run: StreamView) -> RunCalls | None:
     if not run.executor:
         return None
     calls = await sync_to_async(_recorded)(run.id)
-    here = [*feed.running.values(), *feed.finished.values()]
-    calls |= {each.id: view_of_running(each) for each in here if each.place.parent == run.id and each.part}
+    here, pace = [*feed.running.values(), *feed.finished.values()], Pace()
+    ours = [each for each in here if each.place.parent == run.id and each.part]
+    calls |= {each.id: await paced_view_of_running(each, pace) for each in ours}
     return run_calls(run, sorted(calls.values(), key=lambda call: call.requested_at), now_us())
 
 

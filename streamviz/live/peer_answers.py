@@ -4,7 +4,8 @@ import uuid
 
 from streamviz.live import actions, messages, peer_channel
 from streamviz.live.feed import Feed
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.pace import Pace
+from streamviz.live.presentation.stream_views import paced_view_of_running, whole_view_of
 
 
 class PeerAnswers:
@@ -17,7 +18,7 @@ class PeerAnswers:
     async def say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
         """Show it a stream, where that runs here or did just now."""
         if stream := self._feed.get(stream_id):
-            view = whole_view_of(stream, view_of_running(stream))
+            view = whole_view_of(stream, await paced_view_of_running(stream, Pace()))
             await self._channel.send(sender, messages.Found(self._channel.name, question, view, stream.request))
 
     async def act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:

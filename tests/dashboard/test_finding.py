@@ -1,0 +1,67 @@
+"""A page of a stream that runs here keeps nobody else waiting."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from streamviz.dashboard.finding import find_stream
+from streamviz.live import pace
+from streamviz.live.feed import Feed, feed
+from streamviz.live.messages import Found
+from streamviz.live.peer_answers import PeerAnswers
+from tests.core.support import call, calls
+from tests.live.support import Running
+
+BLOCKS = 20
+
+
+class Sent:
+    """The way to another worker."""
+
+    name = "here"
+
+    def __init__(self) -> None:
+        self.messages: list[Found] = []
+
+    async def send(self, name: str, message: Found) -> None:
+        self.messages.append(message)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step is a turn."""
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace, name, 0)
+
+
+async def _running(feed: Feed) -> Running:
+    return await Running(feed).take(*[calls(call(n, f"call-{n}", "ls", "{}")) for n in range(BLOCKS)])
+
+
+async def _rounds_of(work: Coroutine[Any, Any, object]) -> int:
+    """How often others had their turn meanwhile."""
+    task, rounds = asyncio.ensure_future(work), 0
+    while not task.done():
+        await asyncio.sleep(0)
+        rounds += 1
+    await task
+    return rounds
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_a_stream_of_many_blocks_is_looked_at_in_turns() -> None:
+    running = await _running(feed)
+    assert await _rounds_of(find_stream(running.id)) > BLOCKS
+    assert len((await find_stream(running.id)).view.blocks) == BLOCKS
+    feed.running.pop(running.id)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_so_it_is_for_the_page_of_another_worker() -> None:
+    own, sent = Feed(), Sent()
+    running = await _running(own)
+    assert await _rounds_of(PeerAnswers(own, sent).say_found("there", 1, running.id)) > BLOCKS
+    [found] = sent.messages
+    assert len(found.view.blocks) == BLOCKS
