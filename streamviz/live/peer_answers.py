@@ -22,12 +22,12 @@ class PeerAnswers:
             await self._channel.send(sender, messages.Found(self._channel.name, question, view, stream.request))
 
     async def act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
-        """Do what a person did there, where the stream runs here, and say what became of it."""
+        """Do what a person did there, where the stream runs here or did just now, and say what became of it."""
         if isinstance(message, messages.SessionApproved):
             actions.approve(self._feed, message.session_id, message.version_id, message.by)
             return
         stream_id = message.stream_id
-        if stream_id not in self._feed.running:
+        if self._feed.get(stream_id) is None:
             return
         if isinstance(message, messages.Cancelled):
             is_done = actions.cancel(self._feed, stream_id, message.by)

@@ -55,6 +55,15 @@ def test_nobody_else_is_asked_about_a_stream_that_runs_here(
     assert others.asked == [action]
 
 
+@pytest.mark.parametrize(("action", "told"), TOLD)
+def test_nor_about_one_that_has_just_ended_here(
+    cast: Cast, others: NobodyElse, action: str, told: dict[str, Any]
+) -> None:
+    running = asyncio.run(Running(feed).end())
+    assert cast["alice"].post(f"/streams/{running.id}/{action}/", told).status_code == 409
+    assert others.asked == []
+
+
 def asked_twice() -> Running:
     """A stream whose questions about one call a person answers one after the other."""
     running = asyncio.run(asking_twice(feed))

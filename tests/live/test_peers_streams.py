@@ -281,5 +281,12 @@ async def test_a_stream_that_ended_just_now_at_another_worker_is_found(workers: 
 
 
 @pytest.mark.usefixtures("impatient")
+async def test_to_cancel_one_that_ended_just_now_at_another_worker_is_too_late(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().end()
+    assert await here.peers.cancel(running.id, "alice") is False
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_stream_that_nobody_runs_is_not_found(workers: tuple[Worker, Worker]) -> None:
     assert await workers[0].peers.look_for(uuid.uuid4()) is None

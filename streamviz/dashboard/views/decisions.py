@@ -27,7 +27,7 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     by, for_session = await _user_name(request), request.POST.get("scope") == "session"
     told = stream_id, int(asks), Decision(decision), by
     is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
-    if not is_decided and publisher.workers is not None and stream_id not in feed.running:
+    if not is_decided and publisher.workers is not None and feed.get(stream_id) is None:
         is_decided = await publisher.workers.decide(*told, for_session=for_session)
     if not is_decided:
         return _answer(is_decided, "Already decided.")
@@ -41,7 +41,7 @@ async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
     by = await _user_name(request)
     is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
-    if not is_cancelled and publisher.workers is not None and stream_id not in feed.running:
+    if not is_cancelled and publisher.workers is not None and feed.get(stream_id) is None:
         is_cancelled = await publisher.workers.cancel(stream_id, by)
     return _answer(is_cancelled, "This stream has already ended.")
 
