@@ -279,6 +279,9 @@ LOGGING = {
         # It logs what servers send that is no message; what matters of that a run's thinking says.
         "mcp": {"level": "CRITICAL"},
         "client": {"level": "CRITICAL"},  # its sessions
+        # With the address of every call, and what stands in that may be a secret.
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         # In detail it shows the headers of signed requests.
         "botocore": {"level": "WARNING"},
         # And what a page was to show.
