@@ -1,7 +1,6 @@
 """One worker's journal on its way into Postgres."""
 
 import logging
-import time
 from pathlib import Path
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
 from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.recovery import end_of
-from streamviz.records.writer.refused import set_aside
+from streamviz.records.writer.refused import refused, set_aside
 from streamviz.records.writer.store import Store, open_streams
 
 log = logging.getLogger(__name__)
@@ -19,8 +18,6 @@ log = logging.getLogger(__name__)
 # Classes of errors that are about what is in a batch: its data, a constraint, a limit of Postgres' own, its insides.
 # Any other means that nothing can be stored just now.
 _REFUSALS = {"22", "23", "54", "XX"}
-# An internal error may be about a batch, as one that takes too much memory, or about anything. So it has to last (s).
-ODD_SECONDS = 60.0
 
 
 class Moving:
@@ -33,8 +30,9 @@ class Moving:
         self._tail = Tail(journal)
         self._pending = Pending(self.worker)
         self._due: list[Batch] = []
-        # Since when Postgres has had an internal error at a stream (s, monotonic).
-        self._odd_since: dict[UUID, float] = {}
+        # Streams of which something was set aside: what comes later of them goes there too, or it could not be stored
+        # any more once what comes later is.
+        self._aside = {UUID(path.stem) for path in refused(journal.parent)}
         self.is_done = False
         # Whether the last call of `advance` left something to do that there is an end of.
         self.has_more = False
@@ -73,9 +71,16 @@ class Moving:
         self._tail.close()
 
     def _write(self) -> None:
+        for batch in [each for each in self._due if each.stream_id in self._aside]:
+            self._set_aside(batch, "something of it was set aside before")
+            self._due.remove(batch)
         if self._due:
             self._write_all(self._due)
             self._due = []
+
+    def _set_aside(self, batch: Batch, why: str) -> None:
+        set_aside(self.journal.parent, batch, why)
+        self._aside.add(batch.stream_id)
 
     def _write_all(self, batches: list[Batch]) -> None:
         try:
@@ -84,34 +89,14 @@ class Moving:
             if not _is_refusal(error):
                 raise
             if len(batches) == 1:
-                if self._may_pass(error, batches[0].stream_id):
-                    raise
-                set_aside(self.journal.parent, batches[0], _reason(error))
+                self._set_aside(batches[0], _reason(error))
                 return
             # Stream by stream, so that only the one at fault is set aside.
-            self._write_each(batches)
-            return
-        for batch in batches if self._odd_since else ():
-            self._odd_since.pop(batch.stream_id, None)
-        for batch in unknown:
-            set_aside(self.journal.parent, batch, "the beginning of the stream is not in the journal")
-
-    def _write_each(self, batches: list[Batch]) -> None:
-        failure: psycopg.InternalError | None = None
-        for batch in batches:
-            try:
+            for batch in batches:
                 self._write_all([batch])
-            except psycopg.InternalError as error:  # the others do not wait for it
-                failure = error
-        if failure is not None:
-            raise failure
-
-    def _may_pass(self, error: Exception, stream_id: UUID) -> bool:
-        """Whether an error at one stream may soon be over."""
-        if not isinstance(error, psycopg.InternalError):
-            return False
-        now = time.monotonic()
-        return now - self._odd_since.setdefault(stream_id, now) < ODD_SECONDS
+            return
+        for batch in unknown:
+            self._set_aside(batch, "the beginning of the stream is not in the journal")
 
     def _close_open_streams(self) -> None:
         left = open_streams(self._store.connection, self.worker)

@@ -5,14 +5,10 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
-import psycopg
 import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from streamviz.records.database import conninfo
-from streamviz.records.writer import moving
-from streamviz.records.writer.process import Writer
 from streamviz.records.writer.refused import refused
 from tests.records.conftest import Query
 from tests.records.support import closed, journal_of, move, opened, received
@@ -33,24 +29,9 @@ def odd(query: Query) -> Iterator[None]:
     query("DROP FUNCTION IF EXISTS odd CASCADE")
 
 
-def test_an_internal_error_holds_up_no_other_stream_and_is_waited_out(query: Query, tmp_path: Path, odd: None) -> None:
-    bad, good = uuid.uuid4(), uuid.uuid4()
-    journal_of(tmp_path, [opened(bad), closed(bad, finish_reason="odd"), opened(good), closed(good)])
-    writer = Writer(tmp_path, conninfo)
-    with pytest.raises(psycopg.errors.InternalError_):
-        while writer.turn():
-            pass
-    assert query("SELECT id FROM records_stream WHERE outcome = 'completed'") == [(good,)]
-    query("DROP FUNCTION odd CASCADE")
-    writer.finish()
-    assert {row[0] for row in query("SELECT id FROM records_stream WHERE outcome = 'completed'")} == {bad, good}
-    assert refused(tmp_path) == []
-
-
-def test_where_it_lasts_its_stream_is_set_aside_and_can_be_stored_later(
-    query: Query, tmp_path: Path, odd: None, monkeypatch: pytest.MonkeyPatch, settings: Settings
+def test_what_was_set_aside_can_be_stored_once_the_reason_is_gone(
+    query: Query, tmp_path: Path, odd: None, settings: Settings
 ) -> None:
-    monkeypatch.setattr(moving, "ODD_SECONDS", 0.0)
     settings.JOURNAL_DIR = tmp_path
     bad = uuid.uuid4()
     journal_of(tmp_path, [opened(bad), received(bad, [b"x"]), closed(bad, finish_reason="odd")]).close()
@@ -64,3 +45,29 @@ def test_where_it_lasts_its_stream_is_set_aside_and_can_be_stored_later(
         query("DROP FUNCTION IF EXISTS odd CASCADE")
     assert query("SELECT id FROM records_stream WHERE outcome = 'completed'") == [(bad,)]
     assert query("SELECT count(*) FROM records_upstreamrun") == [(1,)]
+
+
+def test_what_comes_behind_something_that_was_set_aside_goes_there_too(
+    query: Query, tmp_path: Path, settings: Settings
+) -> None:
+    settings.JOURNAL_DIR = tmp_path
+    stream_id = uuid.uuid4()
+    journal = journal_of(tmp_path, [opened(stream_id)])
+    move(tmp_path)
+    for count, entry in enumerate(
+        [received(stream_id, [b"a", b"b"]), received(stream_id, [b"c"], 2), closed(stream_id)]
+    ):
+        if count == 0:
+            query("ALTER TABLE records_upstreamrun ADD CONSTRAINT odd CHECK (false) NOT VALID")
+        journal.append(entry)
+        journal.flush()
+        move(tmp_path)
+        query("ALTER TABLE records_upstreamrun DROP CONSTRAINT IF EXISTS odd")
+    assert query("SELECT count(*) FROM records_upstreamrun") == [(0,)]
+    journal.close()
+    move(tmp_path)
+    call_command("store_again", stdout=StringIO())
+    move(tmp_path)
+    assert [bytes(raw) for (raw,) in query("SELECT raw FROM records_chunk ORDER BY seq")] == [b"a", b"b", b"c"]
+    assert query("SELECT outcome FROM records_stream") == [("completed",)]
+    assert refused(tmp_path) == []
