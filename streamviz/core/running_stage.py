@@ -101,6 +101,8 @@ class Stage:
 
     def ending(self) -> str:
         """The end of what came, as far as a match could reach back from what follows."""
+        if self.halt is not None:
+            return ""  # what it found is this text's, and not that of each that follows
         most = self.active.policy.look_back
         own = self._block.ending(min(most, max(0, self._block.length - self._edited_to)))
         is_all = len(own) == self._block.length and not self._edited_to

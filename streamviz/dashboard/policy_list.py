@@ -102,7 +102,7 @@ def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
     rows = [
         PolicyRow(
             policy=each,
-            version=next(version for version in each.versions.all() if version.number == each.version),
+            version=each.present(each.versions.all()),
             counts=counts.get(each.pk, Counts()),
             hold=int(waits[each.name].p95) if each.name in waits else None,
             asking=asking.get(each.name, 0),

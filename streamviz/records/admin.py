@@ -85,7 +85,7 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
 
     @display(description="last change")
     def last_change(self, policy: Policy) -> str:
-        newest = next(each for each in policy.versions.all() if each.number == policy.version)
+        newest = policy.present(policy.versions.all())
         who = newest.changed_by.get_username() if newest.changed_by else "streamviz"
         return f"{who}: {newest.reason}" if newest.reason else who
 

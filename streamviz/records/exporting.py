@@ -12,7 +12,7 @@ from uuid import UUID
 from streamviz.core.json_value import encode
 from streamviz.faults import Fault
 from streamviz.records.columns import bytes_to_line
-from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
+from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
 from streamviz.records.queries.streams import of_sessions
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs
@@ -21,7 +21,7 @@ VERSION = 2
 
 
 class DeletedMeanwhile(Fault):
-    """A stream was deleted of which some lines are written already."""
+    """A stream was deleted of which some lines are written already, or a session is not where it was."""
 
 
 Line = dict[str, Any]
@@ -33,6 +33,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
     yield _line("streamviz", {"version": VERSION})
     for session_id in session_ids:
         if (session := Session.objects.filter(pk=session_id).first()) is None:
+            _require_deleted(session_id)
             continue
         yield _session(session)
         streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
@@ -80,6 +81,12 @@ def _stream(stream: Stream) -> Iterator[bytes]:
             )
             yield _line("frame", {"number": frame.number, "sent_at": frame.sent_at, **made})
     _require(stream)
+
+
+def _require_deleted(session_id: UUID) -> None:
+    """One that is gone may have become a part of another, whose turn is over."""
+    if not DeletedSession.objects.filter(pk=session_id).exists():
+        raise DeletedMeanwhile(f"the session {session_id} was moved or dropped while it was exported: export it again")
 
 
 def _require(stream: Stream) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import psycopg
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
-from django.db import DataError, IntegrityError
+from django.db import DataError, IntegrityError, transaction
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
@@ -219,15 +219,7 @@ class Importing:
             fields = {key: each for key, each in value.items() if key in names}
             fields["parameters"] = _parameters(fields)
             PolicyVersion(number=number, **fields).clean_fields(exclude=["policy", "changed_by"])
-            policy = Policy.objects.filter(name=name).first()
-            if policy is None:
-                # Not by `save`, which would make a version of its own.
-                off = fields | {"mode": Mode.OFF.value}
-                [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
-            version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
-            # One that somebody here has switched on stays as that person wants it.
-            Policy.objects.filter(pk=policy.pk, version__lt=number, mode=Mode.OFF.value).update(version=number)
-            self._versions[name, number] = version.pk
+            self._versions[name, number] = _version_of(name, number, fields).pk
         return self._versions[name, number]
 
     def _store_stream(self) -> None:
@@ -248,6 +240,20 @@ class Importing:
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}
             Annotation.objects.get_or_create(stream_id=stream_id, defaults=told)
+
+
+@transaction.atomic
+def _version_of(name: str, number: int, fields: dict[str, Any]) -> PolicyVersion:
+    """A version of an imported policy; both are made where they are not there."""
+    policy = Policy.objects.filter(name=name).first()
+    if policy is None:
+        # Not by `save`, which would make a version of its own.
+        off = fields | {"mode": Mode.OFF.value}
+        [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
+    version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
+    # One that somebody here has switched on stays as that person wants it.
+    Policy.objects.filter(pk=policy.pk, version__lt=number, mode=Mode.OFF.value).update(version=number)
+    return version
 
 
 def _merge(told: SessionLine) -> None:

@@ -42,7 +42,6 @@ WHERE s.id > %s AND octet_length(s.request) > 0
     AND NOT EXISTS (SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id)
 ORDER BY s.id LIMIT %s FOR KEY SHARE OF s
 """
-_SESSIONS_AT_ONCE = 500
 # Requests may be long, and as many are in memory at once.
 AT_ONCE = 20
 FIRST = UUID(int=0)
@@ -93,13 +92,12 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
 
 def write_again(cursor: Cursor, sessions: Sequence[UUID]) -> None:
     """Of sessions that lost streams, which had words for later ones too: the oldest that are left get these."""
-    for at in range(0, len(sessions), _SESSIONS_AT_ONCE):
-        cursor.execute(_OLDEST, [as_array(sessions[at : at + _SESSIONS_AT_ONCE])])
-        oldest = dict[UUID, UUID](cursor.fetchall())
-        first = dict[UUID, UUID]()
-        for stream_id, session_id in oldest.items():
-            first[session_id] = min(stream_id, first.get(session_id, stream_id))
-        _write_whole(cursor, list(oldest), set(first.values()))
+    cursor.execute(_OLDEST, [as_array(sessions)])
+    oldest = dict[UUID, UUID](cursor.fetchall())
+    first = dict[UUID, UUID]()
+    for stream_id, session_id in oldest.items():
+        first[session_id] = min(stream_id, first.get(session_id, stream_id))
+    _write_whole(cursor, sorted(oldest), set(first.values()))
 
 
 def _write_whole(cursor: Cursor, streams: Sequence[UUID], firsts: Collection[UUID]) -> None:

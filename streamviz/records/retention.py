@@ -153,9 +153,10 @@ class Retaining:
                 kept[span] = [row[0] for row in found]
             number = self._count(COUNT_STREAMS, each.name) if each.has_streams else 0
             freed = _size_of([each.name])
-            sessions = [row[0] for row in _rows(SESSIONS_OF.format(table=each.name))] if each.has_streams else []
+            if each.has_streams:
+                # Their words are gone by now; once they are, too, nobody knows whose these were.
+                _write_words_again([row[0] for row in _rows(SESSIONS_OF.format(table=each.name))])
             drop(each, kept[span])
-            _write_words_again(sessions)
             total, size = total + number, size + freed
             say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
         if kept:
@@ -182,9 +183,10 @@ class Retaining:
 
 
 def _write_words_again(sessions: Sequence[UUID]) -> None:
-    """Of sessions that lost streams; by itself, as nobody can read or write streams while a partition is dropped."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        write_again(cursor, sessions)
+    """Of sessions whose streams go; some at a time, as these cannot be deleted meanwhile."""
+    for at in range(0, len(sessions), BATCH):
+        with transaction.atomic(), connection.cursor() as cursor:
+            write_again(cursor, sessions[at : at + BATCH])
 
 
 def days() -> list[date]:

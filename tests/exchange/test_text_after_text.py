@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import BlockKind
-from streamviz.core.verdicts import Decision
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.policies import build
 from tests.core.support import active, delta, parse
@@ -129,3 +129,13 @@ def test_in_a_stream(wire_format: str, is_at_once: bool) -> None:
     reads = [b"".join(stream)] if is_at_once else stream
     played = play(wire_format).opened().received(*reads).ended()
     check(played, read(wire_format, parse(played.sent)))
+
+
+@pytest.mark.parametrize("which", [name for name in WHOLE if name != "openai_responses, parts"])
+def test_what_a_shadow_would_have_halted_at_is_not_found_in_the_next_text(which: str) -> None:
+    halts = active(build("text_rule", {"patterns": ["bob@"], "action": "halt"}), Mode.SHADOW)
+    played = Play(which, [halts], is_streaming=False).opened(JSON)
+    played.received(json.dumps(WHOLE[which]).encode()).ended()
+    of_texts = {block.ordinal for block in played.context.state.blocks if block.kind is BlockKind.CONTENT}
+    found = [each.verdict.decision for each in played.context.judgements if each.ordinal in of_texts]
+    assert found == [Decision.HALT, Decision.ALLOW]

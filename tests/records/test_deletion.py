@@ -88,6 +88,21 @@ def test_streams_that_nobody_had_stored_yet_do_not_bring_it_back(query: Query, t
     assert not (tmp_path / "refused").exists()
 
 
+def test_what_a_run_calls_after_its_session_was_deleted_is_not_stored_either(query: Query, tmp_path: Path) -> None:
+    session, run, inner, call = (uuid.uuid4() for _ in range(4))
+    journal = journal_of(tmp_path, [opened(run, session_id=session)])
+    move(tmp_path)
+    delete_session(session)
+    after = round((time.time() + 1) * 1_000_000)
+    step = {"session_id": session, "requested_at": after, "part": "plan 1"}
+    # The inner one comes first: both are stored at once.
+    journal.append(opened(call, parent=inner, **step))
+    journal.append(opened(inner, parent=run, **step))
+    journal.flush()
+    move(tmp_path)
+    assert query("SELECT count(*) FROM records_stream") == query("SELECT count(*) FROM records_session") == [(0,)]
+
+
 def test_a_stream_that_is_being_stored_waits_for_its_session_s_deletion(query: Query, tmp_path: Path) -> None:
     session, first, second = (uuid.uuid4() for _ in range(3))
     write([opened(first, session_id=session), closed(first)])

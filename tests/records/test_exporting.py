@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -25,6 +26,7 @@ from streamviz.records.policies_in_force import policies_in_force
 from streamviz.records.recorder import ChunksReceived, StreamClosed, StreamOpened
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.verification import verify
+from streamviz.records.writer.session_moves import move_stream
 from streamviz.records.writer.store import Store
 from tests.records.conftest import Query
 from tests.records.filled import filled
@@ -248,6 +250,18 @@ def test_a_session_that_was_deleted_meanwhile_is_left_out(query: Query, session:
     first = next(lines)
     delete_session(Session.objects.get(label="gone").pk)
     assert [first, *lines] == alone
+
+
+def test_a_file_has_no_end_where_a_session_became_a_part_of_another(query: Query, session: uuid.UUID) -> None:
+    [stream_id] = store(story(day(1), session="moves", number=9))
+    moves = Session.objects.get(label="moves").pk
+    lines = export([session, moves])
+    assert next(lines)
+    list(zip(range(5), lines, strict=False))
+    with psycopg.connect(conninfo()) as writer:
+        move_stream(writer.cursor(), stream_id, moves, session)
+    with pytest.raises(DeletedMeanwhile, match="was moved or dropped"):
+        list(lines)
 
 
 @pytest.mark.parametrize("by", ["session", "stream"])

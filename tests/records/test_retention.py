@@ -16,6 +16,7 @@ from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.dropping import partitions_before
+from streamviz.records.ids import uuid7
 from streamviz.records.models import (
     Annotation,
     Backtest,
@@ -227,6 +228,33 @@ def test_words_move_with_a_stream_and_what_stays_is_found_by_all_that_it_was_tol
     assert sorted(found("zebrafish")) == sorted(found("walrus")) == [first, second]
     delete_session(sessions[other])
     assert found("zebrafish") == found("walrus") == [second]
+
+
+def test_a_stream_that_moves_to_a_session_of_its_own_brings_all_that_it_was_told(query: Query) -> None:
+    first, second = store(story(day(1), session="a", request=TURNS[0]), story(day(0.5), session="a", request=TURNS[1]))
+    with psycopg.connect(conninfo()) as writer:
+        old = Stream.objects.get(pk=second).session_id
+        move_stream(writer.cursor(), second, old, uuid7(), is_new=True)
+    assert sorted(found("zebrafish")) == sorted(found("walrus")) == [first, second]
+
+
+def test_words_are_written_before_the_streams_go_that_they_were_with(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a run that is interrupted there loses none."""
+
+    def fail(*_: object) -> None:
+        raise OperationalError("interrupted")
+
+    _, kept = store(story(day(200), session="a", request=TURNS[0]), story(day(1), session="a", request=TURNS[1]))
+    real = retention.drop
+    monkeypatch.setattr(retention, "drop", lambda part, kept: fail() if part.has_streams else real(part, kept))
+    with pytest.raises(OperationalError):
+        apply()
+    assert kept in found("zebrafish")
+    monkeypatch.setattr(retention, "drop", real)
+    apply()
+    assert found("zebrafish") == found("walrus") == [kept]
 
 
 def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:

@@ -47,7 +47,11 @@ class Bucket:
     def put(self, key: str, data: bytes) -> None:
         """Store an object, and read it back: what is not there as it was given raises ChunksAway."""
         self._call("put_object", Key=self._key(key), Body=data)
-        if self.get(key) != data:
+        try:
+            is_there = self.get(key) == data
+        except ObjectAway as error:  # so would any other be
+            raise ChunksAway(f"what was stored cannot be read back: {error}") from None
+        if not is_there:
             raise ChunksAway("the object storage gives back something else than it was given")
 
     def get(self, key: str, start: int = 0, size: int | None = None) -> bytes:

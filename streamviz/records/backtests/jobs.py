@@ -3,7 +3,7 @@
 import time
 from datetime import timedelta
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from streamviz.core.errors import PolicyParametersError
@@ -83,8 +83,11 @@ def _run(job: Backtest, scoped: ScopedPolicy) -> Figures:
     return run(scoped, job.policy_id, scope, go_on)
 
 
+@transaction.atomic
 def _keep(job: Backtest, figures: Figures) -> None:
-    """Without examples of streams that were deleted since it ran over them."""
+    """Without examples of streams that were deleted since it ran over them, or are just now: the row is locked, so that
+    whoever deletes one waits and finds its examples."""
+    Backtest.objects.select_for_update().filter(pk=job.pk).first()
     there = Stream.objects.filter(pk__in=[each["stream"] for each in figures.examples]).values_list("pk", flat=True)
     known = set(map(str, there))
     examples = [each for each in figures.examples if each["stream"] in known]

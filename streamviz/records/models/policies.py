@@ -1,5 +1,6 @@
 """Policies as an operator sets them, and every version that they have had."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -92,6 +93,10 @@ class Policy(PolicyFields, Versioned):
 
     def __str__(self) -> str:
         return self.name
+
+    def present(self, versions: Iterable["PolicyVersion"]) -> "PolicyVersion":
+        """The one of its versions that it is at. A newer one may have come with an import."""
+        return next(each for each in versions if each.number == self.version)
 
     def clean(self) -> None:
         """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block, and

@@ -84,5 +84,7 @@ def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, i
             cursor.execute(statement, told)
     else:
         write_again(cursor, [old])
+    if is_new:
+        write_again(cursor, [new])
     label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
     cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])

@@ -19,6 +19,13 @@ JOIN records_deletedsession AS gone USING (session_id)
 WHERE to_timestamp(requested / 1000000.0) <= gone.deleted_at
 ON CONFLICT DO NOTHING
 """
+# What a run calls is a part of it. Repeated until there are no more: a run can be called by one.
+DELETE_CALLS = """
+INSERT INTO records_deletedstream (stream_id, deleted_at)
+SELECT call.id, run.deleted_at FROM unnest(%s::uuid[], %s::uuid[]) AS call (id, parent)
+JOIN records_deletedstream AS run ON run.stream_id = call.parent
+ON CONFLICT DO NOTHING
+"""
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
 UPSERT_SESSION = f"""

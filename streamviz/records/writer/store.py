@@ -89,12 +89,17 @@ class Store:
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
-    """Remember as deleted what of these belongs to sessions that were deleted after they had begun."""
+    """Remember as deleted what of these belongs to sessions that were deleted after they had begun, or to deleted
+    runs."""
     if opened:
         sessions = as_array(each.session_id for each in opened)
         cursor.execute(sql.LOCK_SESSIONS, [sessions])
         ids, requested = (as_array(getattr(each, name) for each in opened) for name in ("stream_id", "requested_at"))
         cursor.execute(sql.DELETE_LATE, [ids, sessions, requested])
+    if calls := [(each.stream_id, each.parent) for each in opened if each.part and each.parent]:
+        told = [as_array(ids) for ids in zip(*calls, strict=True)]
+        while cursor.execute(sql.DELETE_CALLS, told).rowcount:
+            pass
 
 
 def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
