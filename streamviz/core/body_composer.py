@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockStarted, StreamEvent
 from streamviz.core.json_value import JsonObject, encode
@@ -35,3 +35,10 @@ class BodyComposer(Composer):
     @abstractmethod
     def _anew(self, state: StreamState) -> JsonObject:
         """The answer that says what the policies left, `state`."""
+
+
+def said_by(block: StreamBlock) -> tuple[str, ...]:
+    """What clients get of a block: where two blocks say the same, one may stand for the other."""
+    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
+    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
+    return block.kind, block.text, name, signature

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -76,12 +76,13 @@ class McpServer:
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
         """The first hundreds that may be used."""
         secrets, found = secrets_in((*self.variables, self.credential)), 0
-        async for each in _told_of(session):
-            if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:
-                yield McpTool(self.prefix, each, session, secrets)
-                found += 1
-                if found == _MOST_LISTED:
-                    return
+        async with aclosing(_told_of(session)) as told:
+            async for each in told:
+                if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:
+                    yield McpTool(self.prefix, each, session, secrets)
+                    found += 1
+                    if found == _MOST_LISTED:
+                        return
 
     def _may_be_used(self, name: str) -> bool:
         return bool(_NAME.fullmatch(name)) and any(fnmatchcase(name, glob) for glob in self.tools)
@@ -109,7 +110,7 @@ class McpTool:
         return text
 
 
-async def _told_of(session: Any) -> AsyncIterator[Any]:
+async def _told_of(session: Any) -> AsyncGenerator[Any]:
     """All tools that a server tells of, in the package's words."""
     from mcp_types import PaginatedRequestParams
 

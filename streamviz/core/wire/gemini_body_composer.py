@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import MediaStreamBlock, OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.body_composer import BodyComposer
+from streamviz.core.body_composer import BodyComposer, said_by
 from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode, objects
 from streamviz.core.wire.gemini import GeminiAggregator
@@ -56,7 +56,7 @@ class _Answer:
     def _is_same(self, own: StreamBlock) -> bool:
         """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
         blocks = self._state.blocks
-        return own.ordinal < len(blocks) and _said(blocks[own.ordinal]) == _said(own)
+        return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
 
     def _candidate(self, candidate: JsonObject, position: int) -> JsonObject:
         number = number_of(candidate, position)
@@ -98,8 +98,3 @@ class _Answer:
             return [call_part("", "", block.label, block.text)]
         thought: JsonObject = {"thought": True} if block.kind is BlockKind.THINKING else {}
         return [{"text": block.text, **thought}]
-
-
-def _said(block: StreamBlock) -> tuple[str, ...]:
-    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
-    return block.kind, block.text, name

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.body_composer import BodyComposer
+from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.body_composer import BodyComposer, said_by
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockDelta, BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
@@ -66,7 +66,7 @@ class _Answer:
     def _is_same(self, own: StreamBlock) -> bool:
         """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
         blocks = self._state.blocks
-        return own.ordinal < len(blocks) and _said(blocks[own.ordinal]) == _said(own)
+        return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
 
     def _calls(self, message: JsonObject) -> dict[int, JsonObject]:
         """Upstream's own words for each call that it says in one piece."""
@@ -106,9 +106,3 @@ class _Answer:
     def _call(self, block: ToolCallStreamBlock, calls: dict[int, JsonObject]) -> JsonObject:
         is_own = block.ordinal in calls and self._is_same(self._own[block.ordinal])
         return calls[block.ordinal] if is_own else call_of(block)
-
-
-def _said(block: StreamBlock) -> tuple[str, ...]:
-    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
-    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
-    return block.kind, block.text, name, signature

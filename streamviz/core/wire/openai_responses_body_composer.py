@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import ClassVar
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import StreamState
+from streamviz.core.body_composer import said_by
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockStarted, StreamEvent, StreamFailed, StreamFinished
 from streamviz.core.json_value import JsonObject, encode
@@ -44,21 +45,12 @@ class OpenAIResponsesBodyComposer(Composer):
             return []
         said = [event for event in events if not isinstance(event, _ENDS)]
         data = encode(self._body)
-        self._composer.carry_part(Chunk(0, 0, data, data), (), said, self._changed(said))
+        chunk = Chunk(0, 0, data, data)
+        self._composer.carry_part(chunk, (), said, _changed(chunk, said))
         body = self._composer.whole(self._body)
         if any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
             body |= {"status": "incomplete", "incomplete_details": {"reason": HALTED}}
         return [encode(body)]
-
-    def _changed(self, said: Sequence[StreamEvent]) -> Set[int]:
-        """The blocks that are to go out otherwise than upstream sent them."""
-        aggregator, state = OpenAIResponsesAggregator(), StreamState()
-        data = encode(self._body)
-        aggregator.aggregate(Chunk(0, 0, data, data))
-        for event in said:
-            state.apply(event)
-        own = [_said(block) for block in aggregator.state.blocks]
-        return {block.ordinal for block in state.blocks if _said(block) not in own[block.ordinal : block.ordinal + 1]}
 
     def keep_alive(self) -> bytes:
         # White space before a JSON value means nothing.
@@ -68,7 +60,11 @@ class OpenAIResponsesBodyComposer(Composer):
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
 
 
-def _said(block: StreamBlock) -> tuple[str, ...]:
-    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
-    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
-    return block.kind, block.text, name, signature
+def _changed(chunk: Chunk, said: Sequence[StreamEvent]) -> Set[int]:
+    """The blocks that are to go out otherwise than upstream sent them, in this chunk."""
+    aggregator, state = OpenAIResponsesAggregator(), StreamState()
+    aggregator.aggregate(chunk)
+    for event in said:
+        state.apply(event)
+    own = [said_by(block) for block in aggregator.state.blocks]
+    return {block.ordinal for block in state.blocks if said_by(block) not in own[block.ordinal : block.ordinal + 1]}

@@ -8,6 +8,7 @@ FROM (
     FROM (
         SELECT one.id, example, place, {} AS is_gone
         FROM records_backtest AS one, jsonb_array_elements(one.examples) WITH ORDINALITY AS of_one (example, place)
+        WHERE one.examples <> '[]'
     ) AS told
     GROUP BY id HAVING bool_or(is_gone)
 ) AS left_over WHERE backtest.id = left_over.id
