@@ -8,7 +8,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.model_names import model_names
+from streamviz.core.model_names import REPLAY, model_names
 from streamviz.core.rerun import Recording
 from streamviz.dashboard.tryout import TryOut, try_on
 from streamviz.dashboard.tryout_results import BlockShown, Shown, shown
@@ -16,6 +16,7 @@ from streamviz.dashboard.tryout_subjects import recorded
 from streamviz.records.aggregation import aggregate_tape
 from streamviz.records.models import Stream
 from streamviz.records.policies_in_force import policies_in_force
+from streamviz.records.replays import IS_REPLAY
 from streamviz.records.tapes import client_bytes
 
 
@@ -43,7 +44,8 @@ async def replay(stream_id: UUID) -> Replayed | str:
     recording = await recorded(stream_id)
     if isinstance(recording, str):
         return recording
-    return await _replay(await Stream.objects.select_related("key").aget(pk=stream_id), recording)
+    stream = await Stream.objects.select_related("key").aget(pk=stream_id)
+    return IS_REPLAY if stream.provider == REPLAY else await _replay(stream, recording)
 
 
 async def _replay(stream: Stream, recording: Recording) -> Replayed:

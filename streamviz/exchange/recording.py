@@ -7,6 +7,7 @@ from msgspec import structs
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
+from streamviz.core.model_names import REPLAY
 from streamviz.core.timing import Percentiles, inter_token_latency
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.block_record import BlockRecord
@@ -52,6 +53,7 @@ def opened(stream: LiveStream) -> StreamOpened:
         request_headers=stream.request_headers,
         executor=stream.executor,
         part=stream.part,
+        replayed=[*stream.context.request.models] if stream.provider == REPLAY else [],
     )
 
 

@@ -50,7 +50,8 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
     not known, from one that left something that was `asked` for. `is_named` says that its client named the session, as
     `session_name`; `session_label` says what that is about. `request_headers` are those that are kept; `executor`
-    answers it with calls of its own, `part` is what such a call is for.
+    answers it with calls of its own, `part` is what such a call is for. `replayed` has all names of a replay's model,
+    which are its recording's; empty for any other stream.
     """
 
     session_id: SessionId
@@ -75,6 +76,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     request_headers: TextsByName = {}
     executor: str = ""
     part: str = ""
+    replayed: list[str] = []
 
     @property
     def is_dated(self) -> bool:

@@ -4,9 +4,13 @@ from uuid import UUID
 
 from django.db import connection
 
+from streamviz.core.model_names import REPLAY
 from streamviz.records.models import Stream
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tapes import kept, upstream_runs
+
+# Its model's names are its recording's, so what may be replayed is that one alone.
+IS_REPLAY = "it is a replay itself"
 
 
 def find(stream_id: UUID) -> Stream | None:
@@ -19,6 +23,8 @@ def why_not(stream: Stream) -> str:
     """Why its upstream tape cannot be sent again, as a clause; empty where it can."""
     if not stream.outcome:
         return "it still runs"
+    if stream.provider == REPLAY:
+        return IS_REPLAY
     found = kept(stream.pk)
     if not found.is_whole:
         return "of some chunks only their sizes are kept, as a policy masked them or only shapes are stored"

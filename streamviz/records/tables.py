@@ -137,7 +137,9 @@ SESSION = Table(
         Column("is_dated", "is_dated", Kept()),
     ),
 )
-OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))
+OPENED = Table(
+    Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name", "replayed"), ("id", "worker")
+)
 CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"), ("id",))
 # Both at once; what both tell is as the end has it.
 WHOLE = Table(Stream, tuple({each.name: each for each in (*OPENED.columns, *CLOSED.columns)}.values()), OPENED.beside)

@@ -49,5 +49,13 @@ def test_a_policy_of_other_models_does_not_count(cast: Cast, stream: Stream) -> 
     assert "No policy is enforced for this model and key." in replayed(cast, stream)
 
 
+def test_a_replay_offers_no_way_to_replay_it(cast: Cast, stream: Stream) -> None:
+    way = f"/streams/{stream.pk}/replay/"
+    assert way in cast["alice"].get(f"/streams/{stream.pk}/").content.decode()
+    Stream.objects.update(provider="replay", requested_model="replay/019a")
+    assert way not in cast["alice"].get(f"/streams/{stream.pk}/").content.decode()
+    assert "cannot be replayed: it is a replay itself." in replayed(cast, stream)
+
+
 def test_what_cannot_be_run_again_says_why(cast: Cast) -> None:
     assert "cannot be replayed: nothing of it was kept." in replayed(cast, recorded(request=REQUEST))

@@ -10,6 +10,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.sse import events_in
+from streamviz.exchange.recording import opened
 from streamviz.policies import build
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import deny_requests, halt_calls
@@ -24,6 +25,14 @@ FAULTS = {
     "gemini": event({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}),
 }
 CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool_calls"))
+
+
+def test_the_record_is_told_the_names_of_a_replays_model() -> None:
+    names = ("m", "openai/m", "fast", "replay/019a")
+    for provider, told in (("replay", [*names]), ("openai", [])):
+        play = Play(provider=provider)
+        play.context.request = play.context.request.called(names)
+        assert opened(play.stream).replayed == told
 
 
 def test_where_no_policy_acts_it_goes_through_read_by_read() -> None:

@@ -108,6 +108,7 @@ def test_a_key_whose_models_name_replays_reads_the_streams_of_others(stream: Str
     ("changes", "words"),
     [
         ({"outcome": ""}, "it still runs"),
+        ({"provider": "replay"}, "it is a replay itself"),
         ({"chunk_count": 6}, "only 5 of its 6 chunks are kept"),
         ({"wire_format": "anthropic_messages", "endpoint": "/v1/messages"}, "the format anthropic_messages"),
         ({"is_streaming": False}, "`stream: false`"),

@@ -91,6 +91,13 @@ def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:
     }  # fmt: skip
 
 
+def test_a_replay_is_left_to_the_stream_that_it_was_made_of(guard: Policy) -> None:
+    shell(requested_model="fast")
+    shell(requested_model="replay/019a", provider="replay", upstream_model="coder-large")
+    figures = back_test(guard)
+    assert (figures.judged, figures.skipped) == (1, {"it is a replay itself": 1})
+
+
 def test_a_whole_answer_is_judged_too(guard: Policy) -> None:
     message = {"role": "assistant", "content": None, "tool_calls": [call(None, "x", "run_shell", "{}")]}
     body = {"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}

@@ -18,7 +18,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Question
-from streamviz.core.model_names import model_names
+from streamviz.core.model_names import REPLAY, model_names
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, nobody, rerun
@@ -28,6 +28,7 @@ from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, Verdict
+from streamviz.records.replays import IS_REPLAY
 from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tapes import upstream_runs_of
 
@@ -79,8 +80,7 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
         for batch in scope.batches():
             chunks, recorded = _chunks(batch), _recorded(batch, policy_id)
             for stream in batch:
-                why = scoped.why_not(_names(stream), stream.key.name if stream.key else "")
-                made = why or _run_one(runner, pool, stream, chunks[stream.pk], active)
+                made = _why_not(scoped, stream) or _run_one(runner, pool, stream, chunks[stream.pk], active)
                 if isinstance(made, str):
                     figures.skip(made)
                 else:
@@ -90,8 +90,12 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
     return figures
 
 
-def _names(stream: Stream) -> tuple[str, ...]:
-    return model_names(stream.requested_model, stream.provider, stream.upstream_model)
+def _why_not(scoped: ScopedPolicy, stream: Stream) -> str:
+    """Why the policy is not for it; empty where it is. What a replay would give, the stream that it is of gives."""
+    if stream.provider == REPLAY:
+        return IS_REPLAY
+    names = model_names(stream.requested_model, stream.provider, stream.upstream_model)
+    return scoped.why_not(names, stream.key.name if stream.key else "")
 
 
 def _run_one(
