@@ -1,7 +1,8 @@
 """The names of one model, and whether a glob matches any of them."""
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+
+from streamviz.core.globs import fits
 
 SIMULATOR = "simulator"
 SIMULATOR_PREFIX = "sim/"
@@ -25,4 +26,4 @@ def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, .
 def matching(names: Iterable[str], globs: Iterable[str]) -> str:
     """The first glob that means one of these names, in any case; empty where none does."""
     folded = [name.lower() for name in names]
-    return next((glob for glob in globs if any(fnmatchcase(name, glob.lower()) for name in folded)), "")
+    return next((glob for glob in globs if any(fits(name, glob.lower()) for name in folded)), "")

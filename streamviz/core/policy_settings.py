@@ -1,10 +1,10 @@
 """What an operator sets for a policy: which blocks it is for, and whether a person has the last word."""
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
+from streamviz.core.globs import fits
 from streamviz.core.verdicts import Decision
 
 
@@ -29,7 +29,7 @@ class BlockScope:
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
         name = block.name or block.label
-        return (not name and not is_whole) or any(fnmatchcase(name, glob) for glob in self.tools)
+        return (not name and not is_whole) or any(fits(name, glob) for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()

@@ -6,11 +6,11 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
 from streamviz.core.base_urls import is_loopback
+from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
@@ -85,7 +85,7 @@ class McpServer:
                         return
 
     def _may_be_used(self, name: str) -> bool:
-        return bool(_NAME.fullmatch(name)) and any(fnmatchcase(name, glob) for glob in self.tools)
+        return bool(_NAME.fullmatch(name)) and any(fits(name, glob) for glob in self.tools)
 
 
 class McpTool:

@@ -4,12 +4,12 @@ import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from fnmatch import fnmatchcase
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import anyio
 
+from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, decode, encode
 
 # What a model is told of a tool's answer.
@@ -102,7 +102,7 @@ class Toolbox:
         room = MOST_DESCRIBED - sum(map(_length, self._tools.values()))
         left_out = 0
         for tool in tools:
-            if tool.name in self._tools or not any(fnmatchcase(tool.name, glob) for glob in self._names):
+            if tool.name in self._tools or not any(fits(tool.name, glob) for glob in self._names):
                 continue
             if len(self._tools) < MOST_TOOLS and (length := _length(tool)) <= room:
                 self._tools[tool.name] = tool
@@ -209,7 +209,7 @@ def _length(tool: Tool) -> int:
 
 def _may_have(prefix: str, globs: Sequence[str]) -> bool:
     """Whether any name that begins so can match."""
-    starts = [re.split(r"[*?\[]", glob, maxsplit=1)[0] for glob in globs]
+    starts = [re.split(r"[*?]", glob, maxsplit=1)[0] for glob in globs]
     return any(start.startswith(prefix) or prefix.startswith(start) for start in starts)
 
 

@@ -1,9 +1,9 @@
 """request_rule: what a request may not have, and what it always has."""
 
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
+from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.model_names import matching
 from streamviz.core.policy import Policy
@@ -133,7 +133,7 @@ class RequestRule(Policy):
 
 
 def _matching(value: str, globs: list[str]) -> str:
-    return next((glob for glob in globs if fnmatchcase(value, glob)), "")
+    return next((glob for glob in globs if fits(value, glob)), "")
 
 
 def _found(pattern: Pattern, turn: Turn) -> Match | None:

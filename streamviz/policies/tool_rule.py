@@ -1,7 +1,6 @@
 """tool_rule: denies tool calls by name and by what is in their arguments."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from jsonpath import JSONPath
@@ -9,6 +8,7 @@ from jsonpath import JSONPath
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
+from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
@@ -126,7 +126,7 @@ class ToolRule(Policy):
             return None
         called = block.name or block.label
         read = folded(called) if self._normalises else called
-        name = next((name for name in self._names if fnmatchcase(read, name)), None)
+        name = next((name for name in self._names if fits(read, name)), None)
         is_named = name is not None or not self._names
         found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)

@@ -1,8 +1,8 @@
 """What an installation decides about its record, apart from what carries it out: settings are made of these."""
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
+from streamviz.core.globs import fits
 from streamviz.core.model_names import matching
 
 
@@ -56,4 +56,4 @@ class Privacy:
 
 
 def _matches(name: str, globs: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
+    return any(fits(name, glob) for glob in globs)

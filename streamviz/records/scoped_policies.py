@@ -1,8 +1,8 @@
 """A policy that is ready to judge, with the models and keys that it is for."""
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from streamviz.core.globs import fits
 from streamviz.core.model_names import matching
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
@@ -35,4 +35,4 @@ class ScopedPolicy:
 
 def matches(value: str, globs: tuple[str, ...]) -> bool:
     """Whether one of the globs means it; none of them means all."""
-    return not globs or any(fnmatchcase(value, glob) for glob in globs)
+    return not globs or any(fits(value, glob) for glob in globs)

@@ -69,6 +69,12 @@ async def test_there_are_no_more_tools_than_a_model_can_be_told_of(monkeypatch: 
             assert toolbox.failures == [f"b__*, {left_out} more than a model can be told of"]
 
 
+async def test_a_bracket_in_a_tools_name_is_a_bracket() -> None:
+    source = Given("a[b]__", Stubborn("a[b]__c"), Stubborn("a[b]__d"))
+    async with Toolbox((source,), ("a[b]__c",), 60) as toolbox:
+        assert [tool.name for tool in toolbox.tools] == ["a[b]__c"]
+
+
 class Broken:
     """A source that fails as no `Exception` does."""
 

@@ -56,6 +56,7 @@ def test_nor_where_the_file_cannot_be_written(tmp_path: Path, name: str) -> None
     [
         (["laptop"], "There is a key of this name"),
         (["other", "--provider", "nobody"], "no provider or route"),
+        (["one, two"], "no comma"),
     ],
 )
 def test_what_the_keys_page_would_refuse_is_refused(tmp_path: Path, arguments: list[str], why: str) -> None:

@@ -81,6 +81,14 @@ def test_it_reads_the_messages_of_every_format(format: str, request_: dict[str, 
     assert denied.decision is Decision.DENY
 
 
+def test_a_bracket_in_a_name_is_a_bracket() -> None:
+    call = ModelCall("openai_chat", {"model": "m[1m]", "tools": [{"function": {"name": "run[1]"}}]})
+    for parameters in ({"models": ["m[1m]"]}, {"tools": ["run[1]"]}):
+        denied = build("request_rule", parameters).on_request(call, context())
+        assert isinstance(denied, Verdict)
+        assert denied.decision is Decision.DENY
+
+
 @pytest.mark.parametrize("glob", ["gpt-*", "GPT-4?", "openai/*", "fast"])
 def test_a_model_is_denied_by_any_name_that_it_goes_by(glob: str) -> None:
     call = ModelCall("openai_chat", {"model": "fast", "messages": []}, names=("gpt-4o", "openai/gpt-4o", "fast"))

@@ -47,6 +47,8 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
         (["read", "run_?hell"], "run_shell", True),
         (["run"], "run_shell", False),
         (["RUN_*"], "run_shell", False),
+        (["run[1]"], "run[1]", True),
+        (["run[1]"], "run1", False),
         ([], "anything", True),
         (["*"], "", True),
     ],

@@ -200,10 +200,11 @@ def test_each_change_of_a_route_makes_a_version_that_says_who_and_why(alice: Cli
     assert "It plans." in alice.get(page).content.decode()
 
 
-@pytest.mark.parametrize("wrong", [{"executor": "other"}, {"parameters": '{"steps": 3}'}, {"parameters": "[]"}])
-def test_it_rejects_an_executor_that_there_is_not_and_parameters_that_it_does_not_take(
-    alice: Client, wrong: dict[str, str]
-) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [{"executor": "other"}, {"parameters": '{"steps": 3}'}, {"parameters": "[]"}, {"name": "a, b"}],
+)
+def test_it_rejects_a_route_that_could_not_be_used_or_listed(alice: Client, wrong: dict[str, str]) -> None:
     assert alice.post(f"{ROUTES}add/", {**ROUTE, **wrong}).status_code == 200
     assert not Route.objects.exists()
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_text, decode
 
 # Names of tools that run commands: of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
@@ -58,7 +58,7 @@ class Line:
 
 def is_shell(name: str, globs: Sequence[str]) -> bool:
     """Whether a tool of this name runs commands."""
-    return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+    return any(fits(name.lower(), glob.lower()) for glob in globs)
 
 
 def lines_in(value: JsonObject, *, of_shell: bool) -> list[Line]:

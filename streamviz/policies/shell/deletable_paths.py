@@ -1,8 +1,8 @@
 """Which paths an operator allows commands to take away."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
+from streamviz.core.globs import fits
 from streamviz.policies.shell.commands import UNKNOWN
 from streamviz.policies.shell.paths import emptied, is_vital, normal
 from streamviz.policies.shell.protected_paths import is_system
@@ -20,7 +20,7 @@ def may_delete(path: str, globs: Sequence[str]) -> bool:
     if is_vital(path):
         return False
     path = emptied(normal(path))
-    if any(fnmatchcase(path, glob) for glob in globs if glob.startswith(("/", "~"))):
+    if any(fits(path, glob) for glob in globs if glob.startswith(("/", "~"))):
         return True
     inside = [glob for glob in globs if not glob.startswith(("/", "~"))]
     return not is_system(path) and any(_is_in(path, glob) for glob in inside)
@@ -28,6 +28,6 @@ def may_delete(path: str, globs: Sequence[str]) -> bool:
 
 def _is_in(path: str, glob: str) -> bool:
     if "/" in glob:
-        return fnmatchcase(path, glob) or fnmatchcase(path, f"*/{glob}")
+        return fits(path, glob) or fits(path, f"*/{glob}")
     parts = [part for part in path.split("/") if part not in ("", "~", "..", UNKNOWN)]
-    return any(fnmatchcase(part, glob) for part in parts[-_NEAR:])
+    return any(fits(part, glob) for part in parts[-_NEAR:])

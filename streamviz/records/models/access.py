@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
-from streamviz.records.models.routes import Route
+from streamviz.records.models.routes import Route, require_no_comma
 from streamviz.upstream.providers import PROVIDERS
 
 _SHOWN = 8
@@ -93,7 +93,8 @@ class ApiKey(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for a provider that nobody knows."""
+        """Raises ValidationError for a provider that nobody knows, and for a name that no list of names can have."""
+        require_no_comma(self.name)
         name = self.default_provider
         if name and name not in PROVIDERS and not Route.objects.filter(name=name).exists():
             raise ValidationError({"default_provider": f"There is no provider or route named {name}."})

@@ -12,6 +12,12 @@ from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
 
+def require_no_comma(name: str) -> None:
+    """Raises ValidationError for a name that no scope could list."""
+    if "," in name:
+        raise ValidationError({"name": "It may have no comma, as scopes list names with commas between them."})
+
+
 class RouteFields(models.Model):
     """What a route is, now or in one of its versions.
 
@@ -61,8 +67,9 @@ class Route(RouteFields, Versioned):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for a base URL that calls cannot be made to, and for parameters that the executor does
-        not take."""
+        """Raises ValidationError for a base URL that calls cannot be made to, for parameters that the executor does not
+        take, and for a name that no list of names can have."""
+        require_no_comma(self.name)
         if self.base_url and (why := wrong_with_url(self.base_url)):
             raise ValidationError({"base_url": f"It {why}."})
         try:

@@ -1,0 +1,53 @@
+"""Wildcards in names: what is special, and that nothing else is, wherever an operator writes them."""
+
+import pytest
+
+from streamviz.core.blocks import ToolCallStreamBlock
+from streamviz.core.globs import fits
+from streamviz.core.model_names import matching
+from streamviz.core.policy_settings import BlockScope
+from streamviz.core.verdicts import Mode
+from streamviz.executors.mcp_tools import McpServer
+from streamviz.policies.shell.calls import is_shell
+from streamviz.policies.shell.deletable_paths import may_delete
+from streamviz.records.rules import Privacy
+from streamviz.records.scoped_policies import ScopedPolicy
+
+
+@pytest.mark.parametrize(
+    ("name", "glob", "found"),
+    [
+        ("claude-opus-4[1m]", "claude-opus-4[1m]", True),
+        ("claude-opus-4[1m]", "claude-*[1m]", True),
+        ("claude-opus-4[1m]", "claude-opus-4[?m]", True),
+        ("claude-opus-41", "claude-opus-4[1m]", False),
+        ("a", "[!b]", False),
+        ("a.b", "a?b", True),
+        ("axb", "a.b", False),
+        ("a\nb", "*", True),
+        ("A", "a", False),
+    ],
+)
+def test_a_star_is_any_text_and_a_question_mark_a_character(name: str, glob: str, found: bool) -> None:
+    assert fits(name, glob) is found
+
+
+def is_scoped(models: tuple[str, ...], keys: tuple[str, ...]) -> bool:
+    scoped = ScopedPolicy("p", 1, Mode.ENFORCE, models, keys, trouble="in scope")
+    return scoped.why_not(("m[1]",), "ci[1]") == "in scope"
+
+
+def test_brackets_are_brackets_in_every_scope() -> None:
+    assert matching(("m[1]",), ["M[1]"])
+    assert is_scoped(("m[1]",), ("ci[1]",))
+    assert not is_scoped((), ("ci1",))
+    assert not Privacy(shapes_of_keys=("ci[1]",)).keeps_content((), "ci[1]")
+    assert BlockScope(tools=("t[1]",)).applies(ToolCallStreamBlock(0, "x", name="t[1]"))
+
+
+def test_brackets_are_brackets_in_what_may_be_used_or_deleted() -> None:
+    assert is_shell("sh[1]", ["SH[1]"])
+    assert not is_shell("sh1", ["sh[1]"])
+    assert may_delete("build[1]", ["build[1]"])
+    assert not may_delete("build1", ["build[1]"])
+    assert not McpServer("files", tools=("[a-z]*",))._may_be_used("read")
