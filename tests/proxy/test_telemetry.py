@@ -14,16 +14,19 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
 from streamviz.core.judgements import ChainContext, Judgement
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire import OPENAI_CHAT
+from streamviz.policies import build
 from streamviz.proxy.telemetry import conventions
 from streamviz.proxy.telemetry.contents import Contents
 from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import AnyEntry
 from streamviz.records.rules import Privacy
 from streamviz.traces import Parent, new_span, parent_in
-from tests.core.support import active, deny_names
+from tests.core.support import active, call, calls, delta, deny_names
+from tests.exchange.support import Play, event
 from tests.records.support import closed, opened
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+SECRET = "AKIAQ2W3E4R5T6Y7U8I9"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,26 @@ def test_a_person_who_does_not_answer_is_no_failure_of_the_policy(
     context.judgements.append(Judgement(policy, 0, verdict, 9_000, 9_000, failure, is_unanswered=is_unanswered))
     stream: Any = SimpleNamespace(context=context)
     assert [step.error for step in conventions.steps_in(stream)] == [error]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [[delta(content="hi"), delta(finish=SECRET)], [calls(call(0, "c0", SECRET, "{}")), delta(finish="tool_calls")]],
+    ids=["finish reason", "tool"],
+)
+def test_what_a_policy_forbids_upstream_to_say_of_its_answer_the_collector_does_not_have(said: list[Any]) -> None:
+    play = Play(policies=[active(build("redact", {}))], provider="openai").opened()
+    play.received(b"".join(map(event, [*said, "[DONE]"])))
+    play.ended()
+    assert SECRET not in str(conventions.attributes_of(play.stream))
+
+
+def test_the_collector_has_finish_reasons_and_tools() -> None:
+    play = Play(policies=[active(build("redact", {}))], provider="openai").opened()
+    play.received(b"".join(map(event, [calls(call(0, "c0", "rm", "{}")), delta(finish="tool_calls"), "[DONE]"])))
+    play.ended()
+    told = conventions.attributes_of(play.stream)
+    assert (told["gen_ai.response.finish_reasons"], told["streamviz.tool_calls"]) == (["tool_calls"], ["rm"])
 
 
 class Kept:

@@ -6,6 +6,7 @@ Attributes of ours, which the conventions have no names for, begin with `streamv
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from streamviz.core.blocks import StreamState
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import as_object
 from streamviz.core.model_names import SIMULATOR
@@ -92,17 +93,16 @@ def attributes_of(stream: LiveStream) -> Attributes:
         "gen_ai.request.stream": stream.is_streaming,
         "gen_ai.response.model": _text(stream.head.get("model")) or stream.upstream_model[:_LONGEST_NAME],
         "gen_ai.response.id": _text(stream.head.get("id")),
-        "gen_ai.response.finish_reasons": [reason for _, reason in sorted(stream.state.finish_reasons.items())],
         "gen_ai.response.time_to_first_chunk": first_chunk_seconds(stream),
         "gen_ai.conversation.id": (stream.session_name or str(stream.session_id))[:_LONGEST_NAME],
         "streamviz.stream": str(stream.id),
         "streamviz.outcome": stream.outcome,
         "streamviz.key": stream.key_name,
         "streamviz.chunks": len(stream.received_at),
-        "streamviz.tool_calls": _tool_calls(stream),
         "streamviz.cost_dollars": stream.cost,
         "streamviz.executor": stream.executor,
         "streamviz.part": stream.part,
+        **_answered(stream.state),
         **_usage(stream.tokens or Tokens()),
         **_asked(stream),
     }
@@ -170,9 +170,15 @@ def _asked(stream: LiveStream) -> dict[str, int | float | None]:
     }
 
 
-def _tool_calls(stream: LiveStream) -> list[str]:
-    calls = [block.name[:_LONGEST_NAME] for block in stream.state.blocks if block.kind is BlockKind.TOOL_CALL]
-    return calls[:_MOST_TOOL_CALLS]
+def _answered(state: StreamState) -> dict[str, list[str]]:
+    """Words of upstream's own; none where it said what it may not, which may be among them."""
+    if state.contradiction:
+        return {}
+    calls = [block.name[:_LONGEST_NAME] for block in state.blocks if block.kind is BlockKind.TOOL_CALL]
+    return {
+        "gen_ai.response.finish_reasons": [reason for _, reason in sorted(state.finish_reasons.items())],
+        "streamviz.tool_calls": calls[:_MOST_TOOL_CALLS],
+    }
 
 
 def _text(value: object) -> str:
