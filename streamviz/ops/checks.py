@@ -39,6 +39,12 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
         yield
 
 
+def require_two_ports(port: int, simulator_port: int) -> None:
+    """Fault where the simulator would answer in the server's place."""
+    if port == simulator_port:
+        raise Fault(f"PORT and SIMULATOR_PORT are both {port}. Set one of them to another port.")
+
+
 def require_free_port(host: str, port: int, variable: str) -> None:
     """Fault when nothing can listen there; `variable` is the setting that moves it."""
     try:

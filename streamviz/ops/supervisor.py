@@ -28,6 +28,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
     with stoppable(say), ExitStack() as stack:
         checks.require_folder(settings.VAR_DIR)
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
+        checks.require_two_ports(settings.PORT, settings.SIMULATOR_PORT)
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
         postgres = _start_postgres(stack)

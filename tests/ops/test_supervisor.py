@@ -1,9 +1,13 @@
-"""Where the supervisor says that all is."""
+"""Where the supervisor says that all is, and what it refuses to start with."""
+
+import socket
+from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
-from streamviz.ops.supervisor import pages_url
+from streamviz.faults import Fault
+from streamviz.ops.supervisor import pages_url, run
 
 
 @pytest.mark.parametrize(
@@ -21,3 +25,11 @@ def test_a_sign_in_link_has_the_name_by_which_browsers_come(
     settings.HOST, settings.PORT = "127.0.0.1", 8000
     settings.CSRF_TRUSTED_ORIGINS, settings.BASE_PATH = origins, path
     assert pages_url() == url
+
+
+def test_the_simulator_cannot_have_the_servers_port(settings: Settings, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings.HOST, settings.VAR_DIR = "127.0.0.1", tmp_path
+        settings.PORT = settings.SIMULATOR_PORT = taken.getsockname()[1]
+        with pytest.raises(Fault, match="PORT and SIMULATOR_PORT"):
+            run()
