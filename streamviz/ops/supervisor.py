@@ -71,7 +71,8 @@ def reachable_host() -> str:
 
 @contextmanager
 def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let a stop signal end the block once; while it ends, further signals change nothing."""
+    """Let a stop signal end the block once; while it ends, further signals change nothing. Where a terminal's end is
+    ignored, as with nohup, it stays so."""
 
     def stop(number: int, _: object) -> None:
         for each in STOP_SIGNALS:
@@ -80,7 +81,8 @@ def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
         tell("Stopping")
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS if number not in ignored}
     try:
         yield
     except KeyboardInterrupt:

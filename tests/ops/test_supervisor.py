@@ -1,13 +1,16 @@
-"""Where the supervisor says that all is, and what it refuses to start with."""
+"""Where the supervisor says that all is, what it refuses to start with, and what stops it."""
 
+import os
+import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
 from streamviz.faults import Fault
-from streamviz.ops.supervisor import pages_url, run
+from streamviz.ops.supervisor import STOP_SIGNALS, pages_url, run, stoppable
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,32 @@ def test_the_simulator_cannot_have_the_servers_port(settings: Settings, tmp_path
         settings.PORT = settings.SIMULATOR_PORT = taken.getsockname()[1]
         with pytest.raises(Fault, match="PORT and SIMULATOR_PORT"):
             run()
+
+
+@pytest.fixture
+def hangup() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangup")
+def test_what_nohup_started_goes_on_when_its_terminal_is_gone() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    told: list[str] = []
+    with stoppable(told.append):
+        os.kill(os.getpid(), signal.SIGHUP)
+        told.append("goes on")
+    assert told == ["goes on"]
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("hangup")
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_signal_stops_it(number: signal.Signals) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    told: list[str] = []
+    with stoppable(told.append):
+        os.kill(os.getpid(), number)
+        told.append("goes on")
+    assert told == ["Stopping", "Stopped; nothing is left running"]
