@@ -47,8 +47,10 @@ _FAILED = re.compile(r"\b(FATAL|PANIC|error):")
 
 
 def socket_dir(data: Path) -> Path:
-    """Where the server of the folder `data` has its socket: there, or in /tmp when that path is too long for one."""
-    if len(os.fsencode(data / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
+    """Where the server of the folder `data` has its socket: there, or in /tmp where that path is too long for one, or
+    has a comma or a quotation mark, at which libpq and Postgres end a path."""
+    path = os.fsencode(data / SOCKET_NAME)
+    if len(path) <= LONGEST_SOCKET_PATH and not set(path) & set(b',"'):
         return data
     return Path(tempfile.gettempdir()) / f"streamviz-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
 

@@ -80,8 +80,9 @@ def test_it_listens_on_no_network_address(folder: Path) -> None:
     server.stop()
 
 
-def test_a_path_too_long_for_a_socket_gets_one_elsewhere(folder: Path) -> None:
-    data = folder / ("long" * 30) / "postgres"
+@pytest.mark.parametrize("name", ["long" * 30, 'a, "b"'], ids=["too long", "of several hosts"])
+def test_a_path_that_cannot_have_a_socket_gets_one_elsewhere(folder: Path, name: str) -> None:
+    data = folder / name / "postgres"
     server = EmbeddedPostgres(data)
     server.start()
     assert socket_dir(data) != data
