@@ -223,9 +223,12 @@ class EmbeddedPostgres:
         return psycopg.connect(dbname="postgres", user=USER, host=str(socket_dir(self.data)), autocommit=True)
 
     def _ensure_database(self) -> None:
-        with self._connect() as connection:
-            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        try:
+            with self._connect() as connection:
+                if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        except psycopg.Error as error:  # It may end at any moment.
+            raise Fault(f"The embedded Postgres did not start: {error} (see {self.log})") from error
 
 
 def shared_buffers(memory: int) -> int:

@@ -156,7 +156,11 @@ def test_a_folder_that_is_no_database_is_one_clear_line(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "why"),
     # Where it cannot have a socket, the last that it says is that it has shut down.
-    [({"max_connections": "none"}, "max_connections"), ({"unix_socket_directories": "/none"}, "lock file")],
+    [
+        ({"max_connections": "none"}, "max_connections"),
+        ({"unix_socket_directories": "/none"}, "lock file"),
+        ({"default_transaction_read_only": "on"}, "cannot execute CREATE DATABASE"),
+    ],
 )
 def test_a_server_that_cannot_start_says_why(folder: Path, option: dict[str, str], why: str) -> None:
     with pytest.raises(Fault, match=f"did not start: .*{why}"):
