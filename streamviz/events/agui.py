@@ -33,7 +33,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_parts import PartKind
-from streamviz.events.agui_blocks import BlockTeller, Events, Media, Other, Reasoning, Text, ToolCall, custom
+from streamviz.events.agui_blocks import BlockTeller, Events, Media, Other, Reasoning, Text, ToolCall, custom, pieces
 from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 
 Role = Literal["developer", "system", "assistant", "user"]
@@ -100,7 +100,7 @@ class Run:
                 role = _ROLES.get(fact.role, "user")
                 return [
                     TextMessageStartEvent(message_id=id, role=role),
-                    *([TextMessageContentEvent(message_id=id, delta=fact.text)] if fact.text else []),
+                    *(TextMessageContentEvent(message_id=id, delta=piece) for piece in pieces(fact.text)),
                     TextMessageEndEvent(message_id=id),
                 ]
             case _:

@@ -20,7 +20,7 @@ from streamviz.core.events import (
 from streamviz.core.sse import events_in
 from streamviz.core.wire import AGGREGATORS
 from streamviz.events.agui import Run, sse
-from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
+from streamviz.events.facts import PIECE, Asked, Closed, Fact, Held, Judged, Opened
 from tests.events.rules import messages, verify
 from tests.recordings import RECORDED_FORMATS, recorded
 
@@ -112,6 +112,14 @@ def test_what_a_request_adds_comes_first() -> None:
         "TOOL_CALL_RESULT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "CUSTOM"
     ]  # fmt: skip
     assert (events[0]["toolCallId"], events[0]["content"], events[1]["role"]) == ("c1", "12 °C", "user")
+
+
+def test_a_long_text_of_a_request_comes_in_several_deltas() -> None:
+    said = "".join(map(str, range(20_000)))
+    deltas = [event["delta"] for event in whole(Asked(0, "text", "user", said))[1:-1]]
+    assert "".join(deltas) == said
+    assert len(deltas) > 1
+    assert max(map(len, deltas)) <= PIECE
 
 
 def test_verdicts_holds_and_usage_are_events_of_our_own() -> None:
