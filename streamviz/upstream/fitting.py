@@ -5,11 +5,12 @@ What it cannot take, and the answer does not depend on, is left out and named. W
 
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.model_parameters import EFFORTS, has, samples, taken_by
+from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
 from streamviz.upstream.targets import Target
@@ -26,15 +27,10 @@ _HINTS = frozenset(
 _DONE_THERE = frozenset({"background", "container", "max_tool_calls", "mcp_servers", "previous_response_id"})
 # Of the responses' hints, those that LiteLLM does not say in chat.
 _LOST = frozenset({"store", "truncation", "prompt_cache_key", "prompt_cache_retention"})
-# What a client may offer beside its own functions. A model that has none of it answers all the same.
-_OFFERED_BESIDE = frozenset(
-    {"code_interpreter", "image_generation", "namespace", "tool_search", "web_search", "web_search_preview"}
-)
 # Parts of the answer that it is the same without.
 _INCLUDED_BESIDE = frozenset(
     {"reasoning.encrypted_content", "web_search_call.action.sources", "code_interpreter_call.outputs"}
 )
-_LONGEST_NAME = 100
 # In the words of all formats, and in those of chat.
 _SAMPLING = {"temperature": "temperature", "top_p": "top_p", "topP": "top_p", "top_k": "top_k", "topK": "top_k"}
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
@@ -117,6 +113,7 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Thinking and effort go on as effort, where the model has such a thing."""
+    fit_messages_tools(target, fields, left_out)
     if not fields.get("stop_sequences"):
         fields.pop("stop_sequences", None)
     elif not has(target, "stop"):
@@ -137,7 +134,7 @@ def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> No
 
 
 def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    _fit_tools(target, fields, left_out)
+    fit_responses_tools(target, fields, left_out)
     text = dict(object_out(fields, "text"))
     if text.pop("verbosity", None) is not None:
         left_out.append("text.verbosity")
@@ -157,18 +154,6 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
         left_out.append(f"include: {each}")
     if fields.pop("top_logprobs", 0):
         raise refusal(target, "top_logprobs")
-
-
-def _fit_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """Raises RequestError where the answer has to use what would be left out."""
-    offered = objects(list_out(fields, "tools"))
-    taken = [tool for tool in offered if not _is_beside(tool, left_out)]
-    choice = fields.get("tool_choice")
-    must_use = choice == "required" or as_text(as_object(choice).get("type")) in _OFFERED_BESIDE
-    if must_use and len(taken) < len(offered):
-        raise refusal(target, "tool_choice")
-    if taken:
-        fields["tools"] = taken
 
 
 def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
@@ -205,10 +190,3 @@ def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> 
         else:
             raise refusal(target, label)
     return kept
-
-
-def _is_beside(tool: JsonObject, left_out: list[str]) -> bool:
-    kind = as_text(tool.get("type"))
-    if kind in _OFFERED_BESIDE:
-        left_out.append(f"tool {as_text(tool.get('name'))[:_LONGEST_NAME] or kind}")
-    return kind in _OFFERED_BESIDE

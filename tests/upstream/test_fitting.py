@@ -231,6 +231,38 @@ def test_where_the_provider_speaks_the_format_nothing_is_left_out() -> None:
     assert (request, left_out) == ({"messages": MESSAGES, "thinking": {}}, ())
 
 
+OWN_TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
+VENDORS_TOOLS = [
+    {"type": "web_search_20250305", "name": "web_search", "max_uses": 8},
+    {"name": "web_search"},
+    *({"type": f"{name}_20250124", "name": name} for name in ("bash", "text_editor", "code_execution", "memory")),
+]
+
+
+@pytest.mark.parametrize("at", [GPT, ("groq", "llama-3.3-70b-versatile")])
+def test_anthropics_own_tools_are_left_out_and_named(at: tuple[str, str]) -> None:
+    own = [OWN_TOOL, {**OWN_TOOL, "type": "custom", "name": "web_search"}]
+    request, left_out = fitted(ANTHROPIC_MESSAGES, at, tools=[*VENDORS_TOOLS, *own], tool_choice={"type": "auto"})
+    assert (request["tools"], request["tool_choice"]) == (own, {"type": "auto"})
+    names = ("web_search", "bash", "text_editor", "code_execution", "memory")
+    assert left_out == tuple(f"tool {name}" for name in names)
+    request, _ = fitted(ANTHROPIC_MESSAGES, at, tools=VENDORS_TOOLS, tool_choice={"type": "auto"})
+    assert request == {"messages": MESSAGES}
+
+
+def test_what_a_tool_has_beside_its_schema_is_no_part_of_that() -> None:
+    tools = [{**OWN_TOOL, "defer_loading": True, "strict": True}]
+    request, left_out = fitted(ANTHROPIC_MESSAGES, GPT, tools=tools)
+    assert (request["tools"], left_out) == ([{**OWN_TOOL, "strict": True}], ("tools.defer_loading",))
+
+
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "web_search"}])
+def test_a_tool_of_anthropics_that_the_answer_must_use_is_not_left_out(choice: Any) -> None:
+    with pytest.raises(RequestError) as raised:
+        fitted(ANTHROPIC_MESSAGES, GPT, tools=[OWN_TOOL, VENDORS_TOOLS[0]], tool_choice=choice)
+    assert (raised.value.status, raised.value.param) == (400, "tool_choice")
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "web_search"}])
 def test_a_tool_that_the_answer_must_use_is_not_left_out(choice: Any) -> None:
     with pytest.raises(RequestError) as raised:

@@ -1,0 +1,63 @@
+"""The tools that a client offers, of which a provider of another format can take the client's own functions."""
+
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.upstream.request_fields import list_out, refusal
+from streamviz.upstream.targets import Target
+
+# What a client may offer beside its own functions. A model that has none of it answers all the same.
+_OFFERED_BESIDE = frozenset(
+    {"code_interpreter", "image_generation", "namespace", "tool_search", "web_search", "web_search_preview"}
+)
+_LONGEST_NAME = 100
+# Of a tool of Anthropic's format. What else it has, LiteLLM would take for a part of the schema.
+_MEMBERS = frozenset({"cache_control", "description", "input_schema", "name", "strict", "type"})
+# These say nothing where there are no tools.
+_OF_TOOLS = ("tool_choice", "parallel_tool_calls")
+
+
+def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """Raises RequestError where the answer has to use what would be left out."""
+    offered = objects(list_out(fields, "tools"))
+    choice = fields.get("tool_choice")
+    kind = as_text(as_object(choice).get("type"))
+    own = [tool for tool in offered if as_text(tool.get("type")) not in _OFFERED_BESIDE]
+    beside = [tool for tool in offered if as_text(tool.get("type")) in _OFFERED_BESIDE]
+    if beside and (choice == "required" or kind in _OFFERED_BESIDE):
+        raise refusal(target, "tool_choice")
+    _keep(fields, own, beside, left_out)
+
+
+def fit_messages_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """As of responses: Anthropic's own tools have no schema that another vendor's model could be told."""
+    offered = objects(list_out(fields, "tools"))
+    own = [tool for tool in offered if _is_clients(tool)]
+    beside = [tool for tool in offered if not _is_clients(tool)]
+    choice = as_object(fields.get("tool_choice"))
+    kind, name = choice.get("type"), choice.get("name")
+    if beside and (kind == "any" or (kind == "tool" and any(tool.get("name") == name for tool in beside))):
+        raise refusal(target, "tool_choice")
+    _keep(fields, [_described(tool, left_out) for tool in own], beside, left_out)
+
+
+def _keep(fields: JsonObject, own: list[JsonObject], beside: list[JsonObject], left_out: list[str]) -> None:
+    left_out += [f"tool {_name_of(tool)}" for tool in beside]
+    if own:
+        fields["tools"] = own
+    elif beside:
+        for name in _OF_TOOLS:
+            fields.pop(name, None)
+
+
+def _is_clients(tool: JsonObject) -> bool:
+    return tool.get("type") == "function" or (tool.get("type") in (None, "custom") and "input_schema" in tool)
+
+
+def _described(tool: JsonObject, left_out: list[str]) -> JsonObject:
+    if tool.get("type") == "function":
+        return tool
+    left_out += [f"tools.{name[:_LONGEST_NAME]}" for name in tool if name not in _MEMBERS]
+    return {name: value for name, value in tool.items() if name in _MEMBERS}
+
+
+def _name_of(tool: JsonObject) -> str:
+    return (as_text(tool.get("name")) or as_text(tool.get("type")))[:_LONGEST_NAME]
