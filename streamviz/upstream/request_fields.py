@@ -48,9 +48,9 @@ def list_out(fields: JsonObject, name: str) -> list[object]:
 
 
 def refusal(target: Target, name: str) -> RequestError:
-    """Of a parameter that changes the answer, and that the provider does not have."""
+    """Of a parameter, or of something said, that changes the answer, and that the provider does not have."""
     message = (
-        f"The parameter `{name}` changes the answer, and {target.provider}/{target.model} is called in a format that"
+        f"`{name}` changes the answer, and {target.provider}/{target.model} is called in a format that"
         f" does not have it. Leave it out, or ask for a model whose provider speaks {target.wire_format}."
     )
     return RequestError(400, message, code="unsupported_parameter", param=name)

@@ -263,6 +263,12 @@ def test_a_tool_of_anthropics_that_the_answer_must_use_is_not_left_out(choice: A
     assert (raised.value.status, raised.value.param) == (400, "tool_choice")
 
 
+def test_a_document_for_claude_is_a_text_for_others() -> None:
+    document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain"}}
+    request, _ = fitted(ANTHROPIC_MESSAGES, GPT, messages=[{"role": "user", "content": [document]}])
+    assert request["messages"] == [{"role": "user", "content": [{"type": "text", "text": "plain"}]}]
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "web_search"}])
 def test_a_tool_that_the_answer_must_use_is_not_left_out(choice: Any) -> None:
     with pytest.raises(RequestError) as raised:
