@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
+from streamviz.upstream.chat_parts import require_sayable
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.message_blocks import sayable
 from streamviz.upstream.model_parameters import EFFORTS, has, samples, taken_by
@@ -53,6 +54,7 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
     if target.wire_format == GEMINI.name:
         _fit_gemini(target, fields, left_out)
     elif target.wire_format == OPENAI_CHAT.name:
+        require_sayable(target, fields)
         _fit_chat(target, fields, left_out)
     elif target.wire_format == OPENAI_RESPONSES.name and is_chat:
         _fit_responses(target, fields, left_out)

@@ -263,6 +263,24 @@ def test_a_tool_of_anthropics_that_the_answer_must_use_is_not_left_out(choice: A
     assert (raised.value.status, raised.value.param) == (400, "tool_choice")
 
 
+CUSTOM_CALL = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "***"}}
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({"tools": [{"type": "custom", "custom": {"name": "patch"}}]}, "tools.custom"),
+        ({"messages": [{"role": "assistant", "tool_calls": [CUSTOM_CALL]}]}, "tool_calls.custom"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "input_audio"),
+    ],
+)
+def test_what_litellm_would_drop_of_chat_is_refused_by_name(told: Any, name: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        fitted(OPENAI_CHAT, CLAUDE, **told)
+    assert (raised.value.status, raised.value.param) == (400, name)
+    assert fitted(OPENAI_CHAT, GPT, **told).left_out == ()
+
+
 def test_a_document_for_claude_is_a_text_for_others() -> None:
     document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain"}}
     request, _ = fitted(ANTHROPIC_MESSAGES, GPT, messages=[{"role": "user", "content": [document]}])

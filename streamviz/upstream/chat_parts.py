@@ -1,0 +1,38 @@
+"""What clients of chat say that LiteLLM drops, or stumbles over, on the way to another format."""
+
+from streamviz.core.json_value import JsonObject, as_text, objects
+from streamviz.core.model_names import SIMULATOR
+from streamviz.upstream.provider_formats import speaks_messages
+from streamviz.upstream.request_fields import refusal
+from streamviz.upstream.targets import Target
+
+# They have tools that take plain text. A function in the place of one would be called in another way than the client
+# reads.
+_TAKE_PLAIN_TEXT = frozenset({"azure", "openai", SIMULATOR})
+# What Anthropic's models neither see nor hear.
+_UNHEARD = frozenset({"audio_url", "input_audio", "video_url"})
+
+
+def require_sayable(target: Target, fields: JsonObject) -> None:
+    """Raises RequestError (400) for what the provider would not get, and the answer depends on."""
+    messages = objects(fields.get("messages"))
+    if target.provider not in _TAKE_PLAIN_TEXT:
+        if _has_custom(fields.get("tools")):
+            raise refusal(target, "tools.custom")
+        if any(_has_custom(message.get("tool_calls")) for message in messages):
+            raise refusal(target, "tool_calls.custom")
+    for message in messages:
+        require_heard(target, message.get("content"))
+
+
+def require_heard(target: Target, content: object) -> None:
+    """The same of the parts of one message, of chat or of responses."""
+    if not isinstance(content, list) or not speaks_messages(target.provider, target.model):
+        return
+    for part in objects(content):
+        if (kind := as_text(part.get("type"))) in _UNHEARD:
+            raise refusal(target, kind)
+
+
+def _has_custom(tools: object) -> bool:
+    return any(tool.get("type") == "custom" for tool in objects(tools))
