@@ -8,9 +8,9 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
+from streamviz.upstream import message_blocks, response_items
 from streamviz.upstream.chat_parts import require_sayable
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
-from streamviz.upstream.message_blocks import sayable
 from streamviz.upstream.model_parameters import EFFORTS, has, samples, taken_by
 from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
@@ -117,7 +117,7 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Thinking and effort go on as effort, where the model has such a thing."""
     fit_messages_tools(target, fields, left_out)
-    fields["messages"] = sayable(target, list_out(fields, "messages"), left_out)
+    fields["messages"] = message_blocks.sayable(target, list_out(fields, "messages"), left_out)
     if not fields.get("stop_sequences"):
         fields.pop("stop_sequences", None)
     elif not has(target, "stop"):
@@ -139,6 +139,8 @@ def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> No
 
 def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     fit_responses_tools(target, fields, left_out)
+    if isinstance(items := fields.get("input"), list):
+        fields["input"] = response_items.sayable(target, items, left_out)
     text = dict(object_out(fields, "text"))
     if text.pop("verbosity", None) is not None:
         left_out.append("text.verbosity")

@@ -5,9 +5,11 @@ from streamviz.upstream.request_fields import list_out, refusal
 from streamviz.upstream.targets import Target
 
 # What a client may offer beside its own functions. A model that has none of it answers all the same.
-_OFFERED_BESIDE = frozenset(
-    {"code_interpreter", "image_generation", "namespace", "tool_search", "web_search", "web_search_preview"}
+_OFFERED_BESIDE = (
+    *("apply_patch", "code_interpreter", "computer", "image_generation", "local_shell", "namespace", "shell"),
+    *("tool_search", "web_search"),
 )
+_OWN = frozenset({"custom", "function"})
 _LONGEST_NAME = 100
 # Of a tool of Anthropic's format. What else it has, LiteLLM would take for a part of the schema.
 _MEMBERS = frozenset({"cache_control", "description", "input_schema", "name", "strict", "type"})
@@ -18,11 +20,12 @@ _OF_TOOLS = ("tool_choice", "parallel_tool_calls")
 def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Raises RequestError where the answer has to use what would be left out."""
     offered = objects(list_out(fields, "tools"))
+    own = [tool for tool in offered if as_text(tool.get("type")) in _OWN]
+    beside = [tool for tool in offered if _is_beside(as_text(tool.get("type")))]
+    if len(own) + len(beside) < len(offered):
+        raise refusal(target, f"tools.{_unknown(offered)}")
     choice = fields.get("tool_choice")
-    kind = as_text(as_object(choice).get("type"))
-    own = [tool for tool in offered if as_text(tool.get("type")) not in _OFFERED_BESIDE]
-    beside = [tool for tool in offered if as_text(tool.get("type")) in _OFFERED_BESIDE]
-    if beside and (choice == "required" or kind in _OFFERED_BESIDE):
+    if beside and (choice == "required" or _is_beside(as_text(as_object(choice).get("type")))):
         raise refusal(target, "tool_choice")
     _keep(fields, own, beside, left_out)
 
@@ -46,6 +49,16 @@ def _keep(fields: JsonObject, own: list[JsonObject], beside: list[JsonObject], l
     elif beside:
         for name in _OF_TOOLS:
             fields.pop(name, None)
+
+
+def _is_beside(kind: str) -> bool:
+    """Some have a date behind their name, or what it is a preview of."""
+    return kind.startswith(_OFFERED_BESIDE)
+
+
+def _unknown(offered: list[JsonObject]) -> str:
+    kinds = (as_text(tool.get("type")) for tool in offered)
+    return next(kind for kind in kinds if kind not in _OWN and not _is_beside(kind))[:_LONGEST_NAME]
 
 
 def _is_clients(tool: JsonObject) -> bool:

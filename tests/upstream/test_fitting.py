@@ -287,7 +287,29 @@ def test_a_document_for_claude_is_a_text_for_others() -> None:
     assert request["messages"] == [{"role": "user", "content": [{"type": "text", "text": "plain"}]}]
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "web_search"}])
+@pytest.mark.parametrize("kind", ["file_search", "mcp", "", "no_such_tool"])
+def test_a_tool_that_brings_knowledge_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        fitted(OPENAI_RESPONSES, CLAUDE, tools=[{"type": "web_search"}, {"type": kind}])
+    assert (raised.value.status, raised.value.param) == (400, f"tools.{kind}")
+
+
+def test_openais_own_tools_are_left_out_and_named() -> None:
+    kinds = ("local_shell", "shell", "apply_patch", "computer_use_preview", "web_search_2025_08_26")
+    request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, tools=[{"type": kind} for kind in kinds], tool_choice="auto")
+    assert (request, left_out) == ({"input": MESSAGES}, tuple(f"tool {kind}" for kind in kinds))
+
+
+def test_calls_of_those_tools_go_on_as_calls_of_functions() -> None:
+    call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
+    request, _ = fitted(OPENAI_RESPONSES, CLAUDE, input=[*MESSAGES, call])
+    assert request["input"] == [
+        *MESSAGES,
+        {"type": "function_call", "call_id": "c", "name": "shell", "arguments": '{"commands":["ls"]}'},
+    ]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "web_search"}, {"type": "local_shell"}])
 def test_a_tool_that_the_answer_must_use_is_not_left_out(choice: Any) -> None:
     with pytest.raises(RequestError) as raised:
         fitted(OPENAI_RESPONSES, CLAUDE, tools=[{"type": "web_search"}], tool_choice=choice)

@@ -1,0 +1,85 @@
+"""The items of a responses request as those that LiteLLM can say in chat: it drops the others without a word."""
+
+from typing import NamedTuple
+
+from streamviz.core.calls import name_of
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_json_text, as_text
+from streamviz.upstream.chat_parts import require_heard
+from streamviz.upstream.request_fields import refusal
+from streamviz.upstream.targets import Target
+
+_TAKEN = frozenset({"", "custom_tool_call", "function_call", "message", "reasoning", "web_search_call"})
+_RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
+# Calls of OpenAI's own tools that a client carries out, and where they have what the tool is given.
+_RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
+# What OpenAI ran by itself, or looked up: the answer that follows says what the model made of it.
+_RUN_THERE = frozenset(
+    "code_interpreter_call file_search_call image_generation_call mcp_call mcp_list_tools tool_search_call"
+    " tool_search_output".split()
+)
+_TEXTS = frozenset({"input_text", "output_text", "refusal", "text"})
+_SOUNDS = frozenset({"input_audio"})
+_MEDIA = {"input_file": ("file_data", "file_url"), "input_image": ("image_url",)}
+_LONGEST_NAME = 50
+
+
+def sayable(target: Target, items: list[object], left_out: list[str]) -> list[object]:
+    """Raises RequestError (400) for what chat has no words for, and the answer depends on."""
+    said, made = _Items(target, left_out), list[object]()
+    for item in items:
+        made += said.of(item) if isinstance(item, dict) else (item,)
+    return made
+
+
+class _Items(NamedTuple):
+    target: Target
+    left_out: list[str]
+
+    def of(self, item: JsonObject) -> list[JsonObject]:
+        kind = as_text(item.get("type"))
+        call = kind.removesuffix("_output")
+        if kind in _RUN_THERE:
+            self.left_out.append(kind)
+            return []
+        if kind in _RUN_HERE:
+            arguments = as_json_text(item.get(_RUN_HERE[kind]))
+            return [{"type": "function_call", **_id(item), "name": name_of(kind), "arguments": arguments}]
+        if call in _RUN_HERE:
+            output = as_json_text(item.get("output")) or as_text(item.get("status"))
+            return [{"type": "function_call_output", **_id(item), "output": output}]
+        if kind == "item_reference":
+            raise _kept_there()
+        if kind not in _TAKEN and kind not in _RESULTS:
+            raise refusal(self.target, kind[:_LONGEST_NAME])
+        if kind != "reasoning":
+            self._require_sayable(item.get("output" if kind in _RESULTS else "content"))
+        return [item]
+
+    def _require_sayable(self, content: object) -> None:
+        require_heard(self.target, content)
+        for part in content if isinstance(content, list) else []:
+            if isinstance(part, dict) and not _is_said(part):
+                raise refusal(self.target, _label(part))
+
+
+def _id(item: JsonObject) -> JsonObject:
+    return {"call_id": item.get("call_id") or item.get("id")}
+
+
+def _is_said(part: JsonObject) -> bool:
+    kind = as_text(part.get("type"))
+    return kind in _TEXTS or kind in _SOUNDS or any(part.get(name) for name in _MEDIA.get(kind, ()))
+
+
+def _label(part: JsonObject) -> str:
+    kind = as_text(part.get("type"))[:_LONGEST_NAME] or "content"
+    return f"{kind}.file_id" if part.get("file_id") else kind
+
+
+def _kept_there() -> RequestError:
+    message = (
+        "`item_reference` names what only OpenAI has kept. Send the item itself, as SDKs do where `store` is false, or"
+        " ask for a model of OpenAI's."
+    )
+    return RequestError(400, message, code="unsupported_parameter", param="item_reference")

@@ -1,0 +1,82 @@
+"""The items of a responses request that chat has no words of its own for: said as calls, named, or refused."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.errors import RequestError
+from streamviz.upstream.response_items import sayable
+from streamviz.upstream.targets import Lane, Target
+
+CLAUDE = Target("claude-sonnet-4-5", "anthropic", "openai_responses", Lane.TRANSLATED)
+GEMINI = Target("gemini-2.5-pro", "gemini", "openai_responses", Lane.TRANSLATED)
+SOUND = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": list(parts)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "arguments", "answered", "output"),
+    [
+        ("local_shell", {"action": {"command": ["ls"]}}, '{"command":["ls"]}', {"output": "files"}, "files"),
+        ("shell", {"action": {"env": {}}}, '{"env":{}}', {"output": [{"stdout": "a"}]}, '[{"stdout":"a"}]'),
+        ("apply_patch", {"operation": {"path": "a"}}, '{"path":"a"}', {"status": "completed"}, "completed"),
+    ],
+)  # fmt: skip
+def test_calls_of_openais_own_tools_are_calls_of_functions(
+    kind: str, given: Any, arguments: str, answered: Any, output: str
+) -> None:
+    call = {"type": f"{kind}_call", "call_id": "c", **given}
+    result = {"type": f"{kind}_call_output", "call_id": "c", **answered}
+    assert sayable(CLAUDE, [call, result], []) == [
+        {"type": "function_call", "call_id": "c", "name": kind, "arguments": arguments},
+        {"type": "function_call_output", "call_id": "c", "output": output},
+    ]
+
+
+def test_what_openai_ran_itself_is_left_out_and_named() -> None:
+    left_out: list[str] = []
+    assert sayable(CLAUDE, [user(), {"type": "file_search_call"}, {"type": "mcp_call"}], left_out) == [user()]
+    assert left_out == ["file_search_call", "mcp_call"]
+
+
+def test_all_that_codex_sends_goes_on_as_it_is() -> None:
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+    items = [
+        {"role": "developer", "content": "Be brief"},
+        user({"type": "input_text", "text": "Look"}, picture, {"type": "input_file", "file_data": "data:,a"}),
+        {"type": "reasoning", "summary": [], "encrypted_content": "sealed"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look"}]},
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": [picture]},
+        {"type": "custom_tool_call", "call_id": "d", "name": "apply_patch", "input": "***"},
+        {"type": "custom_tool_call_output", "call_id": "d", "output": "done"},
+        {"type": "web_search_call", "status": "completed"},
+    ]
+    assert sayable(CLAUDE, [*items, "odd"], []) == [*items, "odd"]
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        *(({"type": kind}, kind) for kind in ("item_reference", "compaction", "mcp_approval_response")),
+        ({"type": "computer_call", "action": {"type": "click"}}, "computer_call"),
+        ({"type": "x" * 1_000_000}, "x" * 50),
+        (user(SOUND), "input_audio"),
+        (user({"type": "input_file", "file_id": "f"}), "input_file.file_id"),
+        (user({"type": "input_image", "file_id": "f"}), "input_image.file_id"),
+        (user({"type": "computer_screenshot"}), "computer_screenshot"),
+        ({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_file", "file_id": "f"}]},
+         "input_file.file_id"),
+    ],
+)  # fmt: skip
+def test_what_a_model_would_not_see_is_refused_by_name(item: Any, name: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        sayable(CLAUDE, [item], [])
+    assert (raised.value.status, raised.value.param) == (400, name)
+
+
+def test_models_that_hear_get_the_sound() -> None:
+    assert sayable(GEMINI, [user(SOUND)], []) == [user(SOUND)]
