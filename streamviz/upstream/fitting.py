@@ -11,7 +11,7 @@ from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.upstream import message_blocks, response_items
 from streamviz.upstream.chat_parts import require_sayable
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
-from streamviz.upstream.model_parameters import EFFORTS, has, samples, taken_by
+from streamviz.upstream.model_parameters import EFFORTS, has, may_not_think, samples, taken_by
 from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
@@ -126,7 +126,8 @@ def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> No
     effort = _EFFORTS.get(as_text(config.get("effort")), "")
     reasons = "reasoning_effort" in taken_by(target.provider, target.model)
     kind = as_text(as_object(fields.get("thinking")).get("type"))
-    if kind == "adaptive" or (kind == "enabled" and not reasons):
+    may_stay = {"adaptive": False, "enabled": reasons, "disabled": may_not_think(target.provider, target.model)}
+    if not may_stay.get(kind, True):
         del fields["thinking"]
         left_out.append("thinking")
     if effort and reasons and "thinking" not in fields:

@@ -46,3 +46,17 @@ def samples(provider: str, model: str, name: str, value: float, effort: str) -> 
     except Exception:  # What else is wrong with it the call itself will tell.
         return True
     return True
+
+
+@lru_cache(maxsize=1_000)
+def may_not_think(provider: str, model: str) -> bool:
+    """Whether a model can be told not to think, as far as LiteLLM knows."""
+    if provider == SIMULATOR:
+        return True
+    if "reasoning_effort" not in taken_by(provider, model):
+        return False
+    try:
+        litellm.get_optional_params(model=model, custom_llm_provider=provider, reasoning_effort="none")
+    except Exception:  # It has no other way to say so.
+        return False
+    return True

@@ -37,6 +37,15 @@ def test_a_claude_code_request_for_an_openai_model() -> None:
     assert left_out == ("context_management", "cache_control", "thinking")
 
 
+@pytest.mark.parametrize(
+    ("model", "may_not_think"), [("gpt-5", False), ("gpt-5.1", True), ("gpt-4o", False), ("o3", True)]
+)
+def test_no_thinking_is_said_to_models_that_can_do_without(model: str, may_not_think: bool) -> None:
+    off = {"type": "disabled"}
+    request, left_out = fitted(ANTHROPIC_MESSAGES, ("openai", model), thinking=off)
+    assert (request.get("thinking"), left_out) == ((off, ()) if may_not_think else (None, ("thinking",)))
+
+
 def test_words_to_stop_at_go_to_models_that_take_them() -> None:
     assert fitted(ANTHROPIC_MESSAGES, GPT, stop_sequences=[]).request == {"messages": MESSAGES}
     request, _ = fitted(ANTHROPIC_MESSAGES, ("openai", "gpt-4.1"), stop_sequences=["END"])
