@@ -1,6 +1,7 @@
 """The tools that a client offers, of which a provider of another format can take the client's own functions."""
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.upstream.model_parameters import has
 from streamviz.upstream.request_fields import list_out, refusal
 from streamviz.upstream.targets import Target
 
@@ -40,6 +41,18 @@ def fit_messages_tools(target: Target, fields: JsonObject, left_out: list[str]) 
     if beside and (kind == "any" or (kind == "tool" and any(tool.get("name") == name for tool in beside))):
         raise refusal(target, "tool_choice")
     _keep(fields, [_described(tool, left_out) for tool in own], beside, left_out)
+    if own and choice.get("disable_parallel_tool_use") is True:
+        _one_call_at_a_time(target, fields, left_out, is_forced=kind == "tool")
+
+
+def _one_call_at_a_time(target: Target, fields: JsonObject, left_out: list[str], *, is_forced: bool) -> None:
+    """Where one tool is forced by its name there is hardly a second call, and SDKs say this for answers in JSON."""
+    if has(target, "parallel_tool_calls"):
+        fields["parallel_tool_calls"] = False
+    elif is_forced:
+        left_out.append("tool_choice.disable_parallel_tool_use")
+    else:
+        raise refusal(target, "tool_choice.disable_parallel_tool_use")
 
 
 def _keep(fields: JsonObject, own: list[JsonObject], beside: list[JsonObject], left_out: list[str]) -> None:

@@ -296,6 +296,18 @@ def test_a_document_for_claude_is_a_text_for_others() -> None:
     assert request["messages"] == [{"role": "user", "content": [{"type": "text", "text": "plain"}]}]
 
 
+def test_one_call_at_a_time_is_said_to_models_that_can_be_told() -> None:
+    only = {"type": "auto", "disable_parallel_tool_use": True}
+    request, left_out = fitted(ANTHROPIC_MESSAGES, GPT, tools=[OWN_TOOL], tool_choice=only)
+    assert (request["parallel_tool_calls"], left_out) == (False, ())
+    with pytest.raises(RequestError) as raised:
+        fitted(ANTHROPIC_MESSAGES, ("openai", "o3"), tools=[OWN_TOOL], tool_choice=only)
+    assert (raised.value.status, raised.value.param) == (400, "tool_choice.disable_parallel_tool_use")
+    forced = {**only, "type": "tool", "name": "look"}
+    request, left_out = fitted(ANTHROPIC_MESSAGES, ("openai", "o3"), tools=[OWN_TOOL], tool_choice=forced)
+    assert (request["tool_choice"], left_out) == (forced, ("tool_choice.disable_parallel_tool_use",))
+
+
 @pytest.mark.parametrize("kind", ["file_search", "mcp", "", "no_such_tool"])
 def test_a_tool_that_brings_knowledge_is_refused_by_name(kind: str) -> None:
     with pytest.raises(RequestError) as raised:
