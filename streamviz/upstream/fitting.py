@@ -190,6 +190,8 @@ def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> 
         if value is None or is_usual(known, value):
             continue
         parameter = "reasoning_effort" if known == "thinkingConfig" else known
+        if known == "thinkingConfig" and _has_budget(as_object(value)):
+            left_out.append(f"{label}.thinkingBudget")
         if parameter in _HINTS and parameter not in taken_by(target.provider, target.model):
             left_out.append(label)
         elif has(target, parameter):
@@ -197,3 +199,8 @@ def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> 
         else:
             raise refusal(target, label)
     return kept
+
+
+def _has_budget(thinking: JsonObject) -> bool:
+    """Whether it says in tokens how much to think, which chat says in words; -1 leaves that to the model."""
+    return thinking.get("thinkingBudget", thinking.get("thinking_budget")) not in (None, -1)

@@ -154,6 +154,13 @@ def test_a_gemini_clients_hints_go_to_models_that_take_them() -> None:
     assert (request["generationConfig"], left_out) == ({"seed": 7}, ("generationConfig.thinkingConfig",))
 
 
+@pytest.mark.parametrize(("budget", "named"), [(0, True), (8192, True), (-1, False)])
+@pytest.mark.parametrize("name", ["thinkingBudget", "thinking_budget"])
+def test_how_much_to_think_in_tokens_is_left_out_and_named(name: str, budget: int, named: bool) -> None:
+    _, left_out = fitted(GEMINI, GPT, generationConfig={"thinkingConfig": {name: budget}})
+    assert left_out == (("generationConfig.thinkingConfig.thinkingBudget",) if named else ())
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

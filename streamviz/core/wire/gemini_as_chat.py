@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.wire.gemini_request import either
 from streamviz.core.wire.gemini_requests import as_json_schema, declared
 
 _CONFIG = {
@@ -22,7 +23,8 @@ _CONFIG = {
     "seed": "seed",
 }
 _OTHERWISE = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
-_MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+_MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
+_UNSAID = ("", "MODE_UNSPECIFIED")
 _LONGEST_NAME = 100
 _TOOL = ("functionDeclarations", "function_declarations")
 
@@ -34,7 +36,7 @@ def as_chat(request: JsonObject) -> JsonObject:
         raise _unsayable("cachedContent")
     if tools := [tool for each in objects(request.get("tools")) for tool in _tools(each)]:
         chat["tools"] = tools
-        chat |= _choice(as_object(as_object(request.get("toolConfig")).get("functionCallingConfig")))
+        chat |= _choice(either(as_object(request.get("toolConfig")), "functionCallingConfig"))
     return {**chat, "stream": request.get("stream") is True}
 
 
@@ -45,16 +47,34 @@ def chat_name(name: str) -> str:
 
 
 def _messages(request: JsonObject) -> list[JsonObject]:
-    system = [as_text(part.get("text")) for part in objects(as_object(request.get("systemInstruction")).get("parts"))]
+    system = [_instruction(part) for part in _parts(request.get("systemInstruction"))]
     messages: list[JsonObject] = [{"role": "system", "content": "\n\n".join(system)}] if any(system) else []
     ids = _Ids()
-    for content in objects(request.get("contents")):
-        parts = objects(content.get("parts"))
-        if as_text(content.get("role")) == "model":
+    for content in as_list(request.get("contents")):
+        role, parts = as_text(as_object(content).get("role")), _parts(content)
+        if role == "model":
             messages.append(_answer(parts, ids))
         else:
             messages += _question(parts, ids)
     return messages
+
+
+def _parts(content: object) -> list[JsonObject]:
+    """The parts of a content. A text may stand for a part, and in Google's own SDKs a part for a content."""
+    if isinstance(content, str):
+        return [{"text": content}]
+    if isinstance(content, list):
+        return [part for each in content for part in _parts(each)]
+    said = as_object(content)
+    if "parts" in said or "role" in said:
+        return _parts(said.get("parts") or [])
+    return [said] if content not in (None, {}) else []
+
+
+def _instruction(part: JsonObject) -> str:
+    if not isinstance(part.get("text"), str):
+        raise _unsayable(f"systemInstruction.{_label(part)}")
+    return as_text(part["text"])
 
 
 class _Ids:
@@ -109,9 +129,16 @@ def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
         if isinstance(result := part.get("functionResponse", part.get("function_response")), dict):
             content = as_json_text(result.get("response", {}))
             results.append({"role": "tool", "tool_call_id": ids.of_result(result), "content": content})
+            said += _shown(result)
         else:
             said.append(_said(part))
     return [*results, {"role": "user", "content": said}] if said else results
+
+
+def _shown(result: JsonObject) -> list[JsonObject]:
+    """The pictures of a tool's result, which not every provider takes there: they are said behind it."""
+    pictures = [_said(part) for part in _parts(result.get("parts"))]
+    return [{"type": "text", "text": f"What {as_text(result.get('name'))} shows:"}, *pictures] if pictures else []
 
 
 def _said(part: JsonObject) -> JsonObject:
@@ -165,13 +192,17 @@ def _tools(tool: JsonObject) -> list[JsonObject]:
 
 
 def _choice(config: JsonObject) -> JsonObject:
-    names = [as_text(name) for name in as_list(config.get("allowedFunctionNames"))]
-    if len(names) == 1:
-        return {"tool_choice": {"type": "function", "function": {"name": names[0]}}}
+    names = as_list(config.get("allowedFunctionNames", config.get("allowed_function_names")))
+    mode = as_text(config.get("mode")).upper()
+    if len(names) == 1 and mode in ("", "ANY"):
+        return {"tool_choice": {"type": "function", "function": {"name": as_text(names[0])}}}
     if names:
         raise _unsayable("toolConfig.functionCallingConfig.allowedFunctionNames")
-    mode = as_text(config.get("mode"))
-    return {"tool_choice": _MODES[mode]} if mode in _MODES else {}
+    if mode in _UNSAID:
+        return {}
+    if mode not in _MODES:
+        raise _unsayable("toolConfig.functionCallingConfig.mode")
+    return {"tool_choice": _MODES[mode]}
 
 
 def _camel(name: str) -> str:

@@ -81,21 +81,49 @@ def test_turns_in_chat() -> None:
     ("config", "want"),
     [
         ({"mode": "ANY"}, "required"),
+        ({"mode": "any"}, "required"),
+        ({"mode": "VALIDATED"}, "auto"),
         ({"mode": "NONE"}, "none"),
+        ({"allowed_function_names": ["f"]}, {"type": "function", "function": {"name": "f"}}),
         ({"mode": "ANY", "allowedFunctionNames": ["f"]}, {"type": "function", "function": {"name": "f"}}),
     ],
 )
-def test_the_choice_of_tools_in_chat(config: Any, want: Any) -> None:
+@pytest.mark.parametrize("name", ["functionCallingConfig", "function_calling_config"])
+def test_the_choice_of_tools_in_chat(config: Any, want: Any, name: str) -> None:
     tools = [{"functionDeclarations": [{"name": "f", "description": "d"}]}]
-    chat = as_chat({"contents": [], "tools": tools, "toolConfig": {"functionCallingConfig": config}})
+    chat = as_chat({"contents": [], "tools": tools, "toolConfig": {name: config}})
     assert chat["tool_choice"] == want
     assert chat["tools"] == [{"type": "function", "function": {"name": "f", "description": "d"}}]
+
+
+@pytest.mark.parametrize("name", ["functionResponse", "function_response"])
+def test_pictures_of_a_tool_are_said_behind_its_result(name: str) -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    shown = {name: {"name": "f", "response": {"ok": True}, "parts": [picture]}}
+    chat: Any = as_chat({"contents": [model(CALL), user(shown, {"text": "And?"})]})
+    _, result, said = chat["messages"]
+    assert result["content"] == '{"ok":true}'
+    assert [part.get("text", part["type"]) for part in said["content"]] == ["What f shows:", "image_url", "And?"]
+
+
+@pytest.mark.parametrize("system", ["Be.", ["Be."], {"text": "Be."}, {"parts": "Be."}, {"parts": [{"text": "Be."}]}])
+def test_instructions_are_said_however_they_come(system: Any) -> None:
+    chat: Any = as_chat({"systemInstruction": system, "contents": ["Hi", user("You")]})
+    instructions, *said = chat["messages"]
+    assert instructions == {"role": "system", "content": "Be."}
+    assert [part["text"] for message in said for part in message["content"]] == ["Hi", "You"]
 
 
 @pytest.mark.parametrize(
     "asked",
     [
         {"cachedContent": "c"},
+        {"systemInstruction": {"parts": [{"text": "Be."}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]}},
+        {"contents": [user({"functionResponse": {"name": "f", "parts": [{"fileData": {"fileUri": "u"}}]}})]},
+        {"tools": [{"functionDeclarations": [{"name": "f"}]}],
+         "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["f"]}}},
+        {"tools": [{"functionDeclarations": [{"name": "f"}]}],
+         "toolConfig": {"functionCallingConfig": {"mode": "NO_SUCH_MODE"}}},
         {"tools": [{"googleSearch": {}}]},
         {"generationConfig": {"speechConfig": {}}},
         {"contents": [user({"fileData": {"fileUri": "u"}})]},
