@@ -52,11 +52,10 @@ class ModelCall:
         """All that the model is to read, in order."""
         standing, said = self._read()
         turns = [Turn("system", tuple(texts_in(standing)))] if standing else []
-        if isinstance(said, str):
-            return [*turns, Turn("user", (said,))]
         if filled_in := as_object(self.fields.get("prompt")).get("variables"):
             turns.append(Turn("user", tuple(texts_in(filled_in))))
-        return turns + [turn for item in as_list(said) for turn in _turns_of(item)]
+        items = [said] if isinstance(said, str) else as_list(said)
+        return turns + [turn for item in items for turn in _turns_of(item)]
 
     @property
     def turn_count(self) -> int:

@@ -72,6 +72,7 @@ def test_it_sets_and_drops_and_changes_nothing_in_place() -> None:
         ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": "a secret"}]},
          "tool"),
         ("openai_responses", {"instructions": "a secret", "input": []}, "system"),
+        ("openai_responses", {"input": "hi", "prompt": {"id": "p", "variables": {"of": "a secret"}}}, "user"),
         ("openai_chat", {"messages": [{"role": "assistant", "tool_calls": [
             {"id": "x", "type": "function", "function": {"name": "f", "arguments": "a secret"}}]}]}, "assistant"),
     ],
