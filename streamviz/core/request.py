@@ -53,7 +53,9 @@ class ModelCall:
         standing, said = self._read()
         turns = [Turn("system", tuple(texts_in(standing)))] if standing else []
         if filled_in := as_object(self.fields.get("prompt")).get("variables"):
-            turns.append(Turn("user", tuple(texts_in(filled_in))))
+            # Their names are a template's.
+            values = list(filled_in.values()) if isinstance(filled_in, dict) else filled_in
+            turns.append(Turn("user", tuple(texts_in(values))))
         items = [said] if isinstance(said, str) else as_list(said)
         return turns + [turn for item in items for turn in _turns_of(item)]
 
@@ -151,22 +153,38 @@ def _role(role: str) -> str:
 
 
 _PLAIN = frozenset(("role", "content"))
+# Where a format says what something is. In what is written for tools, or by them, such members are as good as any.
 _NO_TEXTS = frozenset(("type", "id", "tool_call_id", "tool_use_id"))
+_FOR_TOOLS = frozenset(("input", "args", "arguments", "response", "output", "action", "operation"))
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text in a JSON value but its keys and the names of its types, in order."""
-    level: list[object] = [value]
-    while level:
-        item = level.pop()
+    """Every text in a JSON value but ids and the names of types, in order; of what tools are given and give, all of it,
+    with the names of its members."""
+    waiting: list[tuple[object, bool]] = [(value, False)]
+    while waiting:
+        item, is_for_tools = waiting.pop()
         if isinstance(item, str):
             yield item
-        elif isinstance(item, dict):
-            level += [value for key, value in reversed(item.items()) if key not in _NO_TEXTS]
         elif isinstance(item, list):
-            level += reversed(item)
+            waiting += [(each, is_for_tools) for each in reversed(item)]
+        elif isinstance(item, dict) and is_for_tools:
+            waiting += [(each, True) for member in reversed(item.items()) for each in reversed(member)]
+        elif isinstance(item, dict):
+            waiting += [
+                (member, name in _FOR_TOOLS and not _has_parts(name, member))
+                for name, member in reversed(item.items())
+                if name not in _NO_TEXTS or not isinstance(member, str)
+            ]
+
+
+def _has_parts(name: str, member: object) -> bool:
+    """Whether a tool's output is in parts of the format, as of a message."""
+    kinds = [as_text(as_object(each).get("type")) for each in as_list(member)]
+    return name == "output" and bool(kinds) and all(kind.startswith("input_") for kind in kinds)
 
 
 def some_texts(values: Iterable[object], unread: frozenset[str]) -> Iterator[str]:
-    """The same texts but those that members in `unread` have, in no order: of long values in a fraction of the time."""
+    """About the same texts, for an estimate: those but what members in `unread` have, in no order, in a fraction of the
+    time."""
     return chain.from_iterable(level.texts for level in levels(list(values), unread))

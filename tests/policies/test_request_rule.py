@@ -90,6 +90,39 @@ def test_a_bracket_in_a_name_is_a_bracket() -> None:
         assert denied.decision is Decision.DENY
 
 
+def _said(format: str, part: dict[str, Any]) -> dict[str, Any]:
+    if format == "gemini":
+        return {"contents": [{"role": "user", "parts": [part]}]}
+    if format == "openai_responses":
+        return {"input": [part]}
+    return {"messages": [{"role": "user", "content": [part]}]}
+
+
+@pytest.mark.parametrize(
+    ("format", "part"),
+    [
+        ("anthropic_messages", {"type": "tool_use", "id": "x", "name": "f", "input": {"id": "a secret"}}),
+        ("anthropic_messages", {"type": "tool_use", "id": "x", "name": "f", "input": {"of": [{"a secret": 1}]}}),
+        ("anthropic_messages", {"type": "tool_use", "id": ["a secret"], "name": "f", "input": {}}),
+        ("gemini", {"functionCall": {"name": "f", "args": {"type": "a secret"}}}),
+        ("gemini", {"functionResponse": {"name": "f", "response": {"id": "a secret"}}}),
+        ("openai_responses", {"type": "mcp_call", "arguments": "{}", "output": {"tool_use_id": "a secret"}}),
+        ("openai_responses", {"type": "local_shell_call", "action": {"type": "exec", "env": {"a secret": "1"}}}),
+        ("openai_responses", {"type": "apply_patch_call", "operation": {"type": "a secret"}}),
+        ("openai_responses", {"type": "function_call", "arguments": {"input": [{"type": "input_x", "id": "secret"}]}}),
+    ],
+)  # fmt: skip
+def test_whatever_is_for_tools_is_read_with_its_names(format: str, part: dict[str, Any]) -> None:
+    assert verdict({"patterns": [{"pattern": "secret"}]}, _said(format, part), format).decision is Decision.DENY
+
+
+def test_ids_and_types_of_items_and_parts_are_not_read() -> None:
+    part = {"type": "tool_result_secret", "id": "secret", "tool_use_id": "secret", "text": "hi"}
+    answered = {"type": "function_call_output", "id": "secret", "output": [{"type": "input_secret", "text": "hi"}]}
+    for format, said in (("anthropic_messages", part), ("openai_responses", answered)):
+        assert verdict({"patterns": [{"pattern": "secret"}]}, _said(format, said), format) == ALLOW
+
+
 @pytest.mark.parametrize("glob", ["gpt-*", "GPT-4?", "openai/*", "fast"])
 def test_a_model_is_denied_by_any_name_that_it_goes_by(glob: str) -> None:
     call = ModelCall("openai_chat", {"model": "fast", "messages": []}, names=("gpt-4o", "openai/gpt-4o", "fast"))

@@ -41,7 +41,8 @@ def test_policies_read_all_turns() -> None:
     asked = {"systemInstruction": {"parts": [{"text": "Be."}]}, "contents": said}
     turns = ModelCall("gemini", asked).turns
     assert [(turn.role, turn.texts) for turn in turns] == [
-        ("system", ("Be.",)), ("user", ("Hi",)), ("assistant", ("f", "ok")), ("tool", ("f", "two")), ("user", ("And?",))
+        ("system", ("Be.",)), ("user", ("Hi",)), ("assistant", ("f", "a", "ok")), ("tool", ("f", "b", "two")),
+        ("user", ("And?",)),
     ]  # fmt: skip
 
 
