@@ -139,7 +139,7 @@ def _turns_of(said: object) -> Iterator[Turn]:
         if not isinstance(part, dict):
             own.append(part)
         elif part.get("type") == "tool_result":
-            yield Turn("tool", tuple(texts_in(part.get("content"))))
+            yield Turn("tool", tuple(texts_in(part)))
         elif "functionResponse" in part:
             yield Turn("tool", tuple(texts_in(part)))
         else:

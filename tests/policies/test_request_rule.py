@@ -68,6 +68,7 @@ def test_it_sets_and_drops_and_changes_nothing_in_place() -> None:
         ("anthropic_messages", {"system": [{"type": "text", "text": "a secret"}], "messages": []}, "system"),
         ("anthropic_messages", {"messages": [{"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "a secret"}]}]}]}, "tool"),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"type": "tool_result", "text": "a secret"}]}]}, "tool"),
         ("openai_responses", {"input": "a secret"}, "user"),
         ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": "a secret"}]},
          "tool"),
