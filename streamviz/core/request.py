@@ -138,9 +138,7 @@ def _turns_of(said: object) -> Iterator[Turn]:
     for part in as_list(content) or [content]:
         if not isinstance(part, dict):
             own.append(part)
-        elif part.get("type") == "tool_result":
-            yield Turn("tool", tuple(texts_in(part)))
-        elif "functionResponse" in part:
+        elif _is_result(part):
             yield Turn("tool", tuple(texts_in(part)))
         else:
             own.append(part)
@@ -148,10 +146,16 @@ def _turns_of(said: object) -> Iterator[Turn]:
         yield Turn(_role(role), texts)
 
 
+def _is_result(part: JsonObject) -> bool:
+    """Whether a part is what a tool gave, as Anthropic says it or as Gemini does."""
+    return as_text(part.get("type")).endswith("tool_result") or not _ANSWERED.isdisjoint(part)
+
+
 def _role(role: str) -> str:
     return {"developer": "system", "function": "tool", "model": "assistant"}.get(role, role)
 
 
+_ANSWERED = frozenset(("functionResponse", "function_response"))
 _PLAIN = frozenset(("role", "content"))
 # Where a format says what something is. In what is written for tools, or by them, such members are as good as any.
 _NO_TEXTS = frozenset(("type", "id", "tool_call_id", "tool_use_id"))

@@ -69,6 +69,11 @@ def test_it_sets_and_drops_and_changes_nothing_in_place() -> None:
         ("anthropic_messages", {"messages": [{"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "a secret"}]}]}]}, "tool"),
         ("gemini", {"contents": [{"role": "user", "parts": [{"type": "tool_result", "text": "a secret"}]}]}, "tool"),
+        ("gemini", {"contents": [{"role": "user", "parts": [
+            {"function_response": {"name": "f", "response": {"of": "a secret"}}}]}]}, "tool"),
+        ("anthropic_messages", {"messages": [{"role": "assistant", "content": [
+            {"type": "mcp_tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "a secret"}]}]}]},
+         "tool"),
         ("openai_responses", {"input": "a secret"}, "user"),
         ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": "a secret"}]},
          "tool"),
