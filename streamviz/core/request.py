@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from streamviz.core.calls import LEGACY_CALL, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
+from streamviz.core.request_tools import OWN_KINDS, every_tool, told_by
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
-from streamviz.core.wire.gemini_requests import declared
 
 
 class Turn(NamedTuple):
@@ -80,7 +80,7 @@ class ModelCall:
         """The schema of each tool's arguments that the request declares, by the tool's name. Namespaces may have tools
         of one name: then any of their schemas will do."""
         found: dict[str, list[object]] = {}
-        for tool in self._tools():
+        for tool in self._tools:
             schema = tool.get("parameters", tool.get("input_schema"))
             if isinstance(schema, dict | bool):
                 found.setdefault(as_text(tool.get("name")), []).append(schema)
@@ -88,14 +88,14 @@ class ModelCall:
 
     @property
     def tool_names(self) -> list[str]:
-        """The tools that the request offers; one with no name of its own by its type."""
-        return [as_text(tool.get("name")) or as_text(tool.get("type")) for tool in self._tools()]
+        """The tools that the request offers, by all their names; the provider's own also by their types."""
+        return list(dict.fromkeys(name for tool in self._tools for name in _names_of(tool)))
 
     def offers(self, name: str, label: str = "") -> bool:
         """Whether the request offers a tool that is called so on the wire: by its name, or where the wire has a word
         of its own for such calls, by the tool's type (`shell` for a `shell_call`). Where tools can be searched for,
         any."""
-        kinds = [as_text(tool.get("type")) for tool in self._tools()]
+        kinds = [as_text(tool.get("type")) for tool in self._tools]
         if any(kind.startswith("tool_search") for kind in kinds):
             return True
         stem = "" if label == LEGACY_CALL else "mcp" if label.startswith("mcp_") else name_of(label)
@@ -111,14 +111,15 @@ class ModelCall:
         roles = [item["role"] for item in as_list(said) if isinstance(item, dict) and "role" in item]
         return (role for role in roles if isinstance(role, str))
 
-    def _tools(self) -> Iterator[JsonObject]:
-        """What each tool is told by, those of namespaces too."""
-        level = [*as_list(self.fields.get("tools")), *as_list(self.fields.get("functions"))]
-        for tool in map(as_object, level):
-            own = as_object(tool.get("function")) or as_object(tool.get("custom")) or tool
-            yield {"type": tool.get("type"), **own}
-            yield from (as_object(inner) for inner in as_list(tool.get("tools")))
-            yield from declared(tool)
+    @cached_property
+    def _tools(self) -> list[JsonObject]:
+        """What the tools are told by, found once for all calls of an answer."""
+        return [told for tool in every_tool(self.fields) for told in told_by(tool)]
+
+
+def _names_of(tool: JsonObject) -> list[str]:
+    name, kind = as_text(tool.get("name")), as_text(tool.get("type"))
+    return [name] if name and kind in OWN_KINDS else [each for each in (name, kind) if each]
 
 
 def _turns_of(said: object) -> Iterator[Turn]:

@@ -40,7 +40,7 @@ class CelRule(Policy):
       `text` (a call's raw arguments), `size`, `ordinal`, `choice`;
     - `args`: the parsed arguments of a tool call, plain text being `args.input`;
     - `request`: `model` (its name at the provider that is called), `models` (all names it goes by), `asked` (the one
-      that the client wrote), `format`, `tools` (names), `fields` (all of it);
+      that the client wrote), `format`, `tools` (names, and types of the provider's own), `fields` (all of it);
     - `stream`: `blocks`, `tool_calls` and `seconds` so far;
     - `session`: `streams`, `blocks`, `tool_calls`, `output_tokens`, `cost` and `seconds` of its earlier streams, as
       far as this worker has seen them: a limit that holds for streams at once is `limits`.

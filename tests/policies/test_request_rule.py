@@ -129,6 +129,49 @@ def test_ids_and_types_of_items_and_parts_are_not_read() -> None:
         assert verdict({"patterns": [{"pattern": "secret"}]}, _said(format, said), format) == ALLOW
 
 
+_BASH = {"name": "bash", "input_schema": {}}
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {**_BASH, "function": {"name": "ok"}},
+        {**_BASH, "custom": {"name": "ok"}},
+        {"type": "function", "name": "bash", "function": {"name": "ok"}},
+        {"type": "function", "name": "ok", "function": {"name": "bash"}},
+        {"type": "bash", "function": {"name": "ok", "type": "function"}},
+    ],
+)
+def test_a_tool_that_is_told_twice_is_denied_by_either_name(tool: dict[str, Any]) -> None:
+    assert verdict({"tools": ["bash"]}, {"messages": [], "tools": [tool]}).decision is Decision.DENY
+
+
+_INNER = {"type": "function", "name": "bash"}
+
+
+@pytest.mark.parametrize(
+    ("glob", "request_"),
+    [
+        ("googleSearch", {"contents": [], "tools": [{"functionDeclarations": [{"name": "f"}], "google_search": {}}]}),
+        ("google_search", {"contents": [], "tools": [{"googleSearch": {}}]}),
+        ("url_context", {"messages": [], "tools": [{"type": "function", "urlContext": {}}]}),
+        ("web_search*", {"input": "x", "tools": [{"type": "web_search_preview", "name": "ok"}]}),
+        ("ok", {"input": "x", "tools": [{"type": "web_search_preview", "name": "ok"}]}),
+        ("bash", {"input": [{"type": "tool_search_output", "tools": [_INNER]}], "tools": [{"type": "tool_search"}]}),
+        ("bash", {"tools": [{"type": "namespace", "tools": [{"type": "namespace", "name": "n", "tools": [_INNER]}]}]}),
+        ("bash", {"tools": [{"type": "namespace", "tools": [{"type": "function", "function": {"name": "bash"}}]}]}),
+        ("bash", {"tools": [{"type": "namespace", "tools": [{"functionDeclarations": [{"name": "bash"}]}]}]}),
+    ],
+)  # fmt: skip
+def test_a_tool_is_found_wherever_a_provider_finds_it(glob: str, request_: dict[str, Any]) -> None:
+    assert verdict({"tools": [glob]}, request_).decision is Decision.DENY
+
+
+def test_what_an_mcp_server_listed_is_no_tool_that_is_offered() -> None:
+    listed = {"input": [{"type": "mcp_list_tools", "tools": [{"name": "bash", "input_schema": {}}]}]}
+    assert verdict({"tools": ["bash", "function", "name"]}, {**listed, "tools": [{"type": "shell"}]}) == ALLOW
+
+
 @pytest.mark.parametrize("glob", ["gpt-*", "GPT-4?", "openai/*", "fast"])
 def test_a_model_is_denied_by_any_name_that_it_goes_by(glob: str) -> None:
     call = ModelCall("openai_chat", {"model": "fast", "messages": []}, names=("gpt-4o", "openai/gpt-4o", "fast"))

@@ -183,6 +183,13 @@ def test_older_functions_are_declared_too() -> None:
     assert judge(policy, block('{"path": 7}', name="list"), offered).decision is Decision.DENY
 
 
+def test_a_schema_is_its_tools_whatever_else_the_tool_has() -> None:
+    tool = {"name": "list", "input_schema": SCHEMA, "function": {"name": "ok"}}
+    offered, policy = context({"tools": [tool]}, "anthropic_messages"), build("tool_schema", {})
+    assert judge(policy, block('{"path": "/tmp/x"}', name="list"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 7}', name="list"), offered).decision is Decision.DENY
+
+
 def test_of_two_namespaces_either_schema_will_do() -> None:
     spaces = [
         {"type": "namespace", "name": name, "tools": [{"type": "function", "name": "get", "parameters": schema}]}

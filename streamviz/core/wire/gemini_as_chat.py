@@ -9,7 +9,7 @@ from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.gemini_request import either
-from streamviz.core.wire.gemini_requests import as_json_schema, declared
+from streamviz.core.wire.gemini_requests import as_json_schema, camel, declared
 
 _CONFIG = {
     "temperature": "temperature",
@@ -25,7 +25,6 @@ _CONFIG = {
 _OTHERWISE = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
 _MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
 _UNSAID = ("", "MODE_UNSPECIFIED")
-_LONGEST_NAME = 100
 _TOOL = ("functionDeclarations", "function_declarations")
 
 
@@ -42,7 +41,7 @@ def as_chat(request: JsonObject) -> JsonObject:
 
 def chat_name(name: str) -> str:
     """What chat calls a member of `generationConfig`; where it has no word for that, this format's."""
-    known = _camel(name)
+    known = camel(name)
     return _CONFIG.get(known, known)
 
 
@@ -163,7 +162,7 @@ def _config(config: JsonObject) -> JsonObject:
             chat[known] = value
         elif known not in _OTHERWISE:
             raise _unsayable(f"generationConfig.{name}")
-    said = {_camel(name): value for name, value in config.items()}
+    said = {camel(name): value for name, value in config.items()}
     schema = said.get("responseJsonSchema") or as_json_schema(said.get("responseSchema"))
     if schema:
         chat["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
@@ -203,13 +202,6 @@ def _choice(config: JsonObject) -> JsonObject:
     if mode not in _MODES:
         raise _unsayable("toolConfig.functionCallingConfig.mode")
     return {"tool_choice": _MODES[mode]}
-
-
-def _camel(name: str) -> str:
-    if len(name) > _LONGEST_NAME:
-        return name
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _unsayable(name: str) -> RequestError:

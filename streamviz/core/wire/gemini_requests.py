@@ -1,5 +1,6 @@
 """Requests of Gemini's generateContent, whose model and kind of answer are said in the path."""
 
+import re
 from collections.abc import Iterator
 
 from streamviz.core.errors import RequestError
@@ -13,6 +14,8 @@ _ONE_NAME = {
     "tool_config": "toolConfig",
     "cached_content": "cachedContent",
 }
+_LONGEST_NAME = 100
+_CAPITAL = re.compile(r"(?=[A-Z])")
 
 
 def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
@@ -57,3 +60,16 @@ def as_json_schema(schema: object) -> object:
     if isinstance(kind := made.get("type"), str):
         made["type"] = [kind.lower(), "null"] if made.get("nullable") is True else kind.lower()
     return made
+
+
+def camel(name: str) -> str:
+    """A member's name as `fileData`; one that is too long to be one stays."""
+    if len(name) > _LONGEST_NAME:
+        return name
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def snake(name: str) -> str:
+    """The same as `file_data`."""
+    return name if len(name) > _LONGEST_NAME else _CAPITAL.sub("_", name).lower()
