@@ -6,7 +6,7 @@ from itertools import chain
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import camel, declared, snake
 
-# A client's own, whose members are its words. Others are the provider's.
+# A client's own, whose members are its words. Others are the provider's, and some call a model.
 OWN_KINDS = ("", "custom", "function")
 
 

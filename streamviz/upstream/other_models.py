@@ -7,7 +7,8 @@ that no provider gets them.
 from typing import NamedTuple
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, as_text, objects
+from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.request_tools import OWN_KINDS, every_tool
 
 _NAMING = frozenset(
     "models fallbacks context_window_fallbacks content_policy_fallbacks default_fallbacks route preset model_list"
@@ -15,8 +16,6 @@ _NAMING = frozenset(
 )
 # What routers read such fields in, or merge into the request: there the model's own name counts too.
 _HOLDING = ("extra_body", "provider", "providerOptions", "provider_options", "plugins")
-# Tools of a client's own, whose members are its words. Others are the provider's, and some call a model by name.
-_OWN_TOOLS = (None, "custom", "function")
 
 
 def require_one_model(fields: JsonObject) -> None:
@@ -31,8 +30,8 @@ def require_one_model(fields: JsonObject) -> None:
 
 def called_by_tools(fields: JsonObject) -> set[str]:
     """The models that a request's tools call at the provider, such as an advisor's, or one that draws."""
-    tools = objects(fields.get("tools"))
-    return {name for tool in tools if tool.get("type") not in _OWN_TOOLS and (name := as_text(tool.get("model")))}
+    tools = (tool for tool in every_tool(fields) if as_text(tool.get("type")) not in OWN_KINDS)
+    return {name for tool in tools if (name := as_text(tool.get("model")))}
 
 
 class _Place(NamedTuple):

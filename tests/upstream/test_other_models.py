@@ -44,6 +44,12 @@ def test_the_models_that_tools_call_at_the_provider_are_told() -> None:
     assert called_by_tools({"tools": {"model": "x"}}) == set()
 
 
+def test_tools_within_tools_and_those_searched_for_call_models_too() -> None:
+    within = {"type": "namespace", "tools": [{"type": "namespace", "tools": [{"type": "advisor", "model": "a"}]}]}
+    found = {"type": "tool_search_output", "tools": [{"type": "image_generation", "model": "b"}]}
+    assert called_by_tools({"tools": [within], "input": [found, "odd"]}) == {"a", "b"}
+
+
 def test_a_long_name_is_not_told_again_for_each_value_below_it() -> None:
     below: dict[str, Any] = {str(number): {} for number in range(10_000)}
     fields: dict[str, Any] = {"model": "x", "extra_body": {"x" * 100_000: below}}
