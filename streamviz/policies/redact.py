@@ -22,11 +22,13 @@ from streamviz.policies.secrets import SHAPES
 LOOK_BACK = 8000
 _IN = ("request", "content", "tool_call")
 # What a request's texts are in; its other fields say how to answer, and hold texts too: tools, metadata, schemas.
-_READ = ("messages", "input", "system", "instructions", "prompt")
+_READ = frozenset("messages input system instructions prompt contents systemInstruction system_instruction".split())
 # What is carried in them is written for a tool, whatever its members are called.
-_FOR_TOOLS = frozenset({"arguments", "input"})
+_FOR_TOOLS = frozenset({"arguments", "input", "args", "response"})
 _URLS = frozenset({"image_url", "video_url", "audio_url"})
-_THOUGHT = frozenset({"google", "provider_specific_fields"})
+_INLINE = frozenset({"inlineData", "inline_data"})
+_THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
+_SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
 _LARGE = 10**40
@@ -224,9 +226,10 @@ def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
 def _is_for_bytes(key: str, around: JsonObject, holder: str) -> bool:
     kind = around.get("type")
     if key == "data":
-        return holder == "input_audio" or (holder == "source" and kind == "base64") or kind == "redacted_thinking"
+        is_source = holder == "source" and kind == "base64"
+        return is_source or holder == "input_audio" or holder in _INLINE or kind == "redacted_thinking"
     if key == "signature":
         return kind == "thinking"
-    if key == "thought_signature":
+    if key in _SIGNATURES:
         return holder in _THOUGHT
     return key in ("file_data", "encrypted_content", *_URLS) or (key == "url" and holder in _URLS)

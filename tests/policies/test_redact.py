@@ -202,6 +202,35 @@ def test_bytes_stay_as_they_are(part: dict[str, object]) -> None:
     assert verdict.decision is Decision.ALLOW
 
 
+GEMINIS_BYTES: list[dict[str, object]] = [
+    {"inlineData": {"mimeType": "image/png", "data": f"a/{KEY}"}},
+    {"inline_data": {"mime_type": "image/png", "data": f"a/{KEY}"}},
+    {"text": "t", "thoughtSignature": KEY},
+    {"functionCall": {"name": "f", "args": {}}, "thought_signature": KEY},
+    {"functionResponse": {"name": "f", "response": {}, "parts": [{"inlineData": {"data": KEY}}]}},
+]
+
+
+@pytest.mark.parametrize("part", GEMINIS_BYTES, ids=json.dumps)
+@pytest.mark.parametrize("field", ["contents", "systemInstruction", "system_instruction"])
+def test_geminis_bytes_stay_as_they_are_too(field: str, part: dict[str, object]) -> None:
+    asked = ModelCall("gemini", {field: [{"role": "user", "parts": [part]}]})
+    verdict = build("redact", {}).on_request(asked, context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize("of", [{"functionCall": "args"}, {"functionResponse": "response"}], ids=str)
+def test_what_geminis_tools_are_given_and_give_is_masked(of: dict[str, str]) -> None:
+    ((call, member),) = of.items()
+    hidden = {"inlineData": {"data": KEY}, "thoughtSignature": KEY, "n": 4111111111111111}
+    asked = ModelCall("gemini", {"contents": [{"parts": [{call: {"name": "f", member: hidden}}]}]})
+    verdict = build("redact", {}).on_request(asked, context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.evidence == {"counts": {"api key": 2, "card": 1}}
+    assert '"n": "[card removed]"' in json.dumps(verdict.request)
+
+
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
