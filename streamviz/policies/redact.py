@@ -24,9 +24,12 @@ _IN = ("request", "content", "tool_call")
 # What a request's texts are in; its other fields say how to answer, and hold texts too: tools, metadata, schemas.
 _READ = frozenset("messages input system instructions prompt contents systemInstruction system_instruction".split())
 # What is carried in them is written for a tool, whatever its members are called.
-_FOR_TOOLS = frozenset({"arguments", "input", "args", "response"})
+_FOR_TOOLS = frozenset({"arguments", "input", "args", "response", "action", "operation", "env"})
 _URLS = frozenset({"image_url", "video_url", "audio_url"})
 _INLINE = frozenset({"inlineData", "inline_data"})
+# Parts and items that have bytes, by what their types begin or end with.
+_ENCRYPTED = ("reasoning", "compaction", "context_compaction", "web_search")
+_PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "screenshot")
 _THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
@@ -220,11 +223,19 @@ def _edit(found: Found, mask: str) -> Edit:
 def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
     """Whether a text of a request is nothing that anybody reads: what the provider signed, or the bytes of a file,
     where the formats have such, and nothing but base64."""
-    return _is_for_bytes(key, around, holder) and _BYTES.fullmatch(item) is not None
+    is_for_bytes = _is_for_address(key, item, around, holder) or _is_for_bytes(key, around, holder)
+    return is_for_bytes and _BYTES.fullmatch(item) is not None
+
+
+def _is_for_address(key: str, item: str, around: JsonObject, holder: str) -> bool:
+    """Whether an address stands where a part of the formats has one, and is the bytes themselves."""
+    if not item.startswith("data:"):
+        return False
+    return (key == "url" and holder in _URLS) or (key in _URLS and as_text(around.get("type")).endswith(_PICTURED))
 
 
 def _is_for_bytes(key: str, around: JsonObject, holder: str) -> bool:
-    kind = around.get("type")
+    kind = as_text(around.get("type"))
     if key == "data":
         is_source = holder == "source" and kind == "base64"
         return is_source or holder == "input_audio" or holder in _INLINE or kind == "redacted_thinking"
@@ -232,4 +243,6 @@ def _is_for_bytes(key: str, around: JsonObject, holder: str) -> bool:
         return kind == "thinking"
     if key in _SIGNATURES:
         return holder in _THOUGHT
-    return key in ("file_data", "encrypted_content", *_URLS) or (key == "url" and holder in _URLS)
+    if key == "file_data":
+        return holder == "file" or kind == "input_file"
+    return key == "encrypted_content" and kind.startswith(_ENCRYPTED)

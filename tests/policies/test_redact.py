@@ -172,6 +172,15 @@ NOT_BYTES: list[dict[str, object]] = [
     {"content": [{"type": "tool_use", "input": {"type": "thinking", "signature": KEY}}]},
     {"content": [{"type": "text", "data": KEY, "format": "wav"}]},
     {"content": [{"type": "base64", "data": KEY}]},
+    {"content": "x", "encrypted_content": KEY},
+    {"content": [{"type": "text", "text": "t", "encrypted_content": KEY}]},
+    {"content": [{"type": "text", "text": "t", "file_data": KEY}]},
+    {"content": [{"type": "text", "text": "t", "image_url": f"data:image/png;base64,{KEY}"}]},
+    {"content": [{"type": "input_image", "image_url": KEY}]},
+    {"content": [{"type": "image_url", "image_url": {"url": KEY}}]},
+    {"type": "local_shell_call", "action": {"env": {"file_data": KEY}}},
+    {"type": "shell_call", "action": {"type": "reasoning", "encrypted_content": KEY}},
+    {"type": "apply_patch_call", "operation": {"type": "input_file", "file_data": KEY}},
     {"content": [{"type": "input_audio", "input_audio": {"data": f"my {MAIL}", "format": "wav"}}]},
 ]
 
@@ -189,7 +198,11 @@ BYTES: list[dict[str, object]] = [
     {"type": "input_image", "image_url": f"data:image/png;base64,a/{KEY}=="},
     {"type": "input_file", "file_data": f"data:application/pdf;base64,a/{KEY}"},
     {"type": "file", "file": {"file_data": f"{KEY}\r\n{KEY}\r\n"}},
+    {"type": "computer_call_output", "output": {"type": "computer_screenshot", "image_url": f"data:x;base64,{KEY}"}},
+    {"type": "video_url", "video_url": {"url": f"data:video/mp4;base64,{KEY}"}},
     {"type": "redacted_thinking", "data": KEY},
+    {"type": "compaction", "encrypted_content": KEY},
+    {"type": "web_search_tool_result", "content": [{"type": "web_search_result", "encrypted_content": KEY}]},
     {"type": "reasoning", "encrypted_content": KEY},
     {"type": "function", "extra_content": {"google": {"thought_signature": KEY}}},
 ]
