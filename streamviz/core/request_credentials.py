@@ -1,5 +1,5 @@
-"""Credentials that a request carries for somebody else, where formats have a place for them: of MCP servers, sandboxes
-and searches. They go upstream, and are kept nowhere."""
+"""Credentials that a request carries for somebody else, where formats have a place for them: of MCP servers, sandboxes,
+searches and clouds. They go upstream, and are kept nowhere."""
 
 from collections.abc import Callable, Mapping
 from operator import is_not
@@ -11,6 +11,7 @@ MASK = "***"
 # No server has a longer one. Of letters that are put together, those behind each other take as long as their square.
 _LONGEST_ADDRESS = 2_000
 _HYPHENS = str.maketrans("", "", "_-")
+_HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]
 Places = Mapping[str, "Places | Change"]
 
@@ -25,8 +26,8 @@ def _plain(value: object) -> object:
 
 
 def _bare_address(value: object) -> object:
-    """Without a password, and without a query, where many servers have theirs."""
-    if not isinstance(value, str) or ("@" not in value and "?" not in value):
+    """Without a password, and without a query and what is behind it, where many servers have theirs."""
+    if not isinstance(value, str) or not any(mark in value for mark in "@?#"):
         return value
     if len(value) > _LONGEST_ADDRESS:
         return MASK
@@ -35,7 +36,7 @@ def _bare_address(value: object) -> object:
     except ValueError:
         return MASK
     netloc = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=netloc, query=parts.query and MASK).geturl()
+    return parts._replace(netloc=netloc, query=parts.query and MASK, fragment=parts.fragment and MASK).geturl()
 
 
 _HEADERS: Places = {"*": _masked}
@@ -53,6 +54,8 @@ _GOOGLES_AUTH: Places = {
     "oidcconfig": {"idtoken": _masked},
 }
 _AUTHENTICATION: Places = {"type": _plain, "*": _masked}
+_SERVER: Places = {"authorizationtoken": _masked, "authorization": _masked, "url": _bare_address, "headers": _HEADERS}
+_OPTIONS: Places = {"apikey": _masked, "headers": _HEADERS, "byok": _HEADERS}
 _TOOL: dict[str, Places | Change] = {
     # OpenAI's MCP servers
     "authorization": _masked,
@@ -69,11 +72,13 @@ _TOOL: dict[str, Places | Change] = {
 }
 _TOOL["tools"] = _TOOL
 # By names in small letters without underscores and hyphens, as some providers read them in any case and form; of a list
-# each, and * is any other, and whatever stands there in place of an object.
-_PLACES: Places = {
-    # Anthropic's MCP servers
-    "mcpservers": {"authorizationtoken": _masked, "url": _bare_address},
+# each, and * is any other, and where it is masked whatever stands there in place of an object.
+_PLACES: dict[str, Places | Change] = {
+    # Anthropic's MCP servers, in a list or by their names
+    "mcpservers": {**_SERVER, "*": _SERVER},
     "tools": _TOOL,
+    # what a search for tools found
+    "input": {"tools": _TOOL},
     # Azure's searches
     "datasources": {
         "parameters": {
@@ -84,8 +89,22 @@ _PLACES: Places = {
     },
     # what LiteLLM takes beside a model's parameters
     "apikey": _masked,
+    "awssecretaccesskey": _masked,
+    "awssessiontoken": _masked,
+    "azureadtoken": _masked,
+    "clientsecret": _masked,
+    "vertexcredentials": _masked,
+    "apibase": _bare_address,
+    "baseurl": _bare_address,
+    "headers": _HEADERS,
     "extraheaders": _HEADERS,
+    "extraquery": _HEADERS,
+    # routers' own
+    "plugins": _OPTIONS,
+    "provider": _OPTIONS,
+    "provideroptions": {"*": _OPTIONS},
 }
+_PLACES["extrabody"] = _PLACES
 
 
 def without_credentials(fields: JsonObject) -> JsonObject:
@@ -95,11 +114,14 @@ def without_credentials(fields: JsonObject) -> JsonObject:
 
 def _changed(value: object, places: Places) -> object:
     """The same object where nothing in it is changed."""
+    is_any_masked = callable(places.get("*"))
     if isinstance(value, list):
+        if not is_any_masked and _HOLDING.isdisjoint(map(type, value)):
+            return value  # of embeddings, hundreds of thousands of numbers
         items = [_changed(each, places) for each in value]
         return items if any(map(is_not, items, value)) else value
     if not isinstance(value, dict):
-        return _masked(value) if "*" in places else value
+        return _masked(value) if is_any_masked else value
     new = {}
     for name, member in value.items():
         place = places.get(name.lower().translate(_HYPHENS), places.get("*", _plain))

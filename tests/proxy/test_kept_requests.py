@@ -65,6 +65,22 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
         "openai_responses",
         {"tools": [{"container": {"network_policy": {"domain_secrets": {"mcp.example": CANARY}}}}]},
     ),
+    "an address's end": ("openai_responses", {"tools": [{**MCP, "server_url": f"https://{AT}#token={CANARY}"}]}),
+    "tools that were searched for": (
+        "openai_responses",
+        {"input": [{"type": "tool_search_output", "tools": [{**MCP, "authorization": CANARY}]}, "odd"]},
+    ),
+    "MCP servers by their names": ("anthropic_messages", {"mcp_servers": {"docs": {"authorization_token": CANARY}}}),
+    "clouds'": (
+        "openai_chat",
+        dict.fromkeys(("aws_secret_access_key", "aws_session_token", "azure_ad_token", "client_secret"), CANARY),
+    ),
+    "Vertex'": ("openai_chat", {"vertex_credentials": {"private_key": CANARY}}),
+    "an address with a password": ("openai_chat", {"api_base": f"http://u:{CANARY}@h/", "base_url": f"x?k={CANARY}"}),
+    "headers and queries": ("openai_chat", {"headers": {"authorization": CANARY}, "extra_query": {"key": CANARY}}),
+    "in a body within": ("openai_chat", {"extra_body": {"api_key": CANARY, "tools": [MCP]}}),
+    "plugins'": ("openai_chat", {"plugins": [{"id": "web", "api_key": CANARY}], "provider": {"api_key": CANARY}}),
+    "Vercel's": ("openai_chat", {"providerOptions": {"gateway": {"byok": {"openai": [{"apiKey": CANARY}]}}}}),
     "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
 }
 # What is called like a credential, and is none.
@@ -83,6 +99,9 @@ PLAIN: dict[str, Any] = {
         },
     ],
     "metadata": {"headers": "three"},
+    "mcp_servers": ["docs", {"name": "docs", "url": f"https://{AT}"}],
+    "input": [{"type": "message", "content": "headers"}, [1]],
+    "provider": {"order": ["openai"], "sort": "price"},
 }
 
 
