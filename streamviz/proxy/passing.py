@@ -12,10 +12,12 @@ from streamviz.proxy.http import text_of
 # Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
 _OURS = frozenset(
     b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect host content-length"
-    b" content-encoding content-type accept-encoding authorization proxy-authorization proxy-authenticate x-api-key"
-    b" api-key x-goog-api-key cookie origin referer forwarded via x-real-ip x-session-id".split()
+    b" content-encoding content-type accept-encoding proxy-authenticate api-key cookie set-cookie origin referer"
+    b" forwarded via x-real-ip x-remote-user x-original-url x-rewrite-url x-http-method-override x-session-id".split()
 )
 _FAMILIES = (b"x-streamviz-", b"x-forwarded-", b"sec-", b"access-control-", b"cf-", b"x-simulator-")
+# Credentials, whoever they are for, and where a proxy says who called it.
+_ENDINGS = (b"-api-key", b"-token", b"authorization", b"subscription-key", b"client-ip")
 # What the record keeps says how it was sent, and by what. No others, as anything may be in them: credentials, cookies,
 # names of people. The user agent has a column of its own.
 _KEPT = frozenset(
@@ -47,7 +49,8 @@ def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
         for name in value.split(b",")
     }
     for name, value in scope["headers"]:
-        if name not in _OURS and name not in of_connection and not name.startswith(_FAMILIES):
+        is_ours = name in _OURS or name.startswith(_FAMILIES) or name.endswith(_ENDINGS)
+        if not is_ours and name not in of_connection:
             yield name.decode("latin-1"), text_of(value)
 
 
