@@ -27,6 +27,10 @@ _KINDS = {
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
 _ADVICE = re.compile(r"\. To drop these, set `litellm\.drop_params.*", re.DOTALL)
+# The conversation, or arguments of a call in it, which LiteLLM quotes where it cannot read them. More is not told.
+_QUOTED = re.compile(
+    r"(Failed to parse tool call arguments.{0,2000}?\.) Arguments: .*|\nReceived Messages=.*", re.DOTALL
+)
 _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 
 
@@ -56,11 +60,12 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
 
 
 def _providers_words(message: str) -> str:
-    """The message in the error body that LiteLLM quotes, or all that LiteLLM says."""
+    """The message in the error body that LiteLLM quotes, or what LiteLLM says without what the client said."""
     quoted = message[message.find("{") : message.rfind("}") + 1]
     try:
         body = as_object(decode(quoted))
     except ValueError:
         body = {}
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
-    return words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message
+    words = words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message
+    return _QUOTED.sub(r"\1", words)

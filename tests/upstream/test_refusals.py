@@ -69,6 +69,21 @@ def test_no_advice_is_given_that_a_client_cannot_follow() -> None:
     assert as_upstream_error(error).message == f"{words}. Leave them out."
 
 
+def test_what_the_client_sent_is_not_quoted() -> None:
+    words = "Failed to parse tool call arguments for tool 'f' (chat). Error: Expecting value: line 1 column 6 (char 5)"
+    arguments, messages = '{"a":hunter2', "[{'role': 'user', 'content': 'my Arguments: hunter2'}]"
+    parsing = Failed(f"litellm.APIConnectionError: {words}. Arguments: {arguments}", 400)
+    whole = Failed(f"litellm.BadRequestError: {words}. Arguments: {arguments}\nReceived Messages={messages}", 400)
+    other = Failed(f"litellm.BadRequestError: AnthropicException - No role.\nReceived Messages={messages}", 400)
+    assert [as_upstream_error(each).message for each in (parsing, whole, other)] == [f"{words}."] * 2 + ["No role."]
+
+
+def test_a_provider_may_speak_of_arguments() -> None:
+    assert as_upstream_error(Failed('{"error": {"message": "Bad Arguments: a, b"}}', 400)).message == (
+        "Bad Arguments: a, b"
+    )
+
+
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, "invalid_request_error"), (429, "rate_limit_error"), (529, "overloaded_error")]
 )
