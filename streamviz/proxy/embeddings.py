@@ -5,7 +5,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from streamviz.core.errors import RequestError
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import EMBEDDINGS
-from streamviz.core.wire.embeddings import has_tokens
+from streamviz.core.wire.embeddings import unread_in
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
@@ -18,13 +18,14 @@ async def embeddings(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCalla
 
 
 async def _require_readable(worker: Worker, key: KnownKey, request: ModelRequest) -> None:
-    """Raises RequestError (400) for a stream, and where a policy is to read what is numbers of tokens."""
+    """Raises RequestError (400) for a stream, and where a policy is to read what nobody here can."""
     if request.is_streaming:
         raise RequestError(400, "Embeddings cannot be streamed.", code="invalid_type", param="stream")
-    if not has_tokens(request.fields.get("input")):
+    unread = unread_in(request.fields)
+    if not unread:
         return
     target = await worker.target_for(request.model, EMBEDDINGS.name)
     chosen = worker.configuration.policies_for(target.names(request.model), key.name)
     if any(active.mode is Mode.ENFORCE for active in chosen.active):
-        message = "A policy reads what is embedded: send `input` as text, not as tokens."
-        raise RequestError(400, message, code="unreadable_input", param="input")
+        message = "A policy reads what is embedded: send it in `input`, as text and not as tokens."
+        raise RequestError(400, message, code="unreadable_input", param=unread)

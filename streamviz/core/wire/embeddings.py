@@ -4,6 +4,7 @@ Format: https://platform.openai.com/docs/api-reference/embeddings. It may have m
 through and not taken apart; there is nothing in it that a policy could judge.
 """
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -20,6 +21,11 @@ class _Answer(msgspec.Struct):
     usage: dict[str, object] | None = None
     error: object = None
 
+
+# What is no text that is embedded, whatever it says.
+_KNOWN = frozenset({"model", "input", "user", "metadata", "provider"})
+_LONGEST_WORD = 64
+_BLANK = re.compile(r"\s")
 
 _answers = msgspec.json.Decoder(_Answer)
 
@@ -66,9 +72,19 @@ class EmbeddingsComposer(BodyComposer):
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
 
 
-def has_tokens(asked: object) -> bool:
-    """Whether an input is numbers of tokens, which nobody here can read."""
-    return any(not isinstance(each, str) for each in as_list(asked))
+def unread_in(fields: JsonObject) -> str:
+    """The member of a request by which something could be embedded that nobody here reads: numbers of tokens, or what
+    stands beside the input, as a provider may take it; "" where there is none."""
+    if any(not isinstance(each, str) for each in as_list(fields.get("input"))):
+        return "input"
+    return next((name for name, value in fields.items() if name not in _KNOWN and not _is_setting(value)), "")
+
+
+def _is_setting(value: object) -> bool:
+    """Whether it is a number or a word, which only says how."""
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_WORD and not _BLANK.search(value)
+    return not isinstance(value, list | dict)
 
 
 class UnreadAggregator(Aggregator[Chunk, JsonObject]):
