@@ -52,10 +52,8 @@ class ModelCall:
         """All that the model is to read, in order."""
         standing, said = self._read()
         turns = [Turn("system", tuple(texts_in(standing)))] if standing else []
-        if filled_in := as_object(self.fields.get("prompt")).get("variables"):
-            # Their names are a template's.
-            values = list(filled_in.values()) if isinstance(filled_in, dict) else filled_in
-            turns.append(Turn("user", tuple(texts_in(values))))
+        if filled_in := self._filled_in():
+            turns.append(Turn("user", tuple(texts_in(filled_in))))
         items = [said] if isinstance(said, str) else as_list(said)
         return turns + [turn for item in items for turn in _turns_of(item)]
 
@@ -66,14 +64,14 @@ class ModelCall:
 
     @cached_property
     def length(self) -> int:
-        """Characters of all that the model is to read. A long request is gone through once for all who ask."""
-        return sum(map(len, some_texts(self._read(), _NO_TEXTS))) - sum(map(len, self._roles()))
+        """Characters of all that the model is to read, at most: ids and types are among them, wherever they are. A long
+        request is gone through once for all who ask."""
+        return sum(map(len, some_texts((*self._read(), self._filled_in()), frozenset()))) - sum(map(len, self._roles()))
 
     @property
     def texts(self) -> Iterator[str]:
         """All texts that the model is to read, in no order: of a long request they are found faster than `turns`."""
-        filled_in = as_object(self.fields.get("prompt")).get("variables")
-        return some_texts((*self._read(), filled_in), _NO_TEXTS | {"role"})
+        return some_texts((*self._read(), self._filled_in()), _NO_TEXTS | {"role"})
 
     @property
     def tool_schemas(self) -> dict[str, object]:
@@ -105,6 +103,11 @@ class ModelCall:
         """What the model is to read: the words that stand over the turns, and the turns."""
         known = WIRE_FORMATS.get(self.wire_format, OPENAI_CHAT)
         return self.fields.get(known.system), self.fields.get(known.turns)
+
+    def _filled_in(self) -> object:
+        """What is filled into a template of the provider's, without its names for that."""
+        values = as_object(self.fields.get("prompt")).get("variables")
+        return list(values.values()) if isinstance(values, dict) else values
 
     def _roles(self) -> Iterator[str]:
         said = self._read()[1]

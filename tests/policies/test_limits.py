@@ -88,12 +88,23 @@ def test_a_session_beyond_its_limit_gets_no_more(session: dict[str, float], is_d
     assert verdict.decision is (Decision.DENY if is_denied else Decision.ALLOW)
 
 
-async def test_what_was_asked_costs_too() -> None:
+_LONG = "x" * 4_000
+
+
+@pytest.mark.parametrize(
+    ("format", "fields"),
+    [
+        ("openai_chat", {"messages": [{"role": "user", "content": _LONG}]}),
+        ("anthropic_messages", {"messages": [{"content": [{"type": "tool_use", "input": {"id": _LONG}}]}]}),
+        ("openai_responses", {"input": "", "prompt": {"id": "p", "variables": {"of": _LONG}}}),
+    ],
+)
+async def test_what_was_asked_costs_too(format: str, fields: dict[str, Any]) -> None:
     it = Run([active(build("limits", {"stream": {"cost": 0.01}}))])
-    it.context.request = ModelCall("openai_chat", {"messages": [{"role": "user", "content": "x" * 4_000}]})
+    it.context.request = ModelCall(format, fields)
     it.context.price = price
     await it.finish(chunks(delta(content="a"), delta(finish="stop"), "[DONE]"))
-    assert it.context.judgements[-1].verdict.evidence["reached"] == pytest.approx(0.1)
+    assert it.context.judgements[-1].verdict.evidence["reached"] == pytest.approx(0.1, rel=0.01)
 
 
 @pytest.mark.parametrize("fail_open", [False, True])
