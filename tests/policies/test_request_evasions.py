@@ -62,6 +62,8 @@ def messages(chance: random.Random) -> Any:
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": said}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [document]}]},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": [said]}}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {
+            chance.choice(["id", "type", "tool_use_id"]): chance.choice([said, {said: 1}])}}]},
         {"role": "assistant", "content": [{"type": "thinking", "thinking": said, "signature": "x"}]},
         {"role": "user", "content": [{"type": "search_result", "title": said, "source": "x", "content": []}]},
     ])  # fmt: skip
@@ -120,7 +122,9 @@ def offering(format: str, chance: random.Random) -> dict[str, Any]:
         {"name": TOOL, "input_schema": {}}, {"type": "function", "name": TOOL, "parameters": {}},
         {"type": "function", "function": {"name": TOOL}}, {"type": "custom", "custom": {"name": TOOL}},
         {"type": "custom", "name": TOOL}, {"type": TOOL}, {"type": "namespace", "name": "n", "tools": [{"name": TOOL}]},
-        {"functionDeclarations": [{"name": TOOL}]}, {"function_declarations": [{"name": TOOL}]},
+        {"functionDeclarations": [{"name": TOOL}]}, {"function_declarations": [{"name": TOOL}]}, {TOOL: {}},
+        {"name": TOOL, "function": {"name": "ok"}}, {"type": TOOL, "name": "ok"},
+        {"type": "namespace", "tools": [{"type": "namespace", "tools": [{"custom": {"name": TOOL}}]}]},
     ])  # fmt: skip
     place = chance.choice(["tools", "tools", "tools", "functions", "Tools"])
     own = [{"name": TOOL}] if place == "functions" else [tool]
