@@ -12,6 +12,8 @@ from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.upstream.messages_as_chat import as_chat_request, inconvertible
 
 _transform = LiteLLMCompletionResponsesConfig.transform_responses_api_request_to_chat_completion_request
+# What fitting says in the words of chat already.
+_FITTED = frozenset({"parallel_tool_calls", "reasoning_effort", "response_format"})
 _THINKING = frozenset({"thinking_blocks", "reasoning_content"})
 
 
@@ -26,7 +28,7 @@ def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> 
         return fields
     if wire_format == GEMINI.name:
         return as_chat(fields)
-    own = {name: value for name, value in fields.items() if name in WIRE_FORMATS[wire_format].parameters}
+    own = {name: value for name, value in fields.items() if name in WIRE_FORMATS[wire_format].parameters | _FITTED}
     if wire_format == ANTHROPIC_MESSAGES.name:
         chat, _ = as_chat_request({**own, "model": model})
         chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
