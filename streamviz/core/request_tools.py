@@ -1,28 +1,27 @@
 """The tools that a request offers: wherever they stand, and by whatever names a provider may take them."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import camel, declared, snake
 
 # A client's own, whose members are its words. Others are the provider's, and some call a model.
 OWN_KINDS = ("", "custom", "function")
+# What an MCP server has is not offered by the request.
+_LISTING = ("mcp_list_tools",)
 
 
 def every_tool(fields: JsonObject) -> Iterator[JsonObject]:
     """Each tool as the request has it, those of namespaces and those that a search for tools found too."""
-    found = chain.from_iterable(objects(item.get("tools")) for item in objects(fields.get("input")) if _offers(item))
-    waiting = [*objects(fields.get("tools")), *objects(fields.get("functions")), *found][::-1]
-    while waiting:
-        tool = waiting.pop()
-        yield tool
-        waiting += reversed(objects(tool.get("tools")))
+    items = [item for item in objects(fields.get("input")) if item.get("type") not in _LISTING]
+    level = [*objects(fields.get("tools")), *objects(fields.get("functions")), *_within(items)]
+    while level:
+        yield from level
+        level = _within(level)
 
 
-def _offers(item: JsonObject) -> bool:
-    """What an MCP server lists is its own."""
-    return item.get("type") != "mcp_list_tools"
+def _within(holding: list[JsonObject]) -> list[JsonObject]:
+    return [tool for each in holding if "tools" in each for tool in objects(each["tools"])]
 
 
 def told_by(tool: JsonObject) -> Iterator[JsonObject]:
