@@ -53,7 +53,7 @@ def opened(stream: LiveStream) -> StreamOpened:
         request_headers=stream.request_headers,
         executor=stream.executor,
         part=stream.part,
-        replayed=[*stream.context.request.models] if stream.provider == REPLAY else [],
+        replayed=stream.context.request.models if stream.provider == REPLAY else (),
     )
 
 

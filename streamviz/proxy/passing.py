@@ -12,8 +12,9 @@ from streamviz.proxy.http import text_of
 # Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
 _OURS = frozenset(
     b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect host content-length"
-    b" content-encoding content-type accept-encoding proxy-authenticate api-key cookie cookie2 set-cookie origin referer"
-    b" forwarded via x-real-ip x-remote-user x-original-url x-rewrite-url x-http-method-override x-session-id".split()
+    b" content-encoding content-type accept-encoding proxy-authenticate api-key cookie cookie2 set-cookie origin"
+    b" referer forwarded via x-real-ip x-remote-user x-original-url x-rewrite-url x-http-method-override"
+    b" x-session-id".split()
 )
 _FAMILIES = (b"x-streamviz-", b"x-forwarded-", b"sec-", b"access-control-", b"cf-", b"x-simulator-")
 # Credentials, whoever they are for, and where a proxy says who called it.

@@ -76,7 +76,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     request_headers: TextsByName = {}
     executor: str = ""
     part: str = ""
-    replayed: list[str] = []
+    replayed: tuple[str, ...] = ()
 
     @property
     def is_dated(self) -> bool:

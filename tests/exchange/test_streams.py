@@ -29,7 +29,7 @@ CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool
 
 def test_the_record_is_told_the_names_of_a_replays_model() -> None:
     names = ("m", "openai/m", "fast", "replay/019a")
-    for provider, told in (("replay", [*names]), ("openai", [])):
+    for provider, told in (("replay", names), ("openai", ())):
         play = Play(provider=provider)
         play.context.request = play.context.request.called(names)
         assert opened(play.stream).replayed == told

@@ -97,7 +97,7 @@ def test_of_some_streams_only_shapes_and_times_are_kept(query: Query, tmp_path: 
 
 def test_a_replay_is_kept_as_its_recording_would_be(query: Query, tmp_path: Path) -> None:
     recorder = PrivateRecorder(journal_of(tmp_path, []), Privacy(shapes_of_models=("guarded",)), lambda _: "")
-    names = ["gpt-4o", "openai/gpt-4o", "guarded", "replay/019a"]
+    names = ("gpt-4o", "openai/gpt-4o", "guarded", "replay/019a")
     asked = {"requested_model": "replay/019a", "provider": "replay", "upstream_model": "gpt-4o"}
     for told in (names, names[:2]):
         recorder.append(opened(uuid.uuid4(), request=SECRET.encode(), replayed=told, **asked))
