@@ -9,7 +9,7 @@ FREE_TEXT whatever the tool takes.
 import json
 from collections.abc import Mapping
 
-from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
@@ -25,6 +25,7 @@ _RESULT_ENDINGS = ("_output", "_result")
 
 # What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
 LEGACY_CALL = "function_call"
+_MOST_OF_ID = 24
 
 
 def may_be_call(members: Mapping[str, object]) -> bool:
@@ -76,3 +77,10 @@ def as_input(arguments: str) -> JsonObject:
         return as_object(decode(arguments))
     except ValueError:
         return {}
+
+
+def made_id(prefix: str, number: int, head: JsonObject) -> str:
+    """An id that the client gets where upstream has none, such as `call_chatcmpl1_0`: another in each answer, as it
+    sends answers back together. `head` has the answer's own id, of which it has the end."""
+    of = "".join(letter for letter in as_text(head.get("id")) if letter.isascii() and letter.isalnum())[-_MOST_OF_ID:]
+    return f"{prefix}_{of}_{number}" if of else f"{prefix}_{number}"

@@ -1,13 +1,18 @@
-"""The names of one model, and whether a glob matches any of them."""
+"""Names with wildcards, as operators write them, and all names of one model."""
 
 from collections.abc import Iterable
-
-from streamviz.core.globs import fits
+from fnmatch import fnmatchcase
 
 SIMULATOR = "simulator"
 SIMULATOR_PREFIX = "sim/"
 REPLAY = "replay"
 REPLAY_PREFIX = "replay/"
+
+
+def fits(name: str, glob: str) -> bool:
+    """Whether a glob means a name: `*` is any text, `?` any character. Nothing else is special: names of models have
+    brackets (`claude-opus-4[1m]`)."""
+    return fnmatchcase(name, glob.replace("[", "[[]"))
 
 
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:

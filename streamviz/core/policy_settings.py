@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.globs import fits
+from streamviz.core.model_names import fits
 from streamviz.core.verdicts import Decision
 
 

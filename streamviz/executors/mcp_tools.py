@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from streamviz.core.base_urls import is_loopback
-from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.model_names import fits
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
 from streamviz.executors.mcp_secrets import masked, secrets_in

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import anyio
 
-from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, decode, encode
+from streamviz.core.model_names import fits
 
 # What a model is told of a tool's answer.
 MOST_CHARACTERS = 20_000

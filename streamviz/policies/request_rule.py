@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
-from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.model_names import matching
+from streamviz.core.model_names import fits, matching
 from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall, Turn
 from streamviz.core.verdicts import ALLOW, Decision, Verdict

@@ -8,8 +8,8 @@ from jsonpath import JSONPath
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
+from streamviz.core.model_names import fits
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_paths import compile_path

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from streamviz.core.globs import fits
-from streamviz.core.model_names import matching
+from streamviz.core.model_names import fits, matching
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamviz.core.globs import fits
-from streamviz.core.model_names import matching
+from streamviz.core.model_names import fits, matching
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 

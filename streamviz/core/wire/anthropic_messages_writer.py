@@ -8,7 +8,7 @@ import msgspec
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
-from streamviz.core.calls import as_arguments, as_input, is_input
+from streamviz.core.calls import as_arguments, as_input, is_input, made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -25,7 +25,6 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages_frames import OpenBlock, delta_frames, is_streamed, start_of, written
 from streamviz.core.wire.anthropic_messages_message import owner_of
-from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.translation import (
     ANTHROPIC_MESSAGES,
     has_no_place_elsewhere,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE
 from streamviz.core.call_runners import Runner, runner_of
-from streamviz.core.calls import LEGACY_CALL
+from streamviz.core.calls import LEGACY_CALL, made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -19,7 +19,6 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.openai_chat_calls import CUSTOM
 from streamviz.core.wire.thought_signatures import sign_call
 from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage

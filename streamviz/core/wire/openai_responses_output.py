@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import new_block
+from streamviz.core.calls import made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockCompleted,
@@ -16,7 +17,6 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, objects
-from streamviz.core.wire.made_ids import made_id
 from streamviz.core.wire.openai_responses_calls import is_call
 from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
 from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamviz.core.globs import fits
 from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.model_names import fits
 
 # Names of tools that run commands: of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
 # Windsurf, Copilot and of servers of MCP. Capitals make no difference.

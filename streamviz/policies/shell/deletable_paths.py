@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streamviz.core.globs import fits
+from streamviz.core.model_names import fits
 from streamviz.policies.shell.commands import UNKNOWN
 from streamviz.policies.shell.paths import emptied, is_vital, normal
 from streamviz.policies.shell.protected_paths import is_system

@@ -3,8 +3,7 @@
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.globs import fits
-from streamviz.core.model_names import matching
+from streamviz.core.model_names import fits, matching
 from streamviz.core.policy_settings import BlockScope
 from streamviz.core.verdicts import Mode
 from streamviz.executors.mcp_tools import McpServer
