@@ -16,6 +16,7 @@ import httpx
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db import connection
 from playwright.sync_api import Browser, sync_playwright
 
 from streamviz import huge_pages
@@ -176,6 +177,25 @@ def migrated(postgres: dict[str, Any]) -> Iterator[str]:
     with fresh_database(postgres) as url:
         migrate(url)
         yield urlsplit(url).path[1:]
+
+
+# Such as that of a thread that waits for work, or of a process that just ends.
+END_OTHERS = """
+SELECT query FROM (
+    SELECT query, pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+) AS ended
+"""
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Django drops the database in the end, which it cannot while anybody else is connected."""
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(END_OTHERS)
+        for (query,) in cursor.fetchall():
+            print(f"a connection to the tests' database was left open; its last query: {query}")
 
 
 @pytest.fixture(scope="session")
