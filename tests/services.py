@@ -10,7 +10,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -34,11 +35,24 @@ START_SECONDS = 240
 STOP_SECONDS = 180
 
 
+def _own_ports() -> Iterator[int]:
+    """A share of the ports for each worker of pytest, so that none is given to two who have not bound it yet. All are
+    below those that the kernel gives to whoever asks for any (ip_local_port_range): it would give a free one away."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    first, begin = 10_000 + 1000 * (worker % 20), os.getpid()
+    return (first + place % 1000 for place in count(begin))
+
+
+_PORTS = _own_ports()
+
+
 def free_port() -> int:
-    """A port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nothing listens on; whoever asks next gets another one, listened on or not."""
+    while True:
+        port = next(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def chromium_program() -> str | None:

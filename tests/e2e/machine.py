@@ -16,6 +16,7 @@ import psycopg
 from django.contrib.auth.hashers import make_password
 
 from streamviz.records.models.access import digest
+from streamviz.records.writer.status import writer_status
 from tests.e2e.load import ENDED, Tape
 from tests.e2e.proxied import CLIENT_TAPE, until
 from tests.services import ROOT, Program, clean_environment, free_port
@@ -98,7 +99,10 @@ class Machine:
         self.server.wait_for("Listening on")
 
     def start_writer(self) -> None:
+        """Once it has said how it does: one that hangs before that is, to the server, none."""
         self.writer = self._start("write")
+        pid = self.writer.process.pid
+        until(lambda: (said := writer_status(self.var_dir / "journal")) and said.pid == pid)
 
     def kill_server(self) -> None:
         """With no chance to tidy up."""

@@ -102,14 +102,16 @@ def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) ->
 
 @contextmanager
 def stopped(*processes: psutil.Process) -> Iterator[None]:
-    """Processes that hang meanwhile."""
+    """Processes that hang meanwhile, but for one that ends on its own just then, as Postgres has."""
     for each in processes:
-        each.suspend()
+        with suppress(psutil.NoSuchProcess):
+            each.suspend()
     try:
         yield
     finally:
         for each in processes:
-            each.resume()
+            with suppress(psutil.NoSuchProcess):
+                each.resume()
 
 
 def tables_locked(machine: Machine) -> AbstractContextManager[None]:
