@@ -8,7 +8,8 @@ StreamvizError
 ├── PolicyParametersError     parameters that a policy's kind does not accept
 └── ClientFacingError         what the client gets, in its own wire format
     ├── RequestError          the request was at fault (4xx)
-    │   └── Denied            a policy denied it, or a call of the run that it asked for
+    │   ├── Denied            a policy denied it, or a call of the run that it asked for
+    │   └── Cancelled         a person stopped it, or a call of the run that it asked for
     ├── Unavailable           streamviz takes no new streams just now (503)
     │   └── NotRecorded       a stream cannot go on, as it cannot be recorded any more
     ├── InternalError         streamviz itself failed (500)
@@ -81,6 +82,15 @@ class Denied(RequestError):
 
     def __init__(self, message: str, status: int = 403, kind: str = "permission_error") -> None:
         super().__init__(status, message, kind=kind, code=self.CODE)
+
+
+class Cancelled(RequestError):
+    """A person stopped the stream, or a call that its run made."""
+
+    CODE = "cancelled"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(403, message, code=self.CODE)
 
 
 class Unavailable(ClientFacingError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streamviz.core.errors import ClientFacingError, Denied, RequestError, Unavailable, UpstreamError
+from streamviz.core.errors import Cancelled, ClientFacingError, Denied, RequestError, Unavailable, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.masking import told_text, told_values
 from streamviz.core.policy import ActivePolicy
@@ -21,9 +21,9 @@ def denial(active: ActivePolicy, verdict: Verdict) -> Denied:
     return Denied(verdict.text or f"The request was denied by policy {active.name}.")
 
 
-def cancellation() -> RequestError:
+def cancellation() -> Cancelled:
     """A person stopped the stream."""
-    return RequestError(403, CANCELLED, code="cancelled")
+    return Cancelled(CANCELLED)
 
 
 def revocation() -> RequestError:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.context import OURSELVES, UPSTREAM, Frame
-from streamviz.core.errors import ClientFacingError, Denied, NotRecorded, UpstreamError
+from streamviz.core.errors import Cancelled, ClientFacingError, Denied, NotRecorded, UpstreamError
 from streamviz.core.events import PROCESSING_ERROR, StreamFailed
 from streamviz.core.judgements import Answer
 from streamviz.core.masking import masking, told_values
@@ -21,6 +21,8 @@ from streamviz.exchange.reading import Reading
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
+# What ends a stream on purpose; with any other error upstream failed.
+_HALTED_BY: Mapping[type[ClientFacingError], Event] = {Denied: Event.DENIED, Cancelled: Event.CANCELLED}
 
 
 class Exchange(Progress):
@@ -112,7 +114,7 @@ class Exchange(Progress):
         error = errors.kept_error(error, self.policies)
         if isinstance(error, UpstreamError) and error.body:
             self._tape.receive([SSEEvent(error.body, None)])
-        self._cut(Event.DENIED if isinstance(error, Denied) else Event.FAILED, error, error.message)
+        self._cut(_HALTED_BY.get(type(error), Event.FAILED), error, error.message)
 
     def broke(self, error: ClientFacingError) -> None:
         """It cannot go on, for a reason of our own."""

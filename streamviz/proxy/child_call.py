@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from asgiref.typing import ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
 
-from streamviz.core.errors import ClientFacingError, Denied, InternalError, UpstreamError
+from streamviz.core.errors import Cancelled, ClientFacingError, Denied, InternalError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.core.outcome import Outcome
 from streamviz.core.sse import SSEEvent, SSEParser
@@ -64,12 +64,15 @@ class ChildCall:
                 refusal += piece
                 continue
             for event in parser.feed(piece):
-                if payload := self._payload(event):
+                payload = self._payload(event)
+                if error := as_object(payload.get("error")):
+                    self._error = self._broken_off(error)
+                elif payload:
                     yield payload
+        if self._status >= 300 and self._error is None:
+            self._error = self._refused(refusal)
         if self._error is not None:
-            raise self._error
-        if self._status >= 300:
-            raise self._refused(refusal)
+            raise self._as_halted(self._error)
 
     async def close(self) -> None:
         self._has_left.set()
@@ -79,15 +82,28 @@ class ChildCall:
         self._task.cancel()
 
     def _payload(self, event: SSEEvent) -> JsonObject:
-        """What a chunk says; nothing where it is none. Raises UpstreamError for one that tells of an error."""
+        """What a chunk says; nothing where it is none."""
         try:
             payload = as_object(decode(event.data or b"{}"))
         except ValueError:
             return {}
-        if error := as_object(payload.get("error")):
-            raise _error(502, error, "the call broke off")
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
+
+    def _broken_off(self, error: JsonObject) -> UpstreamError:
+        """What a chunk tells of an error. Raises it, unless it may be ours: that is known once the call is over."""
+        broken_off = _error(502, error, "the call broke off")
+        if broken_off.code not in (Denied.CODE, Cancelled.CODE):
+            raise broken_off
+        return broken_off
+
+    def _as_halted(self, error: ClientFacingError) -> ClientFacingError:
+        """What a policy or a person made of the call, they made of its run; upstream may only say so."""
+        if self._is_halted and error.code == Denied.CODE:
+            return Denied(error.message, error.status, error.kind)
+        if self._is_halted and error.code == Cancelled.CODE:
+            return Cancelled(error.message)
+        return error
 
     def _refused(self, body: bytes) -> ClientFacingError:
         """Why it was not answered."""
@@ -95,10 +111,7 @@ class ChildCall:
             told = as_object(as_object(decode(body)).get("error"))
         except ValueError:
             told = {}
-        error = _error(self._status, told, f"the call was answered {self._status}", self._headers)
-        if self._is_halted and error.code == Denied.CODE:
-            return Denied(error.message, error.status, error.kind)
-        return error
+        return _error(self._status, told, f"the call was answered {self._status}", self._headers)
 
     async def _run(self, serve: Serve) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from asgiref.typing import ASGISendCallable
 
-from streamviz.core.errors import Denied, UpstreamError
+from streamviz.core.errors import Cancelled, Denied, UpstreamError
 from streamviz.core.judgements import Question
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.commands import (
@@ -127,7 +127,7 @@ class Driver:
                 await self.carry_out()
         except UpstreamError as error:
             exchange.ended(error)
-        except Denied as error:
+        except (Denied, Cancelled) as error:
             exchange.refused(error)
         else:
             exchange.ended()

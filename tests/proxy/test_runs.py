@@ -101,14 +101,15 @@ async def begun(worker: Worker, part: str) -> None:
         await asyncio.sleep(0)
 
 
-PHASES: dict[str, tuple[list[Any], Callable[[Worker, Stubborn], Awaitable[object]]]] = {
+# What the model says, each time anew as an event is of one loop, and what to wait for.
+PHASES: dict[str, tuple[Callable[[], list[Any]], Callable[[Worker, Stubborn], Awaitable[object]]]] = {
     "plan 2": (
-        [said(plan("continue_thinking")), [*said('{"tho')[:1], asyncio.Event()]],
+        lambda: [said(plan("continue_thinking")), [*said('{"tho')[:1], asyncio.Event()]],
         lambda worker, _: begun(worker, "plan 2"),
     ),
-    "tools 1": ([said(USES)], lambda worker, _: held(worker)),
-    "": ([said(USES)], lambda _, tool: tool.has_begun.wait()),
-    "answer": ([said(plan()), [*said("Do")[:1], asyncio.Event()]], lambda worker, _: begun(worker, "answer")),
+    "tools 1": (lambda: [said(USES)], lambda worker, _: held(worker)),
+    "": (lambda: [said(USES)], lambda _, tool: tool.has_begun.wait()),
+    "answer": (lambda: [said(plan()), [*said("Do")[:1], asyncio.Event()]], lambda worker, _: begun(worker, "answer")),
 }
 
 
@@ -117,7 +118,7 @@ async def test_a_client_that_leaves_ends_all_of_it_within_a_second(
     worker: Worker, answering: Callable[..., Model], monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     answers, until_then = PHASES[part]
-    model, tool = answering(*answers), Stubborn()
+    model, tool = answering(*answers()), Stubborn()
     monkeypatch.setattr(runs, "BuiltIn", lambda: tool)
     if part == "tools 1":
         guard(worker, ByHand(3600, Decision.DENY))
@@ -144,6 +145,35 @@ async def test_a_person_who_cancels_the_run_ends_its_calls(worker: Worker, answe
     assert run.cancel("alice")
     await over(client, worker)
     assert b"cancelled" in client.data
+
+
+@pytest.mark.parametrize("part", ["plan 2", "tools 1", "answer"])
+async def test_a_person_who_cancels_a_call_of_a_run_ends_the_run(
+    worker: Worker, answering: Callable[..., Model], part: str
+) -> None:
+    answers, until_then = PHASES[part]
+    answering(*answers())
+    if part == "tools 1":
+        guard(worker, ByHand(3600, Decision.DENY))
+    client = Client(worker)
+    await until_then(worker, Stubborn())
+    [call] = [stream for stream in worker.observers.feed.running.values() if stream.part == part]
+    assert call.cancel is not None
+    assert call.cancel("alice")
+    await over(client, worker)
+    streams = {stream.part: stream for stream in worker.observers.feed.finished.values()}
+    assert {streams[""].outcome, streams[part].outcome} == {"halted"}
+    assert b'"code":"cancelled"' in client.data
+    assert worker.observers.feed.running == {}
+
+
+async def test_an_upstream_that_says_it_was_cancelled_failed(worker: Worker, answering: Callable[..., Model]) -> None:
+    answering(said(plan()), [*said("Do")[:1], {"error": {"message": "The stream was cancelled.", "code": "cancelled"}}])
+    client = Client(worker)
+    await over(client, worker)
+    assert {stream.outcome for stream in worker.observers.feed.finished.values() if not stream.part} == {
+        "upstream_error"
+    }
 
 
 async def test_a_run_may_cost_what_each_of_its_calls_came_to(worker: Worker, answering: Callable[..., Model]) -> None:
