@@ -52,8 +52,8 @@ WITH gone AS (
 
 
 def partitions_before(behind: date) -> list[Partition]:
-    """The partitions of streams that have nothing of this day or of a later one: the oldest first, and what belongs to
-    streams before these."""
+    """The partitions of streams that have nothing of this day or of a later one: the oldest first, and of
+    the same days in the order of STREAMS."""
     found = [Partition(*row) for row in rows(PARTITIONS, {"tables": list(STREAMS)})]
     over = (each for each in found if each.behind <= behind)
     return sorted(over, key=lambda each: (each.behind, STREAMS.index(each.table)))

@@ -12,10 +12,12 @@ from django.conf import settings
 from streamviz.records.ids import milliseconds_of
 
 RUNS = ("records_upstreamrun", "records_clientrun")
-# What belongs to a stream goes before it.
+# In the order in which they are dropped. Of the words of a session's requests those that are lost with a stream are
+# written again with others while it is still known which these are; all else is looked for by way of its stream, and
+# goes after that: whoever reads meanwhile finds either all of a stream or none.
 STREAMS = (
-    *("records_stall", "records_lintnote", "records_requestwords", "records_verdict", "records_block"),
-    "records_stream",
+    *("records_requestwords", "records_stream"),
+    *("records_stall", "records_lintnote", "records_verdict", "records_block"),
 )
 # A stream of the last minutes before midnight may be stored after it; days ahead are made while there is time.
 DAYS_BEHIND = 1

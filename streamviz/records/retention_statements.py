@@ -17,10 +17,12 @@ SELECT id FROM records_stream AS stream
 WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day')
 AND (outcome = '' OR {IS_KEPT})
 """  # noqa: S608
+# What is in the default partition goes with no other, and keeps what belongs to it until it is deleted itself.
 KEPT_OF_STREAMS = f"""
 SELECT id FROM records_stream AS stream
 WHERE (%(first)s::date IS NULL OR id >= streamviz_first_id(%(first)s::date::timestamp AT TIME ZONE 'UTC'))
-AND id < streamviz_first_id(%(behind)s::date::timestamp AT TIME ZONE 'UTC') AND (outcome = '' OR {IS_KEPT})
+AND id < streamviz_first_id(%(behind)s::date::timestamp AT TIME ZONE 'UTC')
+AND (tableoid = 'records_stream_default'::regclass OR outcome = '' OR {IS_KEPT})
 """  # noqa: S608
 COUNT_STREAMS = f"SELECT count(*) FROM {{table}} AS stream WHERE outcome <> '' AND NOT ({IS_KEPT})"  # noqa: S608
 # Of what is not dropped by the day: what outlived its own, whose time is over now, and ids that are of no day.

@@ -31,6 +31,16 @@ _OF_A_BEGINNING = {"kind", "choice", "first_seq", "started_at", "text"}
 _WRONG_SUMS = """
 SELECT DISTINCT requested_at FROM (
     SELECT requested_at FROM (
+# Retention drops what belongs to streams after these, the oldest first: what is older than all of their partitions is
+# about to go.
+_WITHOUT_STREAM = """
+SELECT DISTINCT stream_id FROM {table} AS run
+WHERE NOT EXISTS (SELECT FROM records_stream WHERE id = run.stream_id)
+AND tableoid NOT IN (
+    SELECT coalesce(to_regclass(child)::oid, 0) FROM streamviz_partitions('{table}')
+    WHERE behind <= (SELECT min(first) FROM streamviz_partitions('records_stream'))
+)
+"""
         SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
             reported_input, reported, priced, cached_tokens, estimated
         FROM records_halfhour
@@ -87,11 +97,8 @@ def _seen_again(stream: Stream) -> list[str]:
 
 def strays() -> Iterator[Damage]:
     """What belongs to no stream, and streams that nobody runs and nobody has closed."""
-    for table in (*RUNS, "records_archivedpart", *STREAMS[:-1]):
-        for (stream_id,) in rows(
-            f"SELECT DISTINCT stream_id FROM {table} AS run"  # noqa: S608
-            " WHERE NOT EXISTS (SELECT FROM records_stream WHERE id = run.stream_id)"
-        ):
+    for table in (*RUNS, "records_archivedpart", *STREAMS):
+        for (stream_id,) in rows(_WITHOUT_STREAM.format(table=table)) if table != "records_stream" else ():
             yield Damage(stream_id, f"there is no such stream, but a {table} of it")
     for (stream_id,) in rows(
         "SELECT id FROM records_stream AS stream"

@@ -1,6 +1,7 @@
 """Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
@@ -15,7 +16,7 @@ from django.db import OperationalError, connections
 from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
-from streamviz.records.dropping import partitions_before
+from streamviz.records.dropping import drop, partitions_before
 from streamviz.records.ids import uuid7
 from streamviz.records.models import (
     Annotation,
@@ -27,7 +28,7 @@ from streamviz.records.models import (
     Session,
     Stream,
 )
-from streamviz.records.partitions import make_days
+from streamviz.records.partitions import Partition, make_days
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import Retaining, days, is_due, run_retention
@@ -255,6 +256,44 @@ def test_words_are_written_before_the_streams_go_that_they_were_with(
     monkeypatch.setattr(retention, "drop", real)
     apply()
     assert found("zebrafish") == found("walrus") == [kept]
+
+
+def test_whoever_looks_while_streams_are_dropped_misses_nothing(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(story(day(200)), story(day(200), session="starred", number=1))
+    Session.objects.filter(label="starred").update(is_starred=True)
+    found: list[str] = []
+
+    def look(part: Partition, kept: Sequence[UUID]) -> None:
+        drop(part, kept)
+        found.extend(f"{damage.what}, behind {part.name}" for each in (*verify(), strays()) for damage in each)
+
+    monkeypatch.setattr(retention, "drop", look)
+    apply()
+    assert found == []
+    assert len(streams_with(query, "block")) == 1
+
+
+def test_a_run_that_ends_between_streams_and_their_blocks_leaves_no_strays(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(story(day(200)), story(day(200), session="starred", number=1), story(day(190), number=2))
+    Session.objects.filter(label="starred").update(is_starred=True)
+
+    def end_there(part: Partition, kept: Sequence[UUID]) -> None:
+        drop(part, kept)
+        if part.has_streams:
+            raise OperationalError("interrupted")
+
+    monkeypatch.setattr(retention, "drop", end_there)
+    with pytest.raises(OperationalError):
+        apply()
+    assert [*verify(), list(strays())] == [[], [], []]
+    # What outlived its partition outlives those of its blocks, until it is deleted itself.
+    Session.objects.update(is_starred=False)
+    monkeypatch.setattr(retention, "drop", drop)
+    monkeypatch.setattr(Retaining, "_delete_streams", lambda *_: [])
+    apply()
+    assert [*verify(), list(strays())] == [[], []]
 
 
 def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:
