@@ -1,9 +1,9 @@
 """Checking the record against itself, stream by stream."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.aggregation import aggregate
+from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
@@ -22,6 +23,8 @@ from streamviz.records.tapes import client_runs_of, upstream_runs_of
 
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
+# Fewer streams than that, where they are long: all that is recorded of these is in memory at once.
+CHUNKS_AT_ONCE = 20_000
 _LONGEST = "1 day"
 # What of a block its chunks do not tell, or `_numbers` has looked at.
 _OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}
@@ -81,18 +84,30 @@ def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
     found = Stream.objects.exclude(outcome="").order_by("requested_at", "id")
     if since:
         found = found.filter(requested_at__gte=since)
-    streams = found.prefetch_related("blocks", "verdicts").iterator(chunk_size=AT_ONCE)
-    while some := list(islice(streams, AT_ONCE)):
-        for recorded in _recorded(some):
-            wrong = _seen_again(recorded.stream) if any(damages(recorded)) else []
-            yield [Damage(recorded.stream.pk, what) for what in wrong]
+    for some in _several(found.prefetch_related("blocks", "verdicts").iterator(chunk_size=AT_ONCE)):
+        for stream, wrong in _looked_at(some):
+            yield [Damage(stream.pk, what) for what in wrong and _seen_again(stream)]
+
+
+def _several(streams: Iterable[Stream]) -> Iterator[list[Stream]]:
+    """As many of these as are read at once."""
+    some: list[Stream] = []
+    chunks = 0
+    for stream in streams:
+        if some and (len(some) == AT_ONCE or chunks + stream.chunk_count > CHUNKS_AT_ONCE):
+            yield some
+            some, chunks = [], 0
+        some.append(stream)
+        chunks += stream.chunk_count
+    if some:
+        yield some
 
 
 def _seen_again(stream: Stream) -> list[str]:
     """What is wrong with it by a second look. The first one is of several moments: what is deleted or dropped meanwhile
     is still in the cursor, or in a part of what was read."""
     again = Stream.objects.exclude(outcome="").filter(pk=stream.pk).prefetch_related("blocks", "verdicts")
-    return [what for recorded in _recorded(list(again)) for what in damages(recorded)]
+    return [what for _, wrong in _looked_at(list(again)) for what in wrong]
 
 
 def strays() -> Iterator[Damage]:
@@ -120,6 +135,18 @@ def _recorded(streams: Sequence[Stream]) -> list[Recorded]:
     ids = [stream.pk for stream in streams]
     chunks: dict[UUID, list[StoredChunk]] = defaultdict(list)
     frames: dict[UUID, list[StoredFrame]] = defaultdict(list)
+def _looked_at(streams: Sequence[Stream]) -> Iterator[tuple[Stream, list[str]]]:
+    """Each stream, with what is wrong with it."""
+    try:
+        for recorded in _recorded(streams):
+            yield recorded.stream, list(damages(recorded))
+    except ObjectAway as error:
+        if len(streams) == 1:
+            yield streams[0], [f"its chunks cannot be read: {error}"]
+        else:
+            yield from (found for stream in streams for found in _looked_at([stream]))
+
+
     for run in upstream_runs_of(ids):
         chunks[run.stream_id] += run.chunks()
     for sent in client_runs_of(ids):

@@ -1,6 +1,7 @@
 """`verify` finds nothing on a whole record, and each kind of damage on one that is not."""
 
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -141,6 +142,21 @@ def test_what_retention_dropped_is_not_missed(query: Query) -> None:
     assert found() == []
     query("TRUNCATE records_retentionrun")
     assert "there are 0 chunks, and 5 were counted" in found()
+
+
+def test_of_long_streams_it_reads_fewer_at_once(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "CHUNKS_AT_ONCE", 10)
+    store(*(story(day(1), number=n) for n in range(5)), story(day(1), tool_stream() * 4, number=5))
+    at_once: list[int] = []
+    read = verification.upstream_runs_of
+
+    def noted(ids: list[uuid.UUID]) -> Iterator[UpstreamRun]:
+        at_once.append(len(ids))
+        return read(ids)
+
+    monkeypatch.setattr(verification, "upstream_runs_of", noted)
+    assert list(verify()) == [[]] * 6
+    assert at_once == [2, 2, 1, 1]
 
 
 def test_what_is_deleted_while_it_runs_is_no_damage(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
+from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, Verdict
 from streamviz.records.replays import IS_REPLAY
@@ -78,9 +79,9 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
     active = replace(scoped.active, mode=Mode.ENFORCE, by_hand=None)
     with asyncio.Runner() as runner, closing(Pool(1, settings.POLICY_MEMORY_MB)) as pool:
         for batch in scope.batches():
-            chunks, recorded = _chunks(batch), _recorded(batch, policy_id)
+            tapes, recorded = _tapes(batch), _recorded(batch, policy_id)
             for stream in batch:
-                made = _why_not(scoped, stream) or _run_one(runner, pool, stream, chunks[stream.pk], active)
+                made = _why_not(scoped, stream) or _run_one(runner, pool, stream, tapes[stream.pk], active)
                 if isinstance(made, str):
                     figures.skip(made)
                 else:
@@ -99,10 +100,10 @@ def _why_not(scoped: ScopedPolicy, stream: Stream) -> str:
 
 
 def _run_one(
-    runner: asyncio.Runner, pool: Pool, stream: Stream, chunks: list[Chunk], active: ActivePolicy
+    runner: asyncio.Runner, pool: Pool, stream: Stream, tape: list[Chunk] | str, active: ActivePolicy
 ) -> Rerun | str:
     """What came of it, or why it could not be run."""
-    recording = recording_of(stream, chunks)
+    recording = tape if isinstance(tape, str) else recording_of(stream, tape)
     if isinstance(recording, str):
         return recording
     made = runner.run(rerun(recording, [active], partial(_ask, pool), within))
@@ -137,6 +138,17 @@ def _price(model: str, provider: str, tokens: Tokens) -> float | None:
     from streamviz.upstream.prices import price
 
     return price(model, provider, tokens)
+
+
+def _tapes(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk] | str]:
+    """The upstream tapes of these streams, or why one cannot be had. Raises ChunksAway while the archive does not
+    answer."""
+    try:
+        return {**_chunks(batch)}
+    except ObjectAway as error:
+        if len(batch) == 1:
+            return {batch[0].pk: f"its chunks cannot be read: {error}"}
+    return {pk: tape for stream in batch for pk, tape in _tapes([stream]).items()}
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:

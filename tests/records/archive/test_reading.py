@@ -15,12 +15,13 @@ from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectGone
 from streamviz.records.archive.parts import Runs
 from streamviz.records.archive.reading import Kept
 from streamviz.records.archive.rows import UpstreamRow
-from streamviz.records.backtests.runner import _chunks
+from streamviz.records.backtests.runner import Scope, _chunks, run
 from streamviz.records.database import conninfo
 from streamviz.records.exporting import export_streams
 from streamviz.records.following import Following
-from streamviz.records.models import ArchiveObject, Session, Stream
+from streamviz.records.models import ArchiveObject, Block, Policy, Session, Stream
 from streamviz.records.partitions import make_days
+from streamviz.records.policies_in_force import scoped_policy
 from streamviz.records.queries import streams
 from streamviz.records.replays import chunks_from, why_not
 from streamviz.records.tapes import client_bytes, kept, passed_runs, upstream_bytes, upstream_runs
@@ -132,6 +133,34 @@ def test_an_object_that_cannot_be_had_keeps_no_other_one_from_being_read(
     with pytest.raises(ChunksAway, match="it is cut off" if what == "cut off" else "refuses: 403"):
         list(upstream_bytes(stored[1]))
     assert list(upstream_bytes(well)) == LONG
+
+
+@pytest.mark.parametrize("what", ["lost", "cut off", "refused"])
+def test_verify_names_what_cannot_be_had_and_goes_on(storage: Storage, stored: list[UUID], what: str) -> None:
+    [well, ill] = store(story(day(3.5), LONG, session="well"), story(day(3.4), number=2))
+    archive(storage.bucket)
+    key = reading._of(stored[1]).get().object.key
+    if what == "lost":
+        storage.bucket.delete(key)
+    elif what == "cut off":
+        storage.bucket.put(key, b"(")
+    else:
+        storage.deny("GetObject", key)
+    Block.objects.filter(stream_id=ill, ordinal=0).update(text="Let me lie.")
+    found = {damage.stream_id: damage.what for each in verify() for damage in each}
+    assert found.keys() == {*stored, ill}
+    assert well not in found
+    assert all(found[each].startswith("its chunks cannot be read: ") for each in stored)
+
+
+def test_a_back_test_passes_over_what_cannot_be_had(storage: Storage, stored: list[UUID]) -> None:
+    store(story(day(3.5), LONG, session="well"))
+    archive(storage.bucket)
+    storage.bucket.delete(reading._of(stored[1]).get().object.key)
+    policy = Policy.objects.get(name="guard")
+    figures = run(scoped_policy(policy.name, policy, 1), policy.pk, Scope(100), lambda *_: True)
+    assert figures.streams == 3
+    assert figures.skipped["its chunks cannot be read: the object storage has lost an object of the archive"] == 2
 
 
 def test_a_storage_that_is_away_is_not_asked_again_at_once(
