@@ -15,16 +15,29 @@ from streamviz.records.columns import bytes_to_line
 from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
 from streamviz.records.queries.streams import of_sessions
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
-from streamviz.records.tapes import client_runs, upstream_runs
+from streamviz.records.tapes import client_runs, has_tapes, upstream_runs
 
 VERSION = 2
 
 
 class DeletedMeanwhile(Fault):
-    """A stream was deleted of which some lines are written already, or a session is not where it was."""
+    """A stream was deleted of which something is written already, or its chunks were, or a session is not where it
+    was."""
 
 
 Line = dict[str, Any]
+
+
+def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
+    """The same streams, to be written one after another. No transaction is open for as long as somebody downloads:
+    raises DeletedMeanwhile behind one of which what was read may not be all."""
+    for stream in streams:
+        had_tapes = has_tapes(stream.pk)
+        yield stream
+        if not Stream.objects.filter(pk=stream.pk).exists():
+            raise DeletedMeanwhile(f"the stream {stream.pk} was deleted while it was exported: export the rest again")
+        if had_tapes and not has_tapes(stream.pk):
+            raise DeletedMeanwhile(f"the chunks of the stream {stream.pk} were dropped while it was exported")
 
 
 def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
@@ -37,7 +50,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
             continue
         yield _session(session)
         streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
-        for stream in streams.iterator(chunk_size=100):
+        for stream in whole(streams.iterator(chunk_size=100)):
             yield from _stream(stream)
     yield _line("end", {})
 
@@ -47,7 +60,7 @@ def export_streams(streams: Iterable[Stream]) -> Iterator[bytes]:
     one another. Raises DeletedMeanwhile, and ends without `end` then."""
     yield _line("streamviz", {"version": VERSION})
     told = None
-    for stream in streams:
+    for stream in whole(streams):
         if stream.session_id != told:
             told = stream.session_id
             yield _session(stream.session)
@@ -80,19 +93,12 @@ def _stream(stream: Stream) -> Iterator[bytes]:
                 else {"origin": frame.origin, "raw": bytes_to_line(frame.made)}
             )
             yield _line("frame", {"number": frame.number, "sent_at": frame.sent_at, **made})
-    _require(stream)
 
 
 def _require_deleted(session_id: UUID) -> None:
     """One that is gone may have become a part of another, whose turn is over."""
     if not DeletedSession.objects.filter(pk=session_id).exists():
         raise DeletedMeanwhile(f"the session {session_id} was moved or dropped while it was exported: export it again")
-
-
-def _require(stream: Stream) -> None:
-    """No transaction is open for as long as somebody downloads, so what was read of it may not be all."""
-    if not Stream.objects.filter(pk=stream.pk).exists():
-        raise DeletedMeanwhile(f"the stream {stream.pk} was deleted while it was exported: export the rest again")
 
 
 def _kept(stream: Stream) -> Line:

@@ -21,6 +21,7 @@ from markdown_it.token import Token
 from streamviz.dashboard import downloads
 from streamviz.dashboard.exports import FORMS, again, markdown
 from streamviz.dashboard.exports.markdown_text import fenced, prose
+from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
@@ -250,6 +251,21 @@ def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
     assert told() == "Export begins…"
     pieces: Any = cast["bob"].get("/sessions/export/", asked)
     streams = downloads.counted(Stream.objects.filter(requested_model="a"), lambda: 2, *_named(asked))
+@pytest.mark.parametrize("form", ["jsonl", "sse", "client", "har", "markdown"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_of_a_stream_that_was_deleted_while_it_was_written_breaks_off(
+    stream: Stream, form: str, number: int
+) -> None:
+    others = [recorded(session=stream.session, minutes=-n) for n in range(1, number)]
+    pieces = FORMS[form].write([*others, stream], "http://here")
+    # A tape that is alone in its file has no comment that names it.
+    named = b"" if form in ("sse", "client") and number == 1 else str(stream.pk).encode()
+    assert any(named in piece for piece in pieces)
+    Stream.objects.filter(pk=stream.pk).delete()
+    with pytest.raises(DeletedMeanwhile, match=str(stream.pk)):
+        list(pieces)
+
+
     next(streams)
     next(streams)
     assert told() == "Exporting: 1 of 2 streams"

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.policies_in_force import policies_in_force
 from streamviz.records.recorder import ChunksReceived, StreamClosed, StreamOpened
+from streamviz.records.retention import run_retention
+from streamviz.records.rules import Retention
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.verification import verify
 from streamviz.records.writer.session_moves import move_stream
@@ -275,6 +277,17 @@ def test_a_file_has_no_end_where_a_stream_was_deleted_while_it_was_written(
     with pytest.raises(DeletedMeanwhile, match="was deleted while"):
         written.extend(lines)
     assert not any(line.startswith(b'{"end":') for line in written)
+
+
+def test_a_file_has_no_end_where_chunks_were_dropped_while_it_was_written(query: Query) -> None:
+    store(story(day(1)))
+    lines = export_streams(Stream.objects.select_related("session", "key"))
+    written = [next(line for line in lines if line.startswith(b'{"chunk":'))]
+    run_retention(Retention(chunk_days=14, stream_days=0, kept_days=0), NOW + timedelta(days=20), lambda _: None)
+    with pytest.raises(DeletedMeanwhile, match="chunks of the stream"):
+        written.extend(lines)
+    # Those of which no chunks are kept are exported as they are.
+    assert any(line.startswith(b'{"end":') for line in export_streams(Stream.objects.select_related("session", "key")))
 
 
 NOT_EXPORTS = {

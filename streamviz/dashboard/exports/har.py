@@ -6,6 +6,7 @@ from typing import Any
 
 from streamviz.core.json_value import encode
 from streamviz.dashboard.exports.requests import sent
+from streamviz.records.exporting import whole
 from streamviz.records.models import Stream
 from streamviz.records.tapes import client_bytes
 
@@ -15,7 +16,7 @@ _HEAD = b'{"log":{"version":"1.2","creator":{"name":"streamviz","version":"1"},"
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
     """One entry a stream."""
     yield _HEAD
-    for number, stream in enumerate(streams):
+    for number, stream in enumerate(whole(streams)):
         yield (b"," if number else b"") + encode(_entry(stream, base_url))
     yield b"]}}\n"
 

@@ -9,13 +9,14 @@ from streamviz.core.request_parts import Part, PartKind
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard.exports.markdown_text import fenced, line, prose
 from streamviz.live.presentation.block_views import described
+from streamviz.records.exporting import whole
 from streamviz.records.models import Block, Stream, Verdict
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
     """A chapter a stream, a part for each of its requests' new messages and its blocks."""
     outlines: dict[UUID, RequestOutline] = {}
-    for stream in streams:
+    for stream in whole(streams):
         for text in _chapter(stream, outlines):
             yield f"{text}\n\n".encode("utf-8", "replace")
 

@@ -1,9 +1,10 @@
 """Streams as the bytes that went over the wire; where there are several, a comment names each."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from uuid import UUID
 
+from streamviz.records.exporting import whole
 from streamviz.records.models import Stream
 from streamviz.records.tapes import client_bytes, upstream_bytes
 
@@ -22,12 +23,9 @@ def to_client(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
 
 def _write(streams: Iterable[Stream], tape: Tape) -> Iterator[bytes]:
     rest = iter(streams)
-    for first in rest:
-        second = next(rest, None)
-        if second is None:
-            yield from tape(first.pk)
-            return
-        for stream in chain((first, second), rest):
-            yield f": stream {stream.pk}\n\n".encode()
-            yield from tape(stream.pk)
-            yield b"\n\n"
+    first = list(islice(rest, 2))
+    before, behind = (": stream {}\n\n", b"\n\n") if len(first) > 1 else ("", b"")
+    for stream in whole(chain(first, rest)):
+        yield before.format(stream.pk).encode()
+        yield from tape(stream.pk)
+        yield behind
