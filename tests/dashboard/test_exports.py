@@ -229,11 +229,41 @@ def test_a_filtered_list_has_its_streams_and_no_others(cast: Cast, stream: Strea
     assert [next(iter(line)) for line in lines] == ["streamviz", "session", "stream", "end"]
 
 
+@pytest.mark.parametrize("form", ["jsonl", "har", "curl", "python"])
+def test_no_more_is_in_memory_at_once_than_a_few_long_requests(cast: Cast, form: str) -> None:
+    request = json.dumps({**REQUEST, "messages": [{"role": "user", "content": "x" * 300_000}]}).encode()
+    for number in range(9):
+        recorded(request=request, minutes=number)
+    answer: Any = cast["bob"].get(f"/sessions/export/?range=all&as={form}")
+    pieces = async_to_sync(_pieces)(answer.streaming_content)
+    assert sum(map(len, pieces)) > 9 * 300_000
+    assert max(map(len, pieces)) < 1_000_000
+
+
+async def _pieces(parts: AsyncIterator[bytes]) -> list[bytes]:
+    return [part async for part in parts]
+
+
 def test_what_runs_and_what_is_not_there_cannot_be_had(cast: Cast, path: str) -> None:
     assert cast["bob"].get(f"{path}export/?as=pdf").status_code == 404
     Stream.objects.update(outcome="")
     assert cast["bob"].get(f"{path}export/").status_code == 404
     assert Session.objects.count() == 1
+
+
+@pytest.mark.parametrize("form", ["jsonl", "sse", "client", "har", "markdown"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_of_a_stream_that_was_deleted_while_it_was_written_breaks_off(
+    stream: Stream, form: str, number: int
+) -> None:
+    others = [recorded(session=stream.session, minutes=-n) for n in range(1, number)]
+    pieces = FORMS[form].write([*others, stream], "http://here")
+    # A tape that is alone in its file has no comment that names it.
+    named = b"" if form in ("sse", "client") and number == 1 else str(stream.pk).encode()
+    assert any(named in piece for piece in pieces)
+    Stream.objects.filter(pk=stream.pk).delete()
+    with pytest.raises(DeletedMeanwhile, match=str(stream.pk)):
+        list(pieces)
 
 
 def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
@@ -251,21 +281,6 @@ def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
     assert told() == "Export begins…"
     pieces: Any = cast["bob"].get("/sessions/export/", asked)
     streams = downloads.counted(Stream.objects.filter(requested_model="a"), lambda: 2, *_named(asked))
-@pytest.mark.parametrize("form", ["jsonl", "sse", "client", "har", "markdown"])
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_file_of_a_stream_that_was_deleted_while_it_was_written_breaks_off(
-    stream: Stream, form: str, number: int
-) -> None:
-    others = [recorded(session=stream.session, minutes=-n) for n in range(1, number)]
-    pieces = FORMS[form].write([*others, stream], "http://here")
-    # A tape that is alone in its file has no comment that names it.
-    named = b"" if form in ("sse", "client") and number == 1 else str(stream.pk).encode()
-    assert any(named in piece for piece in pieces)
-    Stream.objects.filter(pk=stream.pk).delete()
-    with pytest.raises(DeletedMeanwhile, match=str(stream.pk)):
-        list(pieces)
-
-
     next(streams)
     next(streams)
     assert told() == "Exporting: 1 of 2 streams"

@@ -27,6 +27,8 @@ from streamviz.records.queries.pages import Place, stream_page
 from streamviz.records.queries.search import as_id
 
 _PIECES_AT_ONCE = 200
+# Unless these come to more, as long requests do: nobody is to hold hundreds of them in memory.
+_BYTES_AT_ONCE = 256 * 1024
 _STREAMS_AT_ONCE = 50
 RECHECK_SECONDS = 30.0
 
@@ -127,6 +129,14 @@ async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> 
 def _some(pieces: Iterator[bytes]) -> bytes:
     """The next pieces. Until they are sent others have the connection to the database."""
     try:
-        return b"".join(islice(pieces, _PIECES_AT_ONCE))
+        return b"".join(_up_to(_BYTES_AT_ONCE, islice(pieces, _PIECES_AT_ONCE)))
     finally:
         give_back()
+
+
+def _up_to(most: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The next of these until they come to so many bytes."""
+    size = 0
+    while size < most and (piece := next(pieces, None)) is not None:
+        size += len(piece)
+        yield piece
