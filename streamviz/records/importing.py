@@ -12,11 +12,12 @@ import psycopg
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import Q
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, require_shallow
+from streamviz.core.json_value import JsonObject, encode, require_shallow
 from streamviz.core.judgements import NotRun, Subject
 from streamviz.core.outcome import Outcome
 from streamviz.core.verdicts import Decision, Mode
@@ -27,8 +28,6 @@ from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import (
     Annotation,
     ApiKey,
-    DeletedSession,
-    DeletedStream,
     Policy,
     PolicyVersion,
     Session,
@@ -41,7 +40,7 @@ from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT, Table
 from streamviz.records.verdict_record import VerdictRecord
-from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.pending import NO_WORKER, Batch
 from streamviz.records.writer.store import Store
 
 # The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
@@ -125,7 +124,7 @@ class Importing:
         self._session: SessionLine | None = None
         self._stored: Batch | None = None
         self._annotation: AnnotationLine | None = None
-        self._versions: dict[tuple[str, int], int] = {}
+        self._versions: dict[tuple[str, int, bytes], int] = {}
         self._is_over = False
         self.streams = 0
 
@@ -180,7 +179,7 @@ class Importing:
         )
         msgspec.convert(opened.not_run, list[NotRun])
         closed = StreamClosed(stream_id=stream_id, blocks=[], **CLOSED.fields(value))
-        self._stored = Batch(stream_id, UUID(int=0), opened=_checked(opened), closed=_checked(closed))
+        self._stored = Batch(stream_id, NO_WORKER, opened=_checked(opened), closed=_checked(closed))
 
     @property
     def _batch(self) -> Batch:
@@ -213,14 +212,16 @@ class Importing:
     def _version(self, value: Line) -> int:
         """The id here of a policy's version there; made where there is none."""
         name, number = f"{PREFIX}{value['name'].removeprefix(PREFIX)}"[:60], value["number"]
-        if (name, number) not in self._versions:
+        names = {field.name for field in PolicyFields._meta.local_fields}
+        fields = {key: each for key, each in value.items() if key in names}
+        told = name, number, encode(fields)
+        if told not in self._versions:
             validate_slug(name)
-            names = {field.name for field in PolicyFields._meta.local_fields}
-            fields = {key: each for key, each in value.items() if key in names}
             fields["parameters"] = _parameters(fields)
-            PolicyVersion(number=number, **fields).clean_fields(exclude=["policy", "changed_by"])
-            self._versions[name, number] = _version_of(name, number, fields).pk
-        return self._versions[name, number]
+            version = PolicyVersion(number=number, **fields)
+            version.clean_fields(exclude=["policy", "changed_by"])
+            self._versions[told] = _version_of(name, version).pk
+        return self._versions[told]
 
     def _store_stream(self) -> None:
         batch, self._stored = self._stored, None
@@ -228,9 +229,7 @@ class Importing:
             return
         self.streams += 1
         if not Stream.objects.filter(pk=batch.stream_id).exists():
-            DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
-            DeletedSession.objects.filter(session_id=batch.opened.session_id).delete()
-            self._store.write([batch])
+            self._store.write([batch], brings_back=True)
         # Where the stream was here as well: an import that was killed may have got no further.
         self._keep_annotation(batch.stream_id)
         _merge(self._session)
@@ -243,17 +242,25 @@ class Importing:
 
 
 @transaction.atomic
-def _version_of(name: str, number: int, fields: dict[str, Any]) -> PolicyVersion:
-    """A version of an imported policy; both are made where they are not there."""
-    policy = Policy.objects.filter(name=name).first()
+def _version_of(name: str, told: PolicyVersion) -> PolicyVersion:
+    """A version of an imported policy; both are made where they are not there. Its number may be that of another one
+    here, which somebody made of it or which is from another place: it gets one of its own then."""
+    policy = Policy.objects.select_for_update().filter(name=name).first()
     if policy is None:
         # Not by `save`, which would make a version of its own.
-        off = fields | {"mode": Mode.OFF.value}
-        [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
-    version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
+        off = told.fields() | {"mode": Mode.OFF.value}
+        [policy] = Policy.objects.bulk_create([Policy(name=name, version=told.number, **off)])
+    elsewhere = f"It was v{told.number} where it was imported from."
+    alike = policy.versions.filter(Q(number=told.number) | Q(reason=elsewhere), **told.fields()).first()
+    if alike is not None:
+        return alike
+    if policy.versions.filter(number=told.number).exists():
+        told.number, told.reason = policy.versions.latest("number").number + 1, elsewhere
+    told.policy = policy
+    told.save()
     # One that somebody here has switched on stays as that person wants it.
-    Policy.objects.filter(pk=policy.pk, version__lt=number, mode=Mode.OFF.value).update(version=number)
-    return version
+    Policy.objects.filter(pk=policy.pk, version__lt=told.number, mode=Mode.OFF.value).update(version=told.number)
+    return told
 
 
 def _merge(told: SessionLine) -> None:

@@ -19,7 +19,7 @@ from streamviz.records.partitions import make_days
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.runs import StoredChunk
 from streamviz.records.verdict_record import VerdictRecord
-from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.pending import NO_WORKER, Batch
 from streamviz.records.writer.store import copy_runs, write_request_words, write_rows
 from streamviz.records.writer.tapes import Chunks, Frames
 
@@ -178,7 +178,7 @@ def _stream(
         for block in closed.blocks
     ]
     model = chance.choice(MODELS)
-    batch = Batch(stream_id, UUID(int=0))
+    batch = Batch(stream_id, NO_WORKER)
     batch.opened = StreamOpened(
         stream_id=stream_id,
         session_id=session_id,

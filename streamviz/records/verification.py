@@ -20,20 +20,17 @@ from streamviz.records.queries.rows import rows
 from streamviz.records.runs import StoredChunk, StoredFrame
 from streamviz.records.tables import BLOCK
 from streamviz.records.tapes import client_runs_of, upstream_runs_of
+from streamviz.records.writer.pending import NO_WORKER
 
 AT_ONCE = 100
-# Nobody's stream is expected to run for longer.
 # Fewer streams than that, where they are long: all that is recorded of these is in memory at once.
 CHUNKS_AT_ONCE = 20_000
+# Nobody's stream is expected to run for longer.
 _LONGEST = "1 day"
 # What of a block its chunks do not tell, or `_numbers` has looked at.
 _OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}
 # What is as it would have been of a block whose stream broke off; of the text as much as there is.
 _OF_A_BEGINNING = {"kind", "choice", "first_seq", "started_at", "text"}
-# What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
-_WRONG_SUMS = """
-SELECT DISTINCT requested_at FROM (
-    SELECT requested_at FROM (
 # Retention drops what belongs to streams after these, the oldest first: what is older than all of their partitions is
 # about to go.
 _WITHOUT_STREAM = """
@@ -44,6 +41,10 @@ AND tableoid NOT IN (
     WHERE behind <= (SELECT min(first) FROM streamviz_partitions('records_stream'))
 )
 """
+# What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
+_WRONG_SUMS = """
+SELECT DISTINCT requested_at FROM (
+    SELECT requested_at FROM (
         SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
             reported_input, reported, priced, cached_tokens, estimated
         FROM records_halfhour
@@ -80,8 +81,11 @@ class Recorded(NamedTuple):
 
 
 def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
-    """What is damaged of the streams that have ended and were requested from `since` on; a list for each stream."""
-    found = Stream.objects.exclude(outcome="").order_by("requested_at", "id")
+    """What is damaged of the streams that have ended and were requested from `since` on; a list for each stream.
+
+    Raises ChunksAway while the archive does not answer. An object of it that cannot be had is damage.
+    """
+    found = Stream.objects.exclude(outcome="").order_by("requested_at", "id").defer("request")
     if since:
         found = found.filter(requested_at__gte=since)
     for some in _several(found.prefetch_related("blocks", "verdicts").iterator(chunk_size=AT_ONCE)):
@@ -131,10 +135,6 @@ def wrong_sums() -> Iterator[datetime]:
     return (at for (at,) in rows(_WRONG_SUMS))
 
 
-def _recorded(streams: Sequence[Stream]) -> list[Recorded]:
-    ids = [stream.pk for stream in streams]
-    chunks: dict[UUID, list[StoredChunk]] = defaultdict(list)
-    frames: dict[UUID, list[StoredFrame]] = defaultdict(list)
 def _looked_at(streams: Sequence[Stream]) -> Iterator[tuple[Stream, list[str]]]:
     """Each stream, with what is wrong with it."""
     try:
@@ -147,6 +147,10 @@ def _looked_at(streams: Sequence[Stream]) -> Iterator[tuple[Stream, list[str]]]:
             yield from (found for stream in streams for found in _looked_at([stream]))
 
 
+def _recorded(streams: Sequence[Stream]) -> list[Recorded]:
+    ids = [stream.pk for stream in streams]
+    chunks: dict[UUID, list[StoredChunk]] = defaultdict(list)
+    frames: dict[UUID, list[StoredFrame]] = defaultdict(list)
     for run in upstream_runs_of(ids):
         chunks[run.stream_id] += run.chunks()
     for sent in client_runs_of(ids):
@@ -175,7 +179,9 @@ def damages(recorded: Recorded) -> Iterator[str]:
 
 def is_recent(stream: Stream) -> bool:
     """Whether its chunks are in a day's partition still, if it had any. A day that was dropped may be made again, for a
-    stream that came late."""
+    stream that came late. One that was imported may have come without them."""
+    if stream.worker == NO_WORKER:
+        return False
     day = stream.requested_at.astimezone(UTC).date()
     there = rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": f"records_upstreamrun_{day:%Y%m%d}"})[0][0]
     return there is True and not RetentionRun.objects.filter(freed__contains=[{"what": f"day {day}"}]).exists()

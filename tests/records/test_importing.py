@@ -1,20 +1,25 @@
-"""Imports that were ended in their midst, and what people here said meanwhile."""
+"""Imports that were ended in their midst, what people here did meanwhile, and policies of several places."""
 
+import re
 import uuid
 from collections.abc import Sequence
 
+import msgspec
+import psycopg
 import pytest
+from django.contrib.auth.models import User
 
 from streamviz.core.json_value import JsonObject
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing
-from streamviz.records.models import Annotation, Session, Stream
+from streamviz.records.models import Annotation, DeletedSession, DeletedStream, Policy, PolicyVersion, Session, Stream
+from streamviz.records.verification import verify
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.store import Store
 from tests.records.conftest import Query
-from tests.records.history import day, store, story
+from tests.records.history import day, make_policy, store, story
 from tests.records.test_exporting import everything, take
 
 KEPT: JsonObject = {"is_starred": True, "note": "Look at this.", "labels": ["flaky"]}
@@ -25,8 +30,8 @@ class Killed(Store):
 
     left = 1
 
-    def write(self, batches: Sequence[Batch]) -> list[Batch]:
-        super().write(batches)
+    def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
+        super().write(batches, brings_back=brings_back)
         self.left -= 1
         if not self.left:
             raise KeyboardInterrupt
@@ -66,3 +71,77 @@ def test_what_was_taken_off_a_stream_here_stays_off(session: uuid.UUID) -> None:
     assert not Annotation.objects.filter(is_starred=True).exists()
     assert set(Annotation.objects.values_list("note", flat=True)) == {""}
     assert Session.objects.get().note == "Ours."
+
+
+class Away(Store):
+    """Postgres does not take what is to be stored."""
+
+    def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+
+def test_a_deletion_is_forgotten_with_what_comes_back_and_not_before(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    with pytest.raises(psycopg.OperationalError):
+        Importing(Away(conninfo)).take(lines)
+    assert (DeletedStream.objects.count(), DeletedSession.objects.count()) == (2, 1)
+    take(lines)
+    assert (DeletedStream.objects.count(), DeletedSession.objects.count()) == (0, 0)
+
+
+def test_what_came_without_its_chunks_is_whole(query: Query, session: uuid.UUID) -> None:
+    """Retention had dropped them where it was exported."""
+    query("DELETE FROM records_upstreamrun")
+    query("DELETE FROM records_clientrun")
+    lines = list(export([session]))
+    delete_session(session)
+    take(lines)
+    assert list(verify()) == [[], []]
+
+
+@pytest.fixture
+def denied(query: Query) -> list[bytes]:
+    """The export of a session with a verdict, which is deleted."""
+    store(story(day(1), session="denied", denied=make_policy()))
+    session = Session.objects.get().pk
+    lines = list(export([session]))
+    delete_session(session)
+    return lines
+
+
+def of_another_place(lines: list[bytes], **changes: object) -> list[bytes]:
+    """The same of other streams, with changes of the policies that its verdicts are of."""
+    told = [msgspec.json.decode(line) for line in lines]
+    for each in told:
+        if "verdict" in each:
+            each["verdict"]["policy"] |= changes
+    said = b"\n".join(map(msgspec.json.encode, told))
+    for each in set(re.findall(rb'"id":"([0-9a-f-]{36})"', said)):
+        said = said.replace(each, str(uuid.UUID(int=uuid.UUID(each.decode()).int ^ 0xF0)).encode())
+    return said.splitlines(keepends=True)
+
+
+def versions() -> list[tuple[int, int]]:
+    """The number of each version that a verdict is of, and the order that it said."""
+    told = PolicyVersion.objects.filter(verdicts__isnull=False).order_by("number")
+    return list(told.values_list("number", "order"))
+
+
+def test_a_verdict_of_another_place_is_never_of_a_version_that_was_made_here(denied: list[bytes]) -> None:
+    take(denied)
+    imported = Policy.objects.get(name="imported-guard")
+    imported.mode = "enforce"
+    imported.save(by=User.objects.create_user("operator"), reason="It is ours too.")
+    for _ in range(2):
+        take(of_another_place(denied, number=2, order=7))
+    assert imported.version == 2
+    assert versions() == [(1, 100), (3, 7)]
+    newest = imported.versions.get(number=3)
+    assert (newest.changed_by, newest.reason) == (None, "It was v2 where it was imported from.")
+
+
+def test_versions_of_two_places_that_have_one_name_and_number_stay_two(denied: list[bytes]) -> None:
+    take(denied)
+    take(of_another_place(denied, order=7))
+    assert versions() == [(1, 100), (2, 7)]

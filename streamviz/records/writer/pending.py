@@ -11,6 +11,8 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Str
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.tapes import Chunks, Frames
 
+# Of what no worker recorded: it was imported, or made up.
+NO_WORKER = UUID(int=0)
 # A stream's entries wait so long for more of them, so that a run holds some tens of chunks at a usual pace,
 DUE_SECONDS = 5.0
 # or until there are so many.

@@ -43,8 +43,9 @@ class Store:
             self._connection = psycopg.connect(self._conninfo(), autocommit=True)
         return self._connection
 
-    def write(self, batches: Sequence[Batch]) -> list[Batch]:
-        """Store what is not stored yet, and give the batches of streams whose beginning never came.
+    def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
+        """Store what is not stored yet, and give the batches of streams whose beginning never came. What was deleted
+        is not stored, unless this `brings_back` what was.
 
         Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
         """
@@ -52,6 +53,8 @@ class Store:
         self._see_to_days({day for each in batches if (day := day_of(each.stream_id)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             stored = {row[0]: Stored(*row[1:]) for row in cursor.execute(sql.MARKS, [ids])}
+            if brings_back:
+                forget_deletions(cursor, batches)
             delete_late(cursor, [batch.opened for batch in batches if batch.opened and batch.stream_id not in stored])
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
             wanted = [batch for batch in batches if batch.stream_id not in deleted]
@@ -86,6 +89,12 @@ class Store:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """Whole streams are no more deleted, nor their sessions."""
+    cursor.execute(sql.FORGET_STREAMS, [as_array(batch.stream_id for batch in batches)])
+    cursor.execute(sql.FORGET_SESSIONS, [as_array(batch.opened.session_id for batch in batches if batch.opened)])
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
