@@ -82,18 +82,19 @@ class Moving:
         set_aside(self.journal.parent, batch, why)
         self._aside.add(batch.stream_id)
 
-    def _write_all(self, batches: list[Batch]) -> None:
+    def _write_all(self, batches: list[Batch], *, is_last_try: bool = False) -> None:
         try:
             unknown = self._store.write(batches)
         except Exception as error:  # What is in a batch comes from strangers, and the driver refuses it in many ways.
             if not _is_refusal(error):
                 raise
-            if len(batches) == 1:
+            if is_last_try:
                 self._set_aside(batches[0], _reason(error))
                 return
-            # Stream by stream, so that only the one at fault is set aside.
+            # Stream by stream, so that only the one at fault is set aside. Each is tried anew: it may have been at odds
+            # with what was done just then, as by the connection of a writer that is dead.
             for batch in batches:
-                self._write_all([batch])
+                self._write_all([batch], is_last_try=True)
             return
         for batch in unknown:
             self._set_aside(batch, "the beginning of the stream is not in the journal")

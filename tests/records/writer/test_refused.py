@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
+from streamviz.records.writer.linking import _LOCK
 from streamviz.records.writer.refused import refused
-from tests.records.conftest import Query
+from tests.e2e.proxied import until
+from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.support import closed, journal_of, move, opened, received
 
 ODD = """
@@ -71,3 +74,22 @@ def test_what_comes_behind_something_that_was_set_aside_goes_there_too(
     assert [bytes(raw) for (raw,) in query("SELECT raw FROM records_chunk ORDER BY seq")] == [b"a", b"b", b"c"]
     assert query("SELECT outcome FROM records_stream") == [("completed",)]
     assert refused(tmp_path) == []
+
+
+def test_what_the_connection_of_a_dead_writer_stores_meanwhile_is_not_set_aside(query: Query, tmp_path: Path) -> None:
+    """Postgres goes on with what it has got, though nobody waits for it any more."""
+    stream_id = uuid.uuid4()
+    whole = [opened(stream_id, asked=[1]), received(stream_id, [b"x"]), closed(stream_id, chunk_count=1)]
+    for writer in ("dead", "next"):
+        journal_of(tmp_path / writer, whole).close()
+    query("SELECT pg_advisory_lock(%s)", _LOCK)
+    with ThreadPoolExecutor(2) as pool:
+        dead = pool.submit(move, tmp_path / "dead")
+        until(lambda: bool(query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")))
+        following = pool.submit(move, tmp_path / "next")
+        wait_for_a_lock(query)
+        query("SELECT pg_advisory_unlock(%s)", _LOCK)
+        dead.result()
+        following.result()
+    assert refused(tmp_path / "next") == []
+    assert query("SELECT seq FROM records_chunk") == [(0,)]
