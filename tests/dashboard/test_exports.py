@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.db.models.signals import post_init
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -23,7 +24,7 @@ from streamviz.dashboard.exports import FORMS, again, markdown
 from streamviz.dashboard.exports.markdown_text import fenced, prose
 from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.ids import uuid7
-from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
+from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream, UpstreamRun
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 SAID = "it's `$HOME` <script>alert(1)</script> ![x](http://elsewhere/x.png)"
@@ -227,6 +228,17 @@ def test_a_filtered_list_has_its_streams_and_no_others(cast: Cast, stream: Strea
     lines = [json.loads(line) for line in async_to_sync(_whole)(answer.streaming_content).splitlines()]
     assert [line["stream"]["id"] for line in lines if "stream" in line] == [str(other.pk)]
     assert [next(iter(line)) for line in lines] == ["streamviz", "session", "stream", "end"]
+
+
+def test_one_that_is_deleted_as_it_is_asked_for_is_not_found(cast: Cast, stream: Stream, path: str) -> None:
+    def delete(**_: object) -> None:
+        Stream.objects.filter(pk=stream.pk).delete()
+
+    post_init.connect(delete, sender=UpstreamRun)
+    try:
+        assert cast["bob"].get(f"{path}export/?as=sse").status_code == 404
+    finally:
+        post_init.disconnect(delete, sender=UpstreamRun)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "har", "curl", "python"])

@@ -21,6 +21,7 @@ from streamviz.dashboard.replica_reads import reader
 from streamviz.dashboard.views.sessions import asked_filters
 from streamviz.live.access import refusal
 from streamviz.records.database import give_back
+from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, stream_page
@@ -38,7 +39,10 @@ RECHECK_SECONDS = 30.0
 def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBase:
     """A stream that is over, in the form that `?as=` names."""
     stream = get_object_or_404(Stream.objects.exclude(outcome="").select_related("session", "key"), pk=stream_id)
-    return _file(request, f"stream-{stream_id}", [stream], reads_first=True)
+    try:
+        return _file(request, f"stream-{stream_id}", [stream], reads_first=True)
+    except DeletedMeanwhile as error:
+        raise Http404 from error
 
 
 @needs(roles.VIEW)
