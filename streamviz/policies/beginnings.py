@@ -16,6 +16,9 @@ _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
 # What matches nothing, and so begins nothing.
 _NOTHING = r"[^\x00-\x{10FFFF}]"
+_COUNTED: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+# RE2 takes patterns that are 1,000 deep.
+_DEEPEST = 500
 _ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
 
 
@@ -100,12 +103,11 @@ class _Reader:
         self.at += len(quantifier)
         if self._next() == "?":
             self.at += 1
-        raw = f"{_group(part.raw)}{quantifier}"
-        most = _most(count) if count else {"?": 1}.get(mark)
+        least, most = _counted(count) if count else _COUNTED[mark]
+        raw = _repeated(part.raw, least, most)
         if most == 0:
             return _Part(raw, _NOTHING)
-        before = f"{_group(part.raw)}*" if most is None else f"{_group(part.raw)}{{0,{most - 1}}}" if most > 1 else ""
-        return self._repeated(_Part(raw, f"{before}{part.start}"))
+        return self._repeated(_Part(raw, _repeated(part.raw, 0, None if most is None else most - 1) + part.start))
 
     def _next(self) -> str:
         return self._pattern[self.at : self.at + 1]
@@ -118,12 +120,27 @@ def _start_of_both(part: _Part, rest: str) -> str:
     return _group(f"{part.start}|{part.raw}{rest}")
 
 
-def _most(count: re.Match[str]) -> int | None:
-    """How often at most; None where there is no end to it."""
+def _counted(count: re.Match[str]) -> tuple[int, int | None]:
+    """How often at least and at most; None where there is no end to it."""
     least, comma, most = count.groups()
     if not comma:
-        return int(least)
-    return int(most) if most else None
+        return int(least), int(least)
+    return int(least), int(most) if most else None
+
+
+def _repeated(pattern: str, least: int, most: int | None) -> str:
+    """So many times a pattern: `(?:(?:a)?a)?a{2}` for `a{2,4}`. The search begins at the end of the text, and written
+    like this it has one place to go on from; in `a{2,4}` itself, which means the same, it has as many as there may be.
+    """
+    one = _group(pattern)
+    if most is None:
+        return f"{one}{{{least},}}"
+    if most - least > _DEEPEST:
+        return f"{one}{{{least},{most}}}"
+    more = ""
+    for _ in range(most - least):
+        more = f"(?:{more}{one})?"
+    return f"{more}{one}{{{least}}}" if least else more
 
 
 def _group(pattern: str) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from streamviz.core.policy import Tail
 from streamviz.policies.beginnings import Unreadable, beginnings
-from streamviz.policies.parameters import BytesPattern, Pattern, compile_bytes_pattern, compile_pattern, encodable
+from streamviz.policies.parameters import BytesPattern, compile_bytes_pattern, compile_pattern, encodable
 
 # So much is read at once of a text that is there as a whole, and more where a match may be longer.
 _SLICE = 1024
@@ -60,12 +60,15 @@ class Finder:
         ]
         any_of = "|".join(f"(?:{shape.pattern})" for shape in shapes)
         self._any = compile_pattern(flags + any_of, field)
-        self._start, self._touched = _start_patterns(any_of, [shape.pattern for shape in shapes], flags, field)
+        self._any_in_bytes = compile_bytes_pattern(flags + any_of, field)
+        start = _start_pattern([shape.pattern for shape in shapes], flags)
+        self._start = compile_pattern(start, field) if start else None
+        self._start_in_bytes = compile_bytes_pattern(start, field) if start else None
 
     def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:
         """The matches that are settled, and up to where the text may go. Raises ValueError where there are too many:
         `budget` is for several texts, each has its own without one."""
-        if self._touched is not None and len(tail.text) < _SLICE and self._is_clear(self._touched, tail):
+        if self._start_in_bytes is not None and len(tail.text) < _SLICE and self._is_clear(self._start_in_bytes, tail):
             return [], len(tail.text)
         if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
             return [], len(tail.text)
@@ -85,9 +88,10 @@ class Finder:
             if upto == end:
                 return found, at
 
-    def _is_clear(self, touched: BytesPattern, tail: Tail) -> bool:
+    def _is_clear(self, start: BytesPattern, tail: Tail) -> bool:
         """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
-        return touched.search(tail.text.encode("utf-8", "replace")) is None
+        text = tail.text.encode("utf-8", "replace")
+        return start.search(text) is None and self._any_in_bytes.search(text) is None
 
     def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
         """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
@@ -132,12 +136,9 @@ class Finder:
         return len(text) if match is None else match.start()
 
 
-def _start_patterns(
-    any_of: str, patterns: Sequence[str], flags: str, field: str
-) -> tuple[Pattern | None, BytesPattern | None]:
-    """What finds an end that may become a match, and what finds that or a match; None where that cannot be told."""
+def _start_pattern(patterns: Sequence[str], flags: str) -> str:
+    """The pattern of an end that may become a match; empty where that cannot be told."""
     try:
-        start = f"(?:{'|'.join(map(beginnings, patterns))})\\z"
+        return f"{flags}(?:{'|'.join(map(beginnings, patterns))})\\z"
     except Unreadable:
-        return None, None
-    return compile_pattern(flags + start, field), compile_bytes_pattern(f"{flags}{any_of}|{start}", field)
+        return ""

@@ -38,6 +38,19 @@ def test_it_holds_no_more_than_it_must(pattern: str, text: str, held: int) -> No
     assert len(text) - held_from(pattern, text) == held
 
 
+@pytest.mark.parametrize("pattern", [r"[a-z]{1,64}@(?:[a-z]{1,63}\.){1,8}[a-z]+", "(?:ab){3,90}c"])
+def test_a_search_from_the_end_has_few_places_to_go_on_from(pattern: str) -> None:
+    """So that a place costs about the same however often what stands there may be repeated."""
+    fanout = re2.compile(f"(?:{beginnings(pattern)})\\z").reverseprogramfanout
+    # Instructions by the power of two up to which they have places to go on from; the first has any that end it.
+    assert sum(fanout[6:]) <= 1
+
+
+@pytest.mark.parametrize("count", ["{500}", "{1,500}", "{0,1000}", "{1000}", "{2,}"])
+def test_what_is_repeated_often_is_read_too(count: str) -> None:
+    assert held_from(f"sk-[ab]{count}c", "task-aaa") == len("ta")
+
+
 @pytest.mark.parametrize("pattern", ["(?=a)b", "(?<!a)b", r"\Qa.b\E", "(a", "a)", "*a", "["])
 def test_what_it_cannot_read_it_says(pattern: str) -> None:
     with pytest.raises(Unreadable):
