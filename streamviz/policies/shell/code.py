@@ -92,10 +92,11 @@ def _told(command: Command) -> Iterator[str]:
     yield from (found[1] for text in texts if (found := _TEXT.match(text)))
 
 
-# Words that are commands for a shell behind a mark: `git -c alias.x='!…'`, `vim -c ':!…'`.
+# Words that are commands for a shell behind a mark: `git -c alias.x='!…'`, `vim -c ':!…'`, `sed '1e …'`.
 _MARKED = re.compile(r"\+?:?(?:silent )?!(.+)", re.DOTALL)
 _SHELLED = {
     "git": re.compile(r"(?:alias\.[^=]{0,80}=)?!(.+)", re.DOTALL),
+    "sed": re.compile(r"(?:\d+|\$|/(?:[^/\\]|\\.)*/)?\s*e\s+(.+)", re.DOTALL),
     **dict.fromkeys(["vim", "vi", "nvim", "ex", "view", "less", "more"], _MARKED),
 }
 

@@ -17,7 +17,6 @@ from streamviz.policies.shell.words import GAP, ansi, bare, within_quotes
 MOST_WORDS = 5_000
 # All the words of an array, or of a script, each as it is.
 _ALL = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
-_BLANKS = re.compile(r"[ \t\n]+")
 
 
 class Expansion(State, ABC):
@@ -60,7 +59,7 @@ class Expansion(State, ABC):
             case "simple_expansion" | "expansion" | "command_substitution":
                 make = self._substituted if node.type == "command_substitution" else self._variable
                 word = self._spent(make(node, depth))
-                return word if quoted else Word(_BLANKS.sub(GAP, word.text), word.sources)
+                return word if quoted else Word(self._apart(word.text, GAP), word.sources)
             case "process_substitution":
                 return Word(f"/dev/fd/{UNKNOWN}", tuple(self._each(node.named_children, Flow(), depth)))
             case "arithmetic_expansion":
@@ -69,7 +68,8 @@ class Expansion(State, ABC):
                 return self._listed(node, depth)
         if not node.named_children:
             return Word(bare(text_of(node)))
-        return self._joined(node, depth, quoted=quoted)
+        is_translated = node.type == "translated_string"  # a string behind a dollar
+        return self._joined(node, depth, quoted=quoted, begin=int(is_translated))
 
     def _joined(self, node: Node, depth: int, *, quoted: bool, begin: int = 0, end: int = 0) -> Word:
         words: list[Word] = []

@@ -2,14 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamviz.policies.shell.commands import program
 from streamviz.policies.shell.names import SHELLS
 from streamviz.policies.shell.wrappers import NOTABLE
 
 _LITERAL = re.compile(
-    r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`]*)`", re.DOTALL
+    r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`]*)`"
+    r"|(?:\bq|%)x\s*[({\[]([^(){}\[\]]*)[)}\]]",
+    re.DOTALL,
 )
 # Of the texts in a program only those that could do harm are read as commands.
 _TELLING = re.compile(
@@ -20,20 +22,38 @@ MOST_LITERALS = 50
 
 def quoted(code: str) -> Iterator[str]:
     """The texts in a program."""
-    return (next((group for group in found.groups() if group), "") for found in _LITERAL.finditer(code))
+    return map(_text, _LITERAL.finditer(code))
 
 
-# A list of words, as `subprocess.run` and `os.execvp` take it.
-_LIST = re.compile(r"[\[(]([^\[\]()]{0,2000})[\])]")
+def _text(found: re.Match[str]) -> str:
+    return next((group for group in found.groups() if group), "")
+
+
+# Between two words of a list, as `subprocess.run`, `exec` and `spawn` take it.
+_BETWEEN = re.compile(r"\s*,\s*((?:\{\s*args\s*:\s*)?[\[(]\s*)?")
 _RUN_AS_LISTS = NOTABLE | SHELLS | {"sudo", "curl", "wget"}
 
 
 def _listed(code: str) -> Iterator[str]:
     """The commands that stand in a program as lists of words."""
-    for found in _LIST.finditer(code):
-        words = list(quoted(found[1]))
-        if len(words) > 1 and program(words[0]) in _RUN_AS_LISTS:
-            yield shlex.join(words)
+    words: list[str] = []
+    end = 0
+    for found in _LITERAL.finditer(code):
+        between = _BETWEEN.fullmatch(code, end, found.start())
+        if between is None or (between[1] and not _is_command(words)):
+            yield from _joined(words)
+            words = []
+        words.append(_text(found))
+        end = found.end()
+    yield from _joined(words)
+
+
+def _is_command(words: Sequence[str]) -> bool:
+    return bool(words) and program(words[0]) in _RUN_AS_LISTS
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    return [shlex.join(words)] if len(words) > 1 and _is_command(words) else []
 
 
 def literals(code: str) -> Iterator[str]:

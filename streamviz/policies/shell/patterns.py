@@ -34,7 +34,7 @@ FOREIGN_CODE = _any_of(
     flags="(?is)",
 )
 WIPES = _any_of(
-    r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)\s*\(\s*(?:os\.path\.expanduser\s*\(\s*)?"
+    r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)[\s(]\s*(?:os\.path\.expanduser\s*\(\s*)?"
     r"['\"](?:/|~|/(?:home|etc|usr|var|root|bin|boot|lib|opt)[^'\"]*|\.|\.\.)/?['\"]",
     r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)\s*\(\s*(?:str\s*\(\s*)?"
     r"(?:(?:pathlib\.)?Path\.home\(\)|(?:os\.)?homedir\(\)|process\.env\.HOME|os\.environ\[.HOME.\]|Dir\.home)\s*[,)]",
@@ -109,21 +109,44 @@ class Foreign(NamedTuple):
     pattern: Pattern
 
 
-_REMOVE = r"\b(?:remove-item|ri|rd|rmdir|del|erase)\b[^;|\n]*"
-_ALL_OF = r"\s[/-](?:s|recurse|r)\b"
-_DRIVE = (
-    r"(?:[a-z]:[\\/]?(?:\*|\s|'|\"|\z|windows|users)|\$env:(?:userprofile|systemroot|systemdrive|homedrive)|\$home"
-    r"|%(?:userprofile|systemroot|systemdrive)%)"
+_REMOVE = r"(?:\b(?:remove-item|ri|rd|rmdir|del|erase)|\|\s*rm)\b[^;|\n]*"
+_RECURSIVE = r"[/-](?:s|re?|rec\w*)\b"
+_ALL_OF = rf"(?:\s|/\w){_RECURSIVE}"
+_FOLDERS = r"(?:userprofile|systemroot|systemdrive|homedrive)"
+_HOME = rf"(?:\$\{{?env:{_FOLDERS}|\$\{{?home|%{_FOLDERS}%)"
+_DRIVE = rf"(?:[a-z]:[\\/]?(?:\*|\s|'|\"|\z|windows|users)|{_HOME}|[\s'\"][~/\\][\\/]?(?:\*|\s|'|\"|\z))"
+_LIST_OF = r"\b(?:get-childitem|gci|dir|ls)\b[^;\n]*"
+_FETCH = (
+    r"(?:\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|downloaddata|frombase64string)\b"
+    r"|\b(?:curl|wget)\b[^;\n]*\|)"
 )
-_FETCH = r"\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|frombase64string)\b"
-_INVOKE = r"\b(?:iex|invoke-expression)\b"
+_INVOKE = r"(?:\b(?:iex|invoke-expression)\b|\[scriptblock\]::create)"
+_ENCODED = r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:c|n\w*)?\s+['\"]?[a-z0-9+/=]{16,}"
 WINDOWS = (
     Foreign(
-        "deletes", _any_of(f"{_REMOVE}{_ALL_OF}[^;|\\n]*{_DRIVE}", f"{_REMOVE}{_DRIVE}[^;|\\n]*{_ALL_OF}", flags="(?i)")
+        "deletes",
+        _any_of(
+            f"{_REMOVE}{_ALL_OF}[^;|\\n]*{_DRIVE}",
+            rf"{_REMOVE}{_DRIVE}(?:[^;|\n]*\s)?(?:/\w)*{_RECURSIVE}",
+            rf"{_LIST_OF}{_DRIVE}[^;\n]*{_REMOVE}",
+            rf"\[(?:system\.)?io\.directory\]::delete\(\s*['\"]?(?:{_DRIVE}|{_HOME})",
+            flags="(?i)",
+        ),
     ),
     Foreign("disks", _any_of(r"\bformat(?:-volume\b|\s+[a-z]:)", r"\bclear-disk\b", r"\bcipher\s+/w", flags="(?i)")),
-    Foreign("disks", _any_of(r"\bvssadmin\b[^\n]*delete", flags="(?i)")),
+    Foreign("disks", _any_of(r"\bvssadmin\b[^\n]*delete", r"\bwmic\b[^\n]*shadowcopy[^\n]*delete", flags="(?i)")),
     Foreign("remote_code", _any_of(f"{_FETCH}.*{_INVOKE}", f"{_INVOKE}.*{_FETCH}", flags="(?is)")),
-    Foreign("remote_code", _any_of(r"\bpowershell\b.*\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16,}", flags="(?i)")),
+    Foreign("remote_code", _any_of(_ENCODED, r"\bmshta(?:\.exe)?\s+['\"]?(?:https?|\w+script):", flags="(?i)")),
     Foreign("system", _any_of(r"\b(?:stop|restart)-computer\b", r"\bbcdedit\b[^\n]*/(?:set|delete)", flags="(?i)")),
+    Foreign(
+        "system",
+        _any_of(
+            r"\bset-mppreference\b[^;\n]*-disable\w+\s+(?:\$true|1)\b",
+            r"\badd-mppreference\b[^;\n]*-exclusion",
+            r"\bnet1?\s+(?:user|localgroup)\b[^;&|\n]*/add\b",
+            r"\bnetsh\b[^;&|\n]*\bstate\s+off\b",
+            r"\breg\s+(?:delete\s+['\"]?hklm|save\s+['\"]?hklm\\(?:sam|system|security))\b",
+            flags="(?i)",
+        ),
+    ),
 )

@@ -175,9 +175,9 @@ class Reader(Expansion):
                 if child.type == "file_redirect":
                     flow = self._redirect(child, flow, depth)
                 elif child.type == "heredoc_body":
-                    flow = Flow(
-                        flow.feeds, (*flow.given, self._here_document(node, child, depth)), flow.reads, flow.writes
-                    )
+                    said = self._here_document(node, child, depth)
+                    reads = (*flow.reads, Word("", said.sources)) if said.sources else flow.reads
+                    flow = Flow(flow.feeds, (*flow.given, said.text), reads, flow.writes)
             return flow
         words = [word for child in _targets(node)[:1] for word in self._expand(child, depth + 1)]
         if node.type == "herestring_redirect":
@@ -195,18 +195,19 @@ class Reader(Expansion):
             rest = _targets(redirect)[1:]
         return [word for child in rest for word in self._expand(child, depth + 1)]
 
-    def _here_document(self, redirect: Node, body: Node, depth: int) -> str:
+    def _here_document(self, redirect: Node, body: Node, depth: int) -> Word:
         mark = next((text_of(child) for child in redirect.named_children if child.type == "heredoc_start"), "")
         if any(quote in mark for quote in "'\"\\"):
-            return text_of(body)
+            return Word(text_of(body))
         for code in backticked(text_of(body)):  # which are not in its tree
             self.read(code)
-        return self._joined(body, depth, quoted=True).text
+        return self._joined(body, depth, quoted=True)
 
     def _assign(self, node: Node, depth: int) -> list[Command]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         before = len(self.commands)
         if name is not None:
+            self._each(name.named_children, Flow(), depth)  # what is in an index
             word = self._value(value, depth + 1, quoted=True) if value is not None else Word("")
             if any(child.type == "+=" for child in node.children):
                 old = self._variables.get(text_of(name), Word(""))

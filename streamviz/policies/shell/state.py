@@ -1,5 +1,6 @@
 """What a shell keeps from one command to the next: its folder, variables, aliases, and files whose text is known."""
 
+import re
 from dataclasses import replace
 
 from streamviz.policies.shell.code import plain, writes
@@ -7,10 +8,13 @@ from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands
 from streamviz.policies.shell.outputs import input_of, output_of
 from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import found_set, together
+from streamviz.policies.shell.words import COMMA, MARKS
 
 # Variables, pipes and code within code multiply what is given: so much may come of it, and so many times its length.
 MOST_MADE = 10_000
 MADE_OF_EACH = 4
+# So many characters that part words are heeded.
+MOST_PARTING = 20
 
 
 class State:
@@ -32,6 +36,12 @@ class State:
     def _spent(self, word: Word) -> Word:
         self._spend(len(word.text) + len(word.sources) + 1)
         return word
+
+    def _apart(self, text: str, mark: str) -> str:
+        """A text with `mark` where it is split: at blanks, and at what the script has split it at."""
+        own = self._variables["IFS"].text.translate(MARKS).replace(UNKNOWN, "")[:MOST_PARTING]
+        marked = COMMA if "," in own else ""
+        return re.sub(rf"[ \t\n{re.escape(own)}{marked}]+", mark, text)
 
     def _said(self, command: Command) -> Command:
         """The command with what it prints."""
@@ -58,7 +68,7 @@ class State:
         if command.name in ("read", "mapfile", "readarray"):
             came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
             said = input_of(command)
-            word = Word(UNKNOWN if said is None else said, came)
+            word = Word(UNKNOWN if said is None else self._apart(said, " "), came)
             self._variables.update(dict.fromkeys(operands(command.arguments), word))
         if command.name == "alias":
             self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)

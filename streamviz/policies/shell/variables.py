@@ -61,4 +61,6 @@ def _cut(name: str, word: Word | None, operation: str) -> str:
         return text[start : start + int(length[:6])] if length else text[start:]
     if operation in (",,", ",", "@L"):
         return word.text.lower()
+    if name == "IFS":  # what is left of it still parts words
+        return word.text
     return UNKNOWN
