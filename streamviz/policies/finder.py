@@ -136,6 +136,20 @@ class Finder:
         return len(text) if match is None else match.start()
 
 
+def together(*readings: tuple[list[Found], int]) -> tuple[list[Found], int]:
+    """What several readings of one text have found, where it overlaps as one, and up to where the text may go."""
+    safe = min(upto for _, upto in readings)
+    found: list[Found] = []
+    for each in sorted(match for matches, _ in readings for match in matches):
+        if found and each.start < found[-1].end:
+            last = found.pop()
+            each = Found(last.start, max(last.end, each.end), last.label)
+        if each.end > safe:
+            return found, min(safe, each.start)
+        found.append(each)
+    return found, safe
+
+
 def _start_pattern(patterns: Sequence[str], flags: str) -> str:
     """The pattern of an end that may become a match; empty where that cannot be told."""
     try:

@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import decode
+from streamviz.policies.parameters import compile_pattern
 
 # Letters of other scripts that look like Latin ones; what is only another form of a letter NFKC knows.
 _LOOKS_LIKE = {
@@ -101,6 +103,17 @@ def folded_with_places(text: str) -> Folded:
     pieces = [_folded(character) for character in text]
     places = [at for at, piece in enumerate(pieces) for _ in piece]
     return Folded("".join(pieces), [*places, len(text)])
+
+
+def with_folded(pattern: str, field: str) -> str:
+    """A pattern that also has what it says as a folded text says it: nothing with an accent in it is left there."""
+    plain = "".join(each if each.isascii() else re.escape(_folded(each)) for each in pattern)
+    both = f"(?:{pattern})|(?:{plain})"
+    try:
+        compile_pattern(both, field)
+    except PolicyParametersError:  # as of a range whose ends are now in another order
+        return pattern
+    return pattern if plain == pattern else both
 
 
 @lru_cache(maxsize=4096)

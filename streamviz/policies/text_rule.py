@@ -7,8 +7,8 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Edit, Policy, Reading, Tail
 from streamviz.core.verdicts import Decision, Verdict
-from streamviz.policies.finder import Finder, Found, Shape
-from streamviz.policies.folding import folded_with_places
+from streamviz.policies.finder import Finder, Found, Shape, together
+from streamviz.policies.folding import folded_with_places, with_folded
 from streamviz.policies.parameters import TEXT_KINDS, check, integer, texts
 
 REPLACEMENT = "[removed]"
@@ -79,13 +79,21 @@ class TextRule(Policy):
         self._normalises = parameters.get("normalise") is True
         ignore_case = parameters.get("ignore_case") is True
         self._finder = Finder(shapes, self.look_back, "patterns", ignore_case=ignore_case)
+        if self._normalises:
+            folded = [shape._replace(pattern=with_folded(shape.pattern, "patterns")) for shape in shapes]
+            self._folded_finder = Finder(folded, self.look_back, "patterns", ignore_case=ignore_case)
 
     def _found(self, tail: Tail) -> tuple[list[Found], int]:
         """What is found, and up to where the text may go: in places of the text as it was written."""
-        if not self._normalises or tail.text.isascii():
+        if not self._normalises:
             return self._finder.find(tail)
+        if tail.text.isascii():
+            return self._folded_finder.find(tail)
+        return together(self._finder.find(tail), self._found_folded(tail))
+
+    def _found_folded(self, tail: Tail) -> tuple[list[Found], int]:
         text, places = folded_with_places(tail.text)
-        found, safe = self._finder.find(Tail(text, bisect_left(places, tail.begin), tail.is_whole))
+        found, safe = self._folded_finder.find(Tail(text, bisect_left(places, tail.begin), tail.is_whole))
         # A match goes on over what cannot be seen behind its last character.
         told = [Found(places[each.start], places[each.end], each.label) for each in found]
         return told, max(tail.begin, places[safe])

@@ -14,7 +14,7 @@ from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_paths import compile_path
 from streamviz.policies.arguments import Arguments
-from streamviz.policies.folding import folded, forms
+from streamviz.policies.folding import folded, forms, with_folded
 from streamviz.policies.parameters import (
     MOST_CHARACTERS,
     MOST_STEPS,
@@ -110,13 +110,13 @@ class ToolRule(Policy):
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
         self._names = [as_text(name) for name in as_list(parameters.get("names"))]
+        self._allows_only = parameters.get("action") == "allow_only"
+        self._normalises = parameters.get("normalise") is True and not self._allows_only
         self._rules = [
-            _argument_rule(rule, f"arguments.{number}")
+            _argument_rule(rule, f"arguments.{number}", self._normalises)
             for number, rule in enumerate(objects(parameters.get("arguments")))
         ]
         self._text = as_text(parameters.get("text"))
-        self._allows_only = parameters.get("action") == "allow_only"
-        self._normalises = parameters.get("normalise") is True and not self._allows_only
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
@@ -125,8 +125,7 @@ class ToolRule(Policy):
         if not isinstance(block, ToolCallStreamBlock):
             return None
         called = block.name or block.label
-        read = folded(called) if self._normalises else called
-        name = next((name for name in self._names if fits(read, name)), None)
+        name = next((name for name in self._names if self._fits(called, name)), None)
         is_named = name is not None or not self._names
         found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)
@@ -137,6 +136,9 @@ class ToolRule(Policy):
                 Decision.DENY, f"{shortened(called, _LONGEST_NAME)} is not among what is allowed.", self._text
             )
         return Verdict(Decision.DENY, _reason(called, name, found), self._text, _evidence(name, found))
+
+    def _fits(self, called: str, name: str) -> bool:
+        return fits(called, name) or (self._normalises and fits(folded(called), folded(name)))
 
     def _found(self, block: ToolCallStreamBlock) -> Found | None:
         """The first rule that these arguments meet. Raises ValueError where they cannot be read."""
@@ -160,11 +162,12 @@ def _is_short(rules: Sequence[ArgumentRule], raw: str) -> bool:
     return values * sum(rule.path is not None for rule in rules) < _MOST_VALUES
 
 
-def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
+def _argument_rule(rule: JsonObject, field: str, normalises: bool) -> ArgumentRule:
     path, pattern = as_text(rule.get("path")), as_text(rule.get("pattern"))
     compiled = compile_path(path, f"{field}.path") if path else None
     words = f"{pattern} at {path}" if path else pattern
-    return ArgumentRule(words, compiled, compile_pattern(pattern, f"{field}.pattern"))
+    read = with_folded(pattern, f"{field}.pattern") if normalises else pattern
+    return ArgumentRule(words, compiled, compile_pattern(read, f"{field}.pattern"))
 
 
 def _matching(rules: Sequence[ArgumentRule], arguments: Arguments, normalises: bool = False) -> Found | None:

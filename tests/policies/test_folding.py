@@ -9,6 +9,7 @@ import pytest
 
 from streamviz.core.verdicts import Decision
 from streamviz.policies import build
+from streamviz.policies.finder import Found, together
 from streamviz.policies.folding import folded, folded_with_places, forms
 from tests.core.support import told
 from tests.policies.support import block, judge, said
@@ -114,6 +115,44 @@ async def test_a_rule_for_running_text_finds_it_however_it_is_split(text: str, s
     pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
     it = await said("text_rule", {"patterns": ["rm -rf /srv"], "normalise": True}, *pieces)
     assert told(it.client_state) == [("content", "Say [removed], and go on — so.")]
+
+
+ELSEWHERE = [
+    ("café", "café"),
+    ("café", "cafe\u0301"),
+    ("café", "ca\u200bfe"),
+    ("секрет", "секрет"),
+    ("секрет", "ceкpeт"),
+    ("[а-я]+крет", "секрет"),
+    ("비밀", "비밀"),
+    ("パスワード", "パスワード"),
+    ("（x）", "（x）"),
+    ("ö{1,3}l", "ööl"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), ELSEWHERE)
+@pytest.mark.parametrize("size", [1, 3, 100])
+async def test_patterns_of_all_languages_find_what_they_say(pattern: str, text: str, size: int) -> None:
+    whole = f"Un {text} - so."
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    it = await said("text_rule", {"patterns": [pattern], "normalise": True}, *pieces)
+    assert told(it.client_state) == [("content", "Un [removed] - so.")]
+
+
+def test_rules_for_tools_of_all_languages_find_what_they_say() -> None:
+    called = block('{"name": "ca\u200bfé"}', name="löschen")
+    for rule in ({"arguments": [{"pattern": "café"}]}, {"names": ["löschen"]}, {"names": ["lo*n"]}):
+        assert judge(build("tool_rule", {**rule, "normalise": True}), called).decision is Decision.DENY
+    only = build("tool_rule", {"arguments": [{"pattern": "café"}], "action": "allow_only", "normalise": True})
+    assert judge(only, block('{"name": "cafe"}', name="f")).decision is Decision.DENY
+
+
+def test_what_several_readings_find_where_it_overlaps_is_one() -> None:
+    first, second = [Found(1, 3, "a"), Found(8, 12, "a")], [Found(2, 5, "b"), Found(6, 7, "b")]
+    assert together((first, 12), (second, 12)) == ([Found(1, 5, "a"), Found(6, 7, "b"), Found(8, 12, "a")], 12)
+    assert together((first, 12), (second, 9)) == ([Found(1, 5, "a"), Found(6, 7, "b")], 8)
+    assert together((first[:1], 3), (second[:1], 4)) == ([], 1)
 
 
 async def test_what_does_not_match_goes_out_as_it_was_written() -> None:
