@@ -176,10 +176,22 @@ class _Masking:
         elif isinstance(value, int | float):
             made = self._number(value)
         elif isinstance(value, dict):
-            made = {self.text(key): self._member(key, item, value, holder) for key, item in value.items()}
+            made = self._object(value, holder)
         elif isinstance(value, list):
             made = [self.value(item, holder) for item in value]
         return made if self.counts.total() > before else value
+
+    def _object(self, value: JsonObject, holder: str | None) -> JsonObject:
+        """Names that are masked alike are numbered, so that no member goes."""
+        made: JsonObject = {}
+        alike: Counter[str] = Counter()
+        for key, item in value.items():
+            name = masked = self.text(key)
+            while name != key and (name in value or name in made):
+                alike[masked] += 1
+                name = f"{masked} {alike[masked] + 1}"
+            made[name] = self._member(key, item, value, holder)
+        return made
 
     def _member(self, key: str, item: object, around: JsonObject, holder: str | None) -> object:
         if holder is None:

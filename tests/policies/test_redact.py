@@ -274,6 +274,18 @@ def test_cards_are_found_in_numbers_of_every_form(number: float) -> None:
     assert verdict.request == {"messages": [{"content": ["[card removed]"]}], "seed": 0, "metadata": {"n": [0]}}
 
 
+def test_members_whose_names_are_masked_alike_all_stay() -> None:
+    given = {"a@b.de": 1, "c@d.de": 2, "[e-mail removed] 2": 3, "e@f.de": 4}
+    sent = {"[e-mail removed]": 1, "[e-mail removed] 3": 2, "[e-mail removed] 2": 3, "[e-mail removed] 4": 4}
+    policy = build("redact", {})
+    assert json.loads(judge(policy, block(json.dumps(given), name="run")).text) == sent
+    call = {"type": "tool_use", "id": "t", "name": "run", "input": given}
+    fields: dict[str, object] = {"model": "m", "messages": [{"role": "assistant", "content": [call]}]}
+    verdict = policy.on_request(ModelCall("anthropic_messages", fields), context())
+    assert verdict is not None
+    assert verdict.request == {"model": "m", "messages": [{"role": "assistant", "content": [{**call, "input": sent}]}]}
+
+
 def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:
     policy = build("redact", {})
     mails = json.dumps({"to": ["a@b.co"] * 20_000})
