@@ -32,20 +32,29 @@ class EnvelopeJudging:
     async def forbidden(self, told: Sequence[Told], context: ChainContext, rest: Rest) -> str:
         """What keeps the chunk that told this from the client, in words; empty where nothing does."""
         for number, each in enumerate(told, 1):
-            for active in list(self._readers):
-                if (judgement := self._judge(active, each, context)) is None:
-                    continue
-                self._readers.remove(active)
-                context.judgements.append(judgement)
-                if active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
-                    return f"policy {active.name} forbids what upstream says beside its answer"
-            if number % _RESTS_AFTER == 0 or len(each.text) > _SLICE:
-                await rest()
+            is_long = len(each.text) > _SLICE
+            if is_long and self._is_asked(each.text, context.request):
+                continue
+            for piece in _pieces(each.text):
+                if why := self._read(piece, each, context):
+                    return why
+                if is_long or number % _RESTS_AFTER == 0:
+                    await rest()
         return ""
 
-    def _judge(self, active: ActivePolicy, told: Told, context: ChainContext) -> Judgement | None:
+    def _read(self, piece: str, told: Told, context: ChainContext) -> str:
+        for active in list(self._readers):
+            if (judgement := self._judge(active, piece, told, context)) is None:
+                continue
+            self._readers.remove(active)
+            context.judgements.append(judgement)
+            if active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
+                return f"policy {active.name} forbids what upstream says beside its answer"
+        return ""
+
+    def _judge(self, active: ActivePolicy, piece: str, told: Told, context: ChainContext) -> Judgement | None:
         began = context.now()
-        found = called(self._found, active, told, context)
+        found = called(self._found, active, piece, told, context)
         at = context.now()
         if isinstance(found, Failed):
             verdict, failure = active.failed(found.words), found.words
@@ -56,11 +65,9 @@ class EnvelopeJudging:
             return None
         return Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM)
 
-    def _found(self, active: ActivePolicy, told: Told, context: ChainContext) -> str:
-        if len(told.text) > _SLICE and self._is_asked(told.text, context.request):
-            return ""
+    def _found(self, active: ActivePolicy, piece: str, told: Told, context: ChainContext) -> str:
         began = context.now()
-        found = found_beside(active.policy, told)
+        found = active.policy.found_beside(piece, told.is_word)
         require_in_time(active, context.now() - began)
         return "" if found and self._is_asked(told.text, context.request) else found
 

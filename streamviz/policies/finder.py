@@ -18,14 +18,14 @@ MOST_MATCHES = 10_000
 class Budget:
     """How many matches may still be looked at."""
 
-    def __init__(self) -> None:
-        self._left = MOST_MATCHES
+    def __init__(self, most: int = MOST_MATCHES) -> None:
+        self._most = self._left = most
 
     def spend(self) -> None:
         """One is looked at. Raises ValueError where that is one too many."""
         self._left -= 1
         if self._left < 0:
-            raise ValueError(f"it has more than {MOST_MATCHES} places to check")
+            raise ValueError(f"it has more than {self._most} places to check")
 
 
 class Shape(NamedTuple):
@@ -87,6 +87,17 @@ class Finder:
                 found, at = self._give_up(tail.text, found, at, upto, budget)
             if upto == end:
                 return found, at
+
+    def first(self, text: str, budget: Budget) -> str:
+        """What the first match is in a text that is there as a whole; empty where there is none. Raises ValueError
+        where too much only looks like one."""
+        text, at = encodable(text), 0
+        while (match := self._any.search(text, at)) is not None:
+            budget.spend()
+            if (settled := self._settle(text, match.start())) is not None:
+                return settled.label
+            at = match.start() + 1
+        return ""
 
     def _is_clear(self, start: BytesPattern, tail: Tail) -> bool:
         """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""

@@ -37,6 +37,8 @@ _SMALL = 10**8
 _LARGE = 10**40
 # In so many characters there is room for no more matches than take some ms.
 _SHORT = 500
+# What is no block is read where clients wait, some thousand characters at a time.
+_MOST_BESIDE = 100
 
 
 class Redact(Policy):
@@ -110,11 +112,9 @@ class Redact(Policy):
     def found_beside(self, text: str, is_word: bool) -> str:
         if "content" not in self._in:
             return ""
-        for reading in (text, unescaped(text)) if "\\" in text else (text,):
-            found, _ = self._finder.find(Tail(reading, 0, True))
-            if found:
-                return found[0].label
-        return ""
+        readings = (text, unescaped(text)) if "\\" in text else (text,)
+        budget = Budget(_MOST_BESIDE)
+        return next(filter(None, (self._finder.first(each, budget) for each in readings)), "")
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)

@@ -308,3 +308,10 @@ def test_json_within_json_is_masked_without_its_escapes() -> None:
 def test_what_stands_beside_an_answer_is_read_without_its_escapes_too() -> None:
     policy = build("redact", {"find": ["e-mail"], "in": ["content"]})
     assert policy.found_beside(f'{{"to": "{ESCAPED}"}}', False) == "e-mail"
+
+
+def test_what_only_looks_like_something_beside_an_answer_is_soon_too_much() -> None:
+    policy = build("redact", {})
+    assert policy.found_beside("x " * 100 + KEY + "sk-" * 1_000, False) == "api key"
+    with pytest.raises(ValueError, match="more than 100 places to check"):
+        policy.found_beside("sk-" * 1_000, False)
