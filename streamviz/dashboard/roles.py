@@ -33,6 +33,8 @@ CHANGE_SESSION = "records.change_session"
 DELETE_SESSION = "records.delete_session"
 SHARE = "records.add_publiclink"
 
+# Where people go who ask for nothing else. Permissions can be given one by one, so Live is not for everybody.
+_HOMES = {"live": VIEW, "policies": VIEW_POLICIES, "keys": VIEW_KEYS}
 _SEEN = (
     *("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey"),
     *("route", "routeversion"),
@@ -74,6 +76,11 @@ def require(request: HttpRequest, permission: str) -> None:
     """Raises PermissionDenied, in a view that those without the permission may read."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
+
+
+def home_of(user: Any) -> str:
+    """The first page that somebody may see, by the name of its URL; empty where there is none."""
+    return next((page for page, permission in _HOMES.items() if user.has_perm(permission)), "")
 
 
 def role_of(user: User) -> str:

@@ -1,5 +1,6 @@
 """Who may do what: everybody tries every page and every form."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -243,6 +244,29 @@ def test_policies_pages_show_streams_to_those_alone_who_may_view_them(
         answer = client.get(url)
         assert answer.status_code == 200
         assert not any(each in answer.content for each in (b"it said this", str(stream.pk).encode()))
+
+
+@pytest.mark.parametrize(
+    ("codename", "home", "linked"),
+    [("view_policy", "Policies", {"/policies/"}), ("view_apikey", "Keys", {"/keys/"})],
+)
+def test_who_may_see_single_pages_is_led_to_those(cast: Cast, codename: str, home: str, linked: set[str]) -> None:
+    client = _with(codename)
+    [url] = linked
+    refused = client.get("/").content.decode()
+    assert "no role yet" not in refused
+    assert f'href="{url}">Go to {home}</a>' in refused
+    shown = set(re.findall(r'nav-link"? href="([^"]+)"', client.get(url).content.decode()))
+    assert shown == {*linked, "/account/"}
+    assert sign_in_as("dora").url == url
+
+
+def sign_in_as(name: str) -> Any:
+    """The answer to a form with somebody's password."""
+    user = User.objects.get(username=name)
+    user.set_password("a-good-passphrase")
+    user.save()
+    return Client().post("/sign-in/", {"username": name, "password": "a-good-passphrase"})
 
 
 def test_who_ceases_to_be_an_operator_may_enter_the_admin_no_more(cast: Cast) -> None:

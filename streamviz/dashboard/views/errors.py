@@ -15,6 +15,8 @@ from streamviz.records.database import is_away
 
 log = logging.getLogger(__name__)
 
+_LIVE = "live"
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400; a host that is none of ours is named in the log alone."""
@@ -28,12 +30,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403. Whoever may see nothing at all can only sign out: Live would lead here again."""
-    has_no_role = request.user.is_authenticated and not request.user.has_perm(roles.VIEW)
+    """403. Whoever may see nothing at all can only sign out: every page would lead here again."""
+    home = roles.home_of(request.user) if request.user.is_authenticated else _LIVE
     said = "You don't have permission to do that", "Ask an administrator for a role that has it."
-    if has_no_role:
+    if not home:
         said = "Your account has no role yet", "Ask an administrator to give it one, then reload this page."
-    return _page(request, 403, *said, has_no_role=has_no_role)
+    return _page(request, 403, *said, home=home)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -64,6 +66,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 
-def _page(request: HttpRequest, status: int, title: str, advice: str, *, has_no_role: bool = False) -> HttpResponse:
-    context = {"status": status, "title": title, "advice": advice, "has_no_role": has_no_role}
+def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
+    context = {"status": status, "title": title, "advice": advice, "home": home}
     return render(request, "dashboard/error.html", context, status=status)

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from streamviz.dashboard import roles
 from streamviz.dashboard.forms import SignInForm
 from streamviz.dashboard.sign_in_links import user_for_link
 
@@ -31,6 +32,10 @@ class SignInView(LoginView):
         wanted: str = super().get_redirect_url()
         return "" if urlsplit(wanted).path == self.request.path else wanted
 
+    def get_default_redirect_url(self) -> str:
+        """The first page that whoever is signed in now may see."""
+        return reverse(_home_of(self.request))
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)
         assert isinstance(form, SignInForm)
@@ -41,6 +46,11 @@ class SignInView(LoginView):
 
 
 sign_in = SignInView.as_view()
+
+
+def _home_of(request: HttpRequest) -> str:
+    # Live says to those who may see nothing what they can do about it.
+    return roles.home_of(request.user) or "live"
 
 
 @never_cache
@@ -64,7 +74,7 @@ def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "dashboard/sign_in_link.html", {"account": user.get_username()})
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-    return redirect("live" if user.has_usable_password() else "account")
+    return redirect(_home_of(request) if user.has_usable_password() else "account")
 
 
 @require_POST
