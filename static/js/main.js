@@ -11,6 +11,7 @@ import { start as startCrosshair } from "./crosshair.js";
 import { start as startExports } from "./exports.js";
 import { start as startAsks } from "./asks.js";
 import { start as startScrub } from "./scrub.js";
+import { start as startLeaving } from "./leaving.js";
 
 startNotices();
 startSocket();
@@ -24,3 +25,4 @@ startCrosshair();
 startExports();
 startAsks();
 startScrub();
+startLeaving();

@@ -159,3 +159,19 @@ def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice:
     alice.page.get_by_role("link", name="Stream", exact=True).first.click()
     alice.page.wait_for_url("**/streams/*/")
     assert alice.page.locator("#block-cards").inner_text() == shown
+
+
+def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    state = alice.context.storage_state()
+    with Visitor(chromium, proxied.server.base_url, storage_state=state) as visitor:
+        beside = visitor.open("/sessions/")
+        kept = visitor.context.new_page()
+        # As in a browser's cache, where a page hears of nothing until it is shown again.
+        kept.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
+        kept.goto("/stats/#charts")
+        visitor.context.clear_cookies()
+        visitor.context.new_page().goto("/keys/")
+        beside.wait_for_url("**/sign-in/?next=/sessions/")
+        expect(kept.get_by_role("heading", name="Stats")).to_be_visible()
+        kept.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+        kept.wait_for_url("**/sign-in/?next=/stats/")
