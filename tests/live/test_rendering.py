@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from streamviz.core.judgements import PersonDecided
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering, wall_rendering
@@ -13,7 +14,7 @@ from streamviz.live.presentation.stream_views import view_of_running, whole_view
 from streamviz.live.presentation.text import printable
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import active, delta, deny_names
-from tests.live.support import Row, Running, parse
+from tests.live.support import Row, Running, asking_twice, parse
 
 HOSTILE = [
     HOSTILE_TEXT,
@@ -24,6 +25,9 @@ HOSTILE = [
     "\x00\x1b[2J\u2028\u2029\ud83d",
     "x" * 1_000_000,
 ]
+
+# What a script makes of a text every second or so.
+CLOCKS = {"data-ago", "data-since", "data-until", "data-left"}
 
 
 async def hostile(text: str) -> Running:
@@ -87,6 +91,17 @@ async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decis
     running = await Running(policies=[guard]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
     assert f"it is {word}" in rendering.holds(view_of_running(running.stream), running.now)
+
+
+async def test_what_counts_up_among_verdicts_is_not_read_out() -> None:
+    running = await asking_twice()
+    [first] = running.stream.context.questions
+    running.answer(first, PersonDecided(Decision.ALLOW, "alice"))
+    page = parse(await rendering.stream(view_of_running(running.stream), running.now, Pace()))
+    [read] = [each for each in page.walk() if each.attributes.get("aria-live") == "polite"]
+    clocks = [each.attributes for each in read.walk() if CLOCKS & each.attributes.keys()]
+    assert {"data-ago", "data-left"} <= {name for clock in clocks for name in clock}
+    assert [clock for clock in clocks if clock.get("role") != "timer" and clock.get("aria-live") != "off"] == []
 
 
 async def test_a_page_of_very_long_unreadable_texts_names_little_more_of_them_than_it_shows(
