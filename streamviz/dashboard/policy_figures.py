@@ -92,8 +92,9 @@ def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
 
 
 def _policy_words(bucket: PolicyBucket) -> str:
-    judged, intervened = (about(count(each), bucket.is_estimated) for each in (bucket.verdicts, bucket.interventions))
-    return f"{judged} verdicts, {intervened} intervened"
+    said = plural(bucket.verdicts, "verdict"), count(bucket.interventions)
+    judged, intervened = (about(each, bucket.is_estimated) for each in said)
+    return f"{judged}, {intervened} intervened"
 
 
 _DECIDERS = {

@@ -60,6 +60,7 @@ def test_three_thousand_blocks(cast: Cast) -> None:
     assert seen == [f"block-{n:04}" for n in range(3_000)]
     newest = page(cast, f"/streams/{stream.pk}/")
     assert "2801 to 3000" in newest
+    assert "2,960 earlier" in newest
     assert 'id="b2999"' in newest
     assert 'id="b700"' in page(cast, f"/streams/{stream.pk}/?from=700")
 

@@ -373,6 +373,8 @@ def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatc
     page = text(alice.get(response["location"], headers={"hx-request": "true"}))
     assert "<html" not in page
     assert "hx-get" not in page
+    Backtest.objects.update(streams=1)
+    assert "The newest stream, started by" in text(alice.get(response["location"]))
 
 
 def test_a_back_test_is_cancelled(cast: Cast, guard: Policy) -> None:

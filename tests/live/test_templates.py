@@ -33,6 +33,11 @@ def test_line_breaks_are_read_as_the_layout_they_are(laid_out: str, read: str) -
     assert one_line(laid_out) == read
 
 
+def test_numbers_and_their_nouns_are_written_by_one_filter() -> None:
+    for file in Path(settings.BASE_DIR, "templates").rglob("*.html"):
+        assert "|pluralize }}" not in file.read_text(), f"{file}: `plural` also sets thousands apart"
+
+
 def test_no_template_has_line_breaks_left_outside_of_pre() -> None:
     for file in Path(settings.BASE_DIR, "templates").rglob("*.html"):
         kept = [part.split("</pre>")[-1] for part in one_line(file.read_text()).split("<pre")]
