@@ -99,6 +99,7 @@ def sources_of(turns: Turns, shown: Sequence[Turn]) -> list[Source]:
             requests.get(turn.before) if turn.before else None,
             _why_not(turns.records[turn.stream]),
             instead.get(turn.stream, {}),
+            turns.records[turn.stream].block_count,
         )
         for turn in shown
     ]

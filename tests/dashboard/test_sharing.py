@@ -99,6 +99,24 @@ def turns_on(page: str) -> list[int]:
     return [int(number) for number in re.findall(r"answer (\d+)\.", page)]
 
 
+def asking(*words: str) -> bytes:
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": each} for each in words]}).encode()
+
+
+def test_a_stranger_is_told_what_is_left_out(cast: Cast) -> None:
+    found = recorded(request=asking(*(f"message {n}" for n in range(45))), block_count=63)
+    hold(found, [f"block {n}" for n in range(63)])
+    recorded(session=found.session, minutes=1, request=found.request)
+    changed = asking("changed", *(f"message {n}" for n in range(60)))
+    recorded(session=found.session, minutes=2, parent=found.pk, relation="fork", request=changed)
+    page = cast["stranger"].get(link_to(cast, "sessions", found.session_id)).content.decode()
+    assert '<p class="changed">5 earlier messages not shown</p>' in page
+    assert '<p class="changed">3 more blocks not shown</p>' in page
+    assert '<p class="changed">nothing new</p>' in page
+    assert re.search(r"\d+ earlier messages left out or changed; \d+ earlier messages not shown", page)
+    assert "3 more blocks" in cast["bob"].get(f"/sessions/{found.session_id}/").content.decode()
+
+
 def test_a_long_session_is_read_page_by_page(cast: Cast) -> None:
     path = link_to(cast, "sessions", conversation(23).pk)
     pages = [cast["stranger"].get(path).content.decode()]

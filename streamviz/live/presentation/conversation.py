@@ -11,7 +11,7 @@ from streamviz.live.presentation.arguments import ArgumentTree, tree_of
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import Cut, cut, share
 from streamviz.live.presentation.durations import age, exact
-from streamviz.live.presentation.figures import byte_size
+from streamviz.live.presentation.figures import byte_size, plural
 from streamviz.live.presentation.offered_changes import Change, changes_of
 from streamviz.live.presentation.rows import Badge, row_of
 from streamviz.live.presentation.said_parts import HEAD, MOST_SAID, Call, SaidPart, said_part
@@ -66,13 +66,20 @@ class TurnView:
         return anchor(self.turn.number)
 
     @property
+    def left_out(self) -> str:
+        """What of the request is not among `parts`, and was to be; empty where nothing is missing."""
+        hidden = f"{plural(self.hidden, 'earlier message')} not shown" if self.hidden else ""
+        return "; ".join(filter(None, (self.note, hidden)))
+
+    @property
     def took(self) -> str:
         return took(self.stream)
 
 
 class Source(NamedTuple):
     """A turn with all that is known of it. `outline` and `before` are its request and the one that it goes on from,
-    None where they are not at hand, and `why` says why; `instead` has what the client got, by block."""
+    None where they are not at hand, and `why` says why; `instead` has what the client got, by block. `block_count`
+    is that of the record: `stream` has the first of them alone."""
 
     turn: Turn
     stream: StreamView
@@ -81,6 +88,7 @@ class Source(NamedTuple):
     before: RequestOutline | None
     why: str
     instead: Mapping[int, str]
+    block_count: int
 
 
 def anchor(number: str) -> str:
@@ -144,7 +152,7 @@ def _said(source: Source) -> _New:
         parts = parts_of(turns[hidden], outline.wire_format) + parts
     note = ""
     if new.unlike and (new.first > outline.standing or source.turn.relation):
-        note = f"{new.unlike:,} earlier message{'s' if new.unlike > 1 else ''} left out or changed"
+        note = f"{plural(new.unlike, 'earlier message')} left out or changed"
     return _New(parts[-_MOST_PARTS:], hidden + max(0, len(parts) - _MOST_PARTS), note, sum(map(len, turns)))
 
 
@@ -164,7 +172,7 @@ def _view(
         added=f"+{byte_size(new.size)}" if new.size else "",
         changes=list(changes_of(source.outline, source.before)),
         blocks=[_block(block, source, results, room) for block in blocks],
-        hidden_blocks=len(stream.blocks) - len(blocks),
+        hidden_blocks=max(0, source.block_count - len(blocks)),
         # What was allowed, or would be, is counted beside the conversation.
         badges=[badge for badge in row.badges if not badge.css.startswith("allow")],
         by=[one_line(verdict.by, 60) for verdict in stream.verdicts if verdict.by],
