@@ -7,7 +7,7 @@ from typing import NamedTuple
 from streamviz.dashboard.histogram import failed_of
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.presentation.durations import exact
-from streamviz.live.presentation.figures import UNKNOWN, count, money
+from streamviz.live.presentation.figures import UNKNOWN, about, count, money
 from streamviz.live.presentation.text import one_line
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
@@ -52,7 +52,9 @@ def _share(value: float) -> str:
 
 
 def _cached(bucket: Bucket) -> float | None:
-    return 100 * (bucket.cached_tokens or 0) / bucket.input_tokens if bucket.input_tokens else None
+    # No estimate knows of a cache.
+    is_unknown = bucket.estimated and bucket.estimated >= bucket.reported
+    return 100 * (bucket.cached_tokens or 0) / bucket.input_tokens if bucket.input_tokens and not is_unknown else None
 
 
 def _failed(bucket: Bucket) -> float | None:
@@ -70,6 +72,8 @@ _FIGURES: list[tuple[str, _Read, _Show]] = [
     ("ITL p95", lambda each: each.itl_p95, _time),
     ("Halted", lambda each: each.halted, _whole),
 ]
+# Estimates where tokens are.
+_OF_TOKENS = {"Tokens in", "Cached", "Tokens out", "Cost"}
 
 
 class Compared(NamedTuple):
@@ -92,7 +96,13 @@ class Compared(NamedTuple):
 
 def headline(total: Bucket, other: Bucket | None, word: str = "before") -> list[Figure]:
     """The figures of a time, compared with those of another where there were any; `word` says which."""
-    return [figure_of(name, read(total), other and read(other), show, word) for name, read, show in _FIGURES]
+    figures = [figure_of(name, read(total), other and read(other), show, word) for name, read, show in _FIGURES]
+    return [_marked(each, total, other) if each.name in _OF_TOKENS else each for each in figures]
+
+
+def _marked(figure: Figure, total: Bucket, other: Bucket | None) -> Figure:
+    was = about(figure.was, other.estimated) if other and figure.was else figure.was
+    return figure._replace(value=about(figure.value, total.estimated), was=was)
 
 
 def other_total(span: Timespan, compared: Compared) -> Bucket | None:

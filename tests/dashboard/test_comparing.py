@@ -20,6 +20,8 @@ from streamviz.records.queries.statistics import by_time
 from tests.dashboard.conftest import NOON, Cast, recorded
 from tests.dashboard.test_stats import lately
 
+BEFORE = Compared("before")
+
 
 def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     span = chosen({"since": "2026-09-21T12:00:00Z", "until": "2026-09-21T13:00:00Z"}, timezone.now(), None)
@@ -28,13 +30,30 @@ def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     recorded(minutes=30, outcome="upstream_error")
     now = by_time(Filters(since=span.since, until=span.until), span.step).total
     assert now is not None
-    found = {each.name: each for each in headline(now, other_total(span, Compared("before")))}
+    found = {each.name: each for each in headline(now, other_total(span, BEFORE))}
     assert found["Streams"] == ("Streams", "3", "+200 %", True, "1 before")
     assert found["Cost"] == ("Cost", "$3.00", "+200 %", True, "$1.00 before")
     assert found["Failed"] == ("Failed", "33.3 %", "+33.3 pt", True, "0.0 % before")
     assert found["Cached"] == ("Cached", "50.0 %", "+50.0 pt", True, "0.0 % before")
     assert {each.was for each in headline(now, other_total(span, Compared("nothing")))} == {""}
     assert other_total(span, Compared("week")) is None
+
+
+def test_what_estimated_tokens_come_to_is_marked_and_what_no_cache_told_unknown(cast: Cast) -> None:
+    span = chosen({"since": "2026-09-21T12:00:00Z", "until": "2026-09-21T13:00:00Z"}, timezone.now(), None)
+    tokens = {"input_tokens": 100, "output_tokens": 5, "cost": 1}
+    recorded(minutes=10, is_estimated=True, **tokens)
+    recorded(minutes=-10, cache_read_tokens=50, **tokens)
+    now, before = by_time(Filters(since=span.since, until=span.until), span.step).total, other_total(span, BEFORE)
+    assert now is not None
+    shown = {each.name: (each.value, each.was) for each in headline(now, before)}
+    assert shown["Tokens in"] == ("≈ 100", "100 before")
+    assert shown["Cached"] == ("–", "50.0 % before")
+    assert shown["Tokens out"] == ("≈ 5", "5 before")
+    assert shown["Cost"] == ("≈ $1.00", "$1.00 before")
+    assert shown["Streams"] == ("1", "1 before")
+    assert before is not None
+    assert {each.was for each in headline(before, now)} >= {"≈ 100 before", "≈ 5 before", "≈ $1.00 before"}
 
 
 def test_latencies_are_those_of_the_streams(cast: Cast) -> None:
