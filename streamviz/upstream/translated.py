@@ -21,6 +21,7 @@ from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.messages_as_chat import as_chat_request
+from streamviz.upstream.native_messages import call_messages
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
@@ -83,7 +84,7 @@ async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) 
 
 async def _messages(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     if speaks_messages(target.provider, target.model):
-        return _native(await litellm.anthropic_messages(**arguments))
+        return _native(await call_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})
     chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
     response: object = await litellm.acompletion(**chat, max_retries=0)

@@ -23,6 +23,7 @@ PAIRS = [
     (OPENAI_CHAT, "databricks"),
     (ANTHROPIC_MESSAGES, "openai"),
     (ANTHROPIC_MESSAGES, "groq"),
+    (ANTHROPIC_MESSAGES, "minimax"),
     (OPENAI_RESPONSES, "anthropic"),
     (OPENAI_RESPONSES, "groq"),
 ]
@@ -30,7 +31,7 @@ SCENARIOS = ["content", "tools", "thinking", "parallel-tools", "refusal", "lengt
 
 
 def target(simulator: Simulator, wire_format: str, provider: str, model: str) -> Target:
-    url = simulator.url if provider == "anthropic" else f"{simulator.url}/v1"
+    url = simulator.url if provider in ("anthropic", "minimax") else f"{simulator.url}/v1"
     found = resolve("smart", wire_format, RoutePlan(f"{provider}/{model}", url, key="test"))
     assert found.lane is Lane.TRANSLATED
     return found
