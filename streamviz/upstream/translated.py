@@ -109,7 +109,8 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     response: object = await litellm.aresponses(**{**arguments, "input": given, "stream": True}, max_retries=0)
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
-    translator = Translator(OPENAI_CHAT.name, target.wire_format, most_blocks=most_blocks)
+    plain = {as_text(tool.get("name")) for tool in objects(arguments.get("tools")) if tool.get("type") == "custom"}
+    translator = Translator(OPENAI_CHAT.name, target.wire_format, most_blocks=most_blocks, plain=plain)
     return _translated(chat, translator, arguments)
 
 

@@ -165,3 +165,21 @@ async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_
     assert int(raised.value.headers["retry-after"]) > 0
     # Whether to try again is the client's affair.
     assert len(simulator.get_json("/_requests")["requests"]) == before + 1
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "groq"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_call_of_a_tool_of_plain_text_comes_back_as_that(
+    simulator: Simulator, provider: str, stream: bool
+) -> None:
+    tool = {"type": "custom", "name": "read_file", "format": {"type": "text"}}
+    answer = await ask(simulator, OPENAI_RESPONSES, provider, "tools?seed=1", stream=stream, tools=[tool])
+    data = await bytes_of(answer)
+    response = payloads(data)[-1]["response"] if stream else json.loads(data)
+    called = [item for item in response["output"] if item["type"].endswith("_call")]
+    kinds = {(item["type"], item["name"] == "read_file") for item in called}
+    assert kinds in ({("custom_tool_call", True)}, {("custom_tool_call", True), ("function_call", False)})
+    # What the simulator calls it with is no text, and stays as it is.
+    want = said_upstream(simulator, OPENAI_RESPONSES).calls
+    said = [json.loads(item.get("input") or item["arguments"]) for item in called]
+    assert said == [arguments for *_, arguments in want]

@@ -226,7 +226,8 @@ class OpenAIResponsesComposer(ResponseWriter):
             return
         # A call that is complete may still grow where the format interleaves calls.
         if is_sealed or held.block.kind is not BlockKind.TOOL_CALL:
-            is_empty_call = held.block.kind is BlockKind.TOOL_CALL and not held.block.length
+            block = held.block
+            is_empty_call = isinstance(block, ToolCallStreamBlock) and not block.length and not block.is_free_text
             if self._is_foreign and is_empty_call and not self._is_cut_off:
                 # Clients of this format read the arguments as JSON even where there are none.
                 yield from grow(held, BlockDelta(held.block.ordinal, "{}"))

@@ -1,6 +1,6 @@
 """A stream of one wire format written in another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import msgspec
@@ -12,6 +12,7 @@ from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, Strea
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
+from streamviz.core.wire.plain_text import PlainCalls
 from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
 
 # Upstream names what there is.
@@ -29,13 +30,16 @@ class Translator:
     """Takes chunks of the format `source` and gives the bytes that say the same in the format `target`.
 
     `tool_names` gives the client's own names of tools that upstream knows by other ones, `most_blocks` how many blocks
-    there may be: `take` raises UpstreamError for more. `left_out` names what of the answer has no place in `target`.
+    there may be: `take` raises UpstreamError for more; `plain` the names of functions in place of tools that take plain
+    text. `left_out` names what of the answer has no place in `target`.
     """
 
     source: str
     target: str
     tool_names: Mapping[str, str] = field(default_factory=dict)
     most_blocks: int | None = None
+    plain: Set[str] = frozenset()
+    _plain_calls: PlainCalls = field(init=False)
     _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
     _composer: Composer = field(init=False)
     _head: JsonObject = field(init=False)
@@ -43,6 +47,7 @@ class Translator:
 
     def __post_init__(self) -> None:
         self._aggregator = AGGREGATORS[self.source](most_blocks=self.most_blocks)
+        self._plain_calls = PlainCalls(self.plain)
         self._head = {}
         self._composer = translating_composer(self.source, self.target, self._head)
 
@@ -63,11 +68,12 @@ class Translator:
         if not self._head:
             self._read_head()
         self._note_left_out(events)
-        return b"".join(self._composer.compose(self._renamed(events)))
+        return b"".join(self._composer.compose(self._in_clients_words(events)))
 
     def end(self) -> bytes:
         """The bytes that end the stream, once all has come."""
-        return b"".join([*self._composer.compose(self._aggregator.close()), *self._composer.end()])
+        events = self._in_clients_words(self._aggregator.close())
+        return b"".join([*self._composer.compose(events), *self._composer.end()])
 
     def keep_alive(self) -> bytes:
         """Bytes that say nothing, for a client that waits while all that comes has to wait for its place."""
@@ -84,7 +90,9 @@ class Translator:
             if isinstance(event, BlockStarted) and has_no_place_elsewhere(event) and len(self._left_out) < _MOST_NAMED:
                 self._left_out[f"{(event.label or event.kind)[:_LONGEST_NAME]} of the answer"] = None
 
-    def _renamed(self, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+    def _in_clients_words(self, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+        if self.plain:
+            events = list(self._plain_calls.said_by(events))
         if not self.tool_names:
             return events
         return [

@@ -141,3 +141,53 @@ def test_what_has_no_id_has_another_in_each_turn(target: str) -> None:
     assert ids("chatcmpl-1") == ids("chatcmpl-1")
     assert set(ids("chatcmpl-1")).isdisjoint(set(ids("chatcmpl-2")) - {""})
     assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}|", id) for id in ids("chatcmpl-" + "é/x" * 100))
+
+
+PATCH = '*** Begin "Patch"\n+\tnaïve 😀 \\d\n'
+
+
+@pytest.mark.parametrize("step", [1, 7, 1_000])
+@pytest.mark.parametrize("are_plain", [False, True])
+def test_a_function_in_place_of_a_tool_of_plain_text_is_called_as_that(step: int, are_plain: bool) -> None:
+    arguments = json.dumps({"content": PATCH}, ensure_ascii=not are_plain, indent=1 if are_plain else None)
+    pieces = [arguments[at : at + step] for at in range(0, len(arguments), step)]
+    data = told_plain(
+        calls(call(0, "call_1", "apply_patch"), call(1, "call_2", "look", '{"content": "a"}')),
+        *(calls(call(0, arguments=piece)) for piece in pieces),
+    )
+    patch, look = payloads(data)[-1]["response"]["output"]
+    assert (patch["type"], patch["call_id"], patch["name"]) == ("custom_tool_call", "call_1", "apply_patch")
+    assert (patch["input"], "arguments" in patch) == (PATCH, False)
+    assert (look["type"], look["arguments"]) == ("function_call", '{"content": "a"}')
+    deltas = [each["delta"] for each in payloads(data) if each["type"] == "response.custom_tool_call_input.delta"]
+    assert ("".join(deltas), len(deltas) > 1) == (PATCH, step < 1_000)
+    legal.check("openai_responses", payloads(data))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "input"),
+    [
+        ("", ""),
+        ('{"content":""}', ""),
+        ('{"content": "a", "more": 1}', "a"),
+        ("*** Begin Patch", "*** Begin Patch"),
+        ('{"input": "a"}', '{"input": "a"}'),
+        ('{"patch": "' + "a" * 200 + '"}', '{"patch": "' + "a" * 200 + '"}'),
+        (r'{"content": "a\d and much more"}', r'a\d and much more"}'),
+        (r'{"content": "a\ud83d and much more"}', r'a\ud83d and much more"}'),
+        ('{"content": "cut off', "cut off"),
+        ('{"content": "two\nlines"}', "two\nlines"),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 1_000])
+def test_of_what_it_is_called_with_in_another_way_nothing_is_lost(arguments: str, input: str, step: int) -> None:
+    pieces = [arguments[at : at + step] for at in range(0, len(arguments), step)]
+    data = told_plain(calls(call(0, "call_1", "apply_patch")), *(calls(call(0, arguments=piece)) for piece in pieces))
+    [patch] = payloads(data)[-1]["response"]["output"]
+    assert (patch["type"], patch["input"]) == ("custom_tool_call", input)
+
+
+def told_plain(*stream: Any) -> bytes:
+    translator = Translator("openai_chat", "openai_responses", plain={"apply_patch"})
+    ended = (*stream, delta(finish="tool_calls"))
+    return b"".join(map(translator.take, chunks(*ended))) + translator.end()
