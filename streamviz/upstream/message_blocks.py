@@ -12,8 +12,8 @@ _OF_A_MODEL = frozenset({"redacted_thinking", "text", "thinking", "tool_use"})
 # What Anthropic ran by itself, and what came of it: the answer that follows says what the model made of it.
 _RUN_THERE = ("server_tool_use", "mcp_tool_use", "_tool_result")
 _PICTURES = frozenset({"base64", "url"})
-
-
+# Chat has no member for it.
+_FAILED = "The tool failed:"
 _LONGEST_NAME = 50
 
 
@@ -44,7 +44,7 @@ class _Blocks(NamedTuple):
 
     def _of_a_person(self, block: JsonObject) -> list[JsonObject]:
         if block.get("type") == "tool_result":
-            return [_each(block, self._of_a_tool)]
+            return [_told_of_failure(_each(block, self._of_a_tool))]
         if block.get("type") == "document" and as_object(block.get("source")).get("type") == "base64":
             return [block]
         return self._shown(block)
@@ -91,6 +91,19 @@ def _each(holder: JsonObject, said: Callable[[JsonObject], list[JsonObject]]) ->
         return holder
     made = [each for block in content for each in (said(block) if isinstance(block, dict) else [block])]
     return {**holder, "content": made}
+
+
+def _told_of_failure(result: JsonObject) -> JsonObject:
+    """A tool's result, whose text says so where it is an error."""
+    if result.get("is_error") is not True:
+        return result
+    content = result.get("content")
+    if not isinstance(content, list):
+        return {**result, "content": f"{_FAILED} {as_text(content)}".rstrip()}
+    first = as_object(content[0]) if content else {}
+    if first.get("type") != "text":
+        return {**result, "content": [_text(_FAILED), *content]}
+    return {**result, "content": [{**first, "text": f"{_FAILED} {as_text(first.get('text'))}"}, *content[1:]]}
 
 
 def _named(block: JsonObject, source: str = "") -> list[JsonObject]:

@@ -46,8 +46,7 @@ class _Items(NamedTuple):
             arguments = as_json_text(item.get(_RUN_HERE[kind]))
             return [{"type": "function_call", **_id(item), "name": name_of(kind), "arguments": arguments}]
         if call in _RUN_HERE:
-            output = as_json_text(item.get("output")) or as_text(item.get("status"))
-            return [{"type": "function_call_output", **_id(item), "output": output}]
+            return [{"type": "function_call_output", **_id(item), "output": _output(item)}]
         if kind == "item_reference":
             raise _kept_there()
         if kind not in _TAKEN and kind not in _RESULTS:
@@ -65,6 +64,12 @@ class _Items(NamedTuple):
 
 def _id(item: JsonObject) -> JsonObject:
     return {"call_id": item.get("call_id") or item.get("id")}
+
+
+def _output(item: JsonObject) -> str:
+    """What came of a call; that it failed stands beside that."""
+    output, status = as_json_text(item.get("output")), as_text(item.get("status"))
+    return f"{status}: {output}" if output and status == "failed" else output or status
 
 
 def _is_said(part: JsonObject) -> bool:

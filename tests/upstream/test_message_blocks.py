@@ -48,6 +48,22 @@ def test_a_tool_that_claude_code_found_is_named_to_the_model() -> None:
     assert result["content"] == [text("Found the tool bash")]
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("no such file", "The tool failed: no such file"),
+        (None, "The tool failed:"),
+        ([], [text("The tool failed:")]),
+        ([text("no such file"), PICTURE], [text("The tool failed: no such file"), PICTURE]),
+        ([PICTURE], [text("The tool failed:"), PICTURE]),
+    ],
+)
+def test_a_model_is_told_that_a_tool_failed(given: Any, told: Any) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": given}
+    assert said({**result, "is_error": True})[0] == [{**result, "is_error": True, "content": told}]
+    assert said({**result, "is_error": False})[0] == [{**result, "is_error": False}]
+
+
 def test_what_anthropic_ran_itself_is_left_out_and_named() -> None:
     call, result = {"type": "server_tool_use", "name": "web_search"}, {"type": "web_search_tool_result"}
     thought = {"type": "thinking", "thinking": "Hm", "signature": "c2ln"}

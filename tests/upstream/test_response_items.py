@@ -23,6 +23,8 @@ def user(*parts: Any) -> dict[str, Any]:
         ("local_shell", {"action": {"command": ["ls"]}}, '{"command":["ls"]}', {"output": "files"}, "files"),
         ("shell", {"action": {"env": {}}}, '{"env":{}}', {"output": [{"stdout": "a"}]}, '[{"stdout":"a"}]'),
         ("apply_patch", {"operation": {"path": "a"}}, '{"path":"a"}', {"status": "completed"}, "completed"),
+        ("apply_patch", {"operation": {"path": "a"}}, '{"path":"a"}', {"status": "failed", "output": "no file"},
+         "failed: no file"),
     ],
 )  # fmt: skip
 def test_calls_of_openais_own_tools_are_calls_of_functions(
