@@ -3,10 +3,11 @@
 import logging
 import re
 import traceback
+from collections.abc import Iterator
 from json import JSONDecodeError
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,8 @@ _KINDS = {
     503: "overloaded_error",
     529: "overloaded_error",
 }
+
+_LONGEST_CODE = 100
 
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
@@ -44,28 +47,55 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
     error = getattr(error, "original_exception", None) or error
     if isinstance(error, JSONDecodeError):
         return UpstreamError(502, "upstream sent something that is not JSON")
-    status = getattr(error, "status_code", None)
     # The headers of `response` are LiteLLM's own; what the provider sent is here.
     came = told_headers(getattr(error, "litellm_response_headers", None) or {})
     headers = {name: without_secrets(value, key) for name, value in came.items()}
     headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
-    if not isinstance(status, int) or not 400 <= status < 600:
-        status = 502
+    status = _status_of(error)
     if status >= 500:
         # Where in LiteLLM it happened, without the message, which may quote what a client sent.
         log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
     kind = _KINDS.get(status, "upstream_error")
-    return UpstreamError(status, told(_providers_words(message), key), kind=kind, headers=headers)
+    body = _quoted_body(message)
+    code = _code_of(error, body)
+    words = told(_providers_words(message, body), key)
+    return UpstreamError(status, words, kind=kind, code=code and told(code, key)[:_LONGEST_CODE], headers=headers)
 
 
-def _providers_words(message: str) -> str:
-    """The message in the error body that LiteLLM quotes, or what LiteLLM says without what the client said."""
-    quoted = message[message.find("{") : message.rfind("}") + 1]
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that led to it."""
+    here: BaseException | None = error
+    while here is not None:
+        yield here
+        here = here.__cause__ or here.__context__
+
+
+def _status_of(error: Exception) -> int:
+    """The provider's: for some of its statuses LiteLLM says 500."""
+    statuses = [getattr(each, "status_code", None) for each in _behind(error)]
+    known = [status for status in statuses if isinstance(status, int) and 400 <= status < 600]
+    if not known or not isinstance(statuses[0], int):
+        return 502
+    return known[0] if known[0] != 500 else known[-1]
+
+
+def _code_of(error: Exception, body: JsonObject) -> str | None:
+    """The provider's word for the error, by which clients tell what to do."""
+    codes = [as_object(body.get("error")).get("code"), *(getattr(each, "code", None) for each in _behind(error))]
+    return next((code for code in codes if isinstance(code, str) and code), None)
+
+
+def _quoted_body(message: str) -> JsonObject:
+    """The body of the provider's answer, where LiteLLM quotes it."""
     try:
-        body = as_object(decode(quoted))
+        return as_object(decode(message[message.find("{") : message.rfind("}") + 1]))
     except ValueError:
-        body = {}
+        return {}
+
+
+def _providers_words(message: str, body: JsonObject) -> str:
+    """The message in the error body that LiteLLM quotes, or what LiteLLM says without what the client said."""
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
     words = words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message
     return _QUOTED.sub(r"\1", words)

@@ -14,6 +14,7 @@ class Failed(Exception):
         self.message = message
         self.status_code = status_code
         self.litellm_response_headers: dict[str, str] = {}
+        self.code: str | None = None
 
 
 LONG = 'Unable to locate credentials\nTraceback (most recent call last):\n  File "/srv/app/x.py", line 3, in f\n    g()'
@@ -90,6 +91,28 @@ def test_a_provider_may_speak_of_arguments() -> None:
 def test_the_kind_stays(status: int, kind: str) -> None:
     error = as_upstream_error(Failed("AnthropicError - Slow down", status))
     assert (error.status, error.kind, error.message) == (status, kind, "Slow down")
+
+
+def test_a_status_that_litellm_has_no_error_for_stays() -> None:
+    """Anthropic's 529, which clients wait for longer than for a 500."""
+    try:
+        try:
+            raise Failed("Overloaded", 529)
+        except Failed as answered:
+            raise Failed("AnthropicError - Overloaded", 500) from answered
+    except Failed as failed:
+        error = as_upstream_error(failed)
+    assert (error.status, error.kind) == (529, "overloaded_error")
+
+
+def test_the_providers_code_stays() -> None:
+    """By it clients know that a conversation is too long, or that nothing is left to spend."""
+    body = '{"error": {"message": "Too long.", "code": "context_length_exceeded"}}'
+    assert as_upstream_error(Failed(f"GroqException - {body}", 400)).code == "context_length_exceeded"
+    answered = Failed("Nothing is left", 429)
+    answered.code = "insufficient_quota"
+    assert as_upstream_error(answered).code == "insufficient_quota"
+    assert as_upstream_error(Failed('{"error": {"message": "No.", "code": 400}}', 400)).code is None
 
 
 def test_rate_limits_and_request_ids_stay() -> None:
