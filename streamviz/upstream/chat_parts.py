@@ -1,6 +1,7 @@
 """What clients of chat say that LiteLLM drops, or stumbles over, on the way to another format."""
 
-from streamviz.core.json_value import JsonObject, as_text, objects
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.model_names import SIMULATOR
 from streamviz.upstream.provider_formats import speaks_messages
 from streamviz.upstream.request_fields import refusal
@@ -16,6 +17,8 @@ _UNHEARD = frozenset({"audio_url", "input_audio", "video_url"})
 def require_sayable(target: Target, fields: JsonObject) -> None:
     """Raises RequestError (400) for what the provider would not get, and the answer depends on."""
     messages = objects(fields.get("messages"))
+    for tool in objects(fields.get("tools")):
+        _require_named(tool)
     if target.provider not in _TAKE_PLAIN_TEXT:
         if _has_custom(fields.get("tools")):
             raise refusal(target, "tools.custom")
@@ -23,6 +26,13 @@ def require_sayable(target: Target, fields: JsonObject) -> None:
             raise refusal(target, "tool_calls.custom")
     for message in messages:
         require_heard(target, message.get("content"))
+
+
+def _require_named(tool: JsonObject) -> None:
+    """Raises RequestError (400) for a function without a name: LiteLLM fails at it, as if the provider did."""
+    kind = as_text(tool.get("type"))
+    if kind in ("", "function") and not as_text(as_object(tool.get("function")).get("name")) and not tool.get("name"):
+        raise RequestError(400, "A tool in `tools` has no `function.name`.", code="invalid_type", param="tools")
 
 
 def require_heard(target: Target, content: object) -> None:

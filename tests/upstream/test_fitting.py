@@ -297,6 +297,14 @@ def test_what_litellm_would_drop_of_chat_is_refused_by_name(told: Any, name: str
     assert fitted(OPENAI_CHAT, GPT, **told).left_out == ()
 
 
+@pytest.mark.parametrize("at", [CLAUDE, ("gemini", "gemini-2.5-pro")])
+@pytest.mark.parametrize("tool", [{"type": "function"}, {"type": "function", "function": None}, {"function": {}}, {}])
+def test_a_function_without_a_name_is_the_clients_mistake(at: tuple[str, str], tool: Any) -> None:
+    with pytest.raises(RequestError) as raised:
+        fitted(OPENAI_CHAT, at, tools=[tool])
+    assert (raised.value.status, raised.value.param) == (400, "tools")
+
+
 def test_a_document_for_claude_is_a_text_for_others() -> None:
     document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain"}}
     request, _ = fitted(ANTHROPIC_MESSAGES, GPT, messages=[{"role": "user", "content": [document]}])
