@@ -54,4 +54,7 @@ def call_part(id: str, name: str, label: str, text: str) -> JsonObject:
     named: JsonObject = {"id": id} if id else {}
     if not label:
         return {"functionCall": {**named, "name": name, "args": as_input(text)}}
-    return {label: as_input(text) if name in ("", name_of(label)) else {**named, "name": name, "args": as_input(text)}}
+    if name in ("", name_of(label)):
+        return {label: as_input(text)}
+    word = "toolType" if label == "toolCall" else "name"
+    return {label: {**named, word: name, "args": as_input(text)}}

@@ -289,6 +289,14 @@ async def test_what_came_of_a_denied_call_goes_with_it(parts: list[Any], left: l
     assert told == left
 
 
+async def test_a_changed_call_of_geminis_own_has_its_members_names() -> None:
+    policy = About(0, Verdict(Decision.REPLACE, "", '{"queries":["r"]}'))
+    want = {"toolCall": {**SEARCH["toolCall"], "args": {"queries": ["r"]}}}
+    assert parts_of(await whole(policy, said(SEARCH, finish="STOP"))) == [want]
+    told = payloads((await streamed(policy, said(SEARCH), said(finish="STOP"))).tape)
+    assert [part for payload in told for part in parts_of(payload) if part != {"text": ""}] == [want]
+
+
 async def test_what_came_of_a_denied_call_is_not_told_before_a_halt_either() -> None:
     halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
     deny = active(About(0, Verdict(Decision.DENY, "", "[no]")))
