@@ -107,6 +107,13 @@ def test_the_collector_has_finish_reasons_and_tools() -> None:
     assert (told["gen_ai.response.finish_reasons"], told["streamviz.tool_calls"]) == (["tool_calls"], ["rm"])
 
 
+def test_the_collector_has_no_more_of_finish_reasons_than_of_names() -> None:
+    play = Play(provider="openai", fields={"model": "m", "n": 60}).opened()
+    play.received(b"".join(event(delta(choice, "x" * 1_000, content="a")) for choice in range(60)))
+    play.ended()
+    assert conventions.attributes_of(play.stream)["gen_ai.response.finish_reasons"] == ["x" * 300] * 50
+
+
 class Kept:
     """A recorder that is told, and says nothing."""
 

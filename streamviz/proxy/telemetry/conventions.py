@@ -24,6 +24,7 @@ _MOST_STEPS = 100
 # What clients, models and providers write is cut after so many characters.
 _LONGEST_NAME = 300
 _MOST_TOOL_CALLS = 50
+_MOST_ANSWERS = 50
 _LARGEST = 10**9
 
 _OPERATIONS = {
@@ -174,9 +175,10 @@ def _answered(state: StreamState) -> dict[str, list[str]]:
     """Words of upstream's own; none where it said what it may not, which may be among them."""
     if state.contradiction:
         return {}
+    reasons = sorted(state.finish_reasons.items())
     calls = [block.name[:_LONGEST_NAME] for block in state.blocks if block.kind is BlockKind.TOOL_CALL]
     return {
-        "gen_ai.response.finish_reasons": [reason for _, reason in sorted(state.finish_reasons.items())],
+        "gen_ai.response.finish_reasons": [reason[:_LONGEST_NAME] for _, reason in reasons[:_MOST_ANSWERS]],
         "streamviz.tool_calls": calls[:_MOST_TOOL_CALLS],
     }
 
