@@ -258,6 +258,17 @@ def test_while_a_call_is_held_the_client_hears_that_the_connection_lives() -> No
     assert play.waited(0.2).take() == ["record frames", "send : keep-alive"]
 
 
+def test_codex_hears_that_too_as_it_counts_events_alone() -> None:
+    play = Play(format="openai_responses", policies=[active(deny_names("rm"))]).opened()
+    created = {"type": "response.created", "sequence_number": 4, "response": {"id": "r", "object": "response"}}
+    item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "rm", "arguments": ""}
+    added = {"type": "response.output_item.added", "sequence_number": 5, "output_index": 0, "item": item}
+    play.received(event(created), event(added))
+    play.take()
+    play.waited(5)
+    assert play.sent.endswith(b'event: keepalive\ndata: {"type":"keepalive","sequence_number":4}\n\n')
+
+
 def test_nobody_is_kept_alive_where_no_policy_holds_anything() -> None:
     play = Play().opened().received(HI)
     play.take()

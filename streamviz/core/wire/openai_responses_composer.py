@@ -136,7 +136,13 @@ class OpenAIResponsesComposer(ResponseWriter):
         return [self._write(frame) for frame in self._finish()]
 
     def keep_alive(self) -> bytes:
-        return sse.write_comment("keep-alive")
+        """OpenAI's own event: Codex gives up a stream that brings none for 5 minutes, and a comment is none. Before the
+        response is created SDKs take none. Where upstream's own frames may follow, it has the last one's number."""
+        if not self._has_begun:
+            return sse.write_comment("keep-alive")
+        if self._source:
+            return self._write(("keepalive", {}))
+        return sse.write_event(encode({"type": "keepalive", "sequence_number": self._next_number - 1}), "keepalive")
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._look_away()

@@ -188,9 +188,23 @@ def test_a_response_that_ends_without_a_reason_is_incomplete() -> None:
     assert payloads(tape)[-1]["type"] == "response.incomplete"
 
 
-def test_the_keep_alive_is_a_comment() -> None:
-    assert OpenAIResponsesComposer({}).keep_alive() == b": keep-alive\n\n"
+def test_the_keep_alive_is_an_event_once_the_response_is_created() -> None:
+    composer = OpenAIResponsesComposer({})
+    assert composer.keep_alive() == b": keep-alive\n\n"
+    for chunk in stream(CREATED, IN_PROGRESS):
+        composer.passed([], chunk)
+    assert composer.keep_alive() == b'event: keepalive\ndata: {"type":"keepalive","sequence_number":1}\n\n'
+    [composed, *_] = payloads(composer.fail(StreamFailed("it broke")))
+    assert composed["sequence_number"] == 2
     assert OpenAIResponsesBodyComposer({}).keep_alive() == b" "
+
+
+def test_a_keep_alive_among_events_that_are_all_composed_has_a_number_of_its_own() -> None:
+    composer = OpenAIResponsesComposer({"id": "r"}, source="openai_chat")
+    frames = composer.compose([BlockStarted(0, BlockKind.CONTENT), BlockDelta(0, "hi")])
+    tape = b"".join([*frames, composer.keep_alive(), *composer.end()])
+    assert "keepalive" in [payload["type"] for payload in payloads(tape)]
+    legal.check_responses(payloads(tape))
 
 
 def test_a_message_of_two_parts_stays_one_item() -> None:
