@@ -32,7 +32,8 @@ from streamviz.upstream.other_models import called_by_tools, require_one_model
 from streamviz.upstream.targets import Lane, Target
 
 EXECUTOR = b"x-streamviz-executor"
-FindTarget = Callable[[ModelRequest], Awaitable[Target]]
+# Of a request, and where it went before a policy changed it.
+FindTarget = Callable[[ModelRequest, Target | None], Awaitable[Target]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class Caller:
     requested_at: int
     part: Part | None = None
 
-    def find(self, request: ModelRequest) -> Awaitable[Target]:
+    def find(self, request: ModelRequest, before: Target | None = None) -> Awaitable[Target]:
         """Where a request goes. Raises RequestError where it cannot or may not."""
-        return target_of(self.worker, self.wire_format, self.scope, self.key, request)
+        return target_of(self.worker, self.wire_format, self.scope, self.key, request, before)
 
     def says(self, request: ModelRequest) -> Said:
         """What its request says beside what goes upstream; calls of a run say what its client did."""
@@ -85,9 +86,15 @@ class Caller:
 
 
 async def target_of(
-    worker: Worker, wire_format: WireFormat, scope: HTTPScope, key: KnownKey, request: ModelRequest
+    worker: Worker,
+    wire_format: WireFormat,
+    scope: HTTPScope,
+    key: KnownKey,
+    request: ModelRequest,
+    before: Target | None = None,
 ) -> Target:
-    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot or may not."""
+    """Where a request goes, with the credential that it goes with; a client's own goes nowhere but where the client's
+    words led, which is `before` where a policy changed them. Raises RequestError where it cannot or may not."""
     if is_replay(worker, request.model):
         return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)
@@ -96,7 +103,8 @@ async def target_of(
     for model in called_by_tools(request.fields):
         if not key.may_call(model, target.provider, model):
             raise _not_allowed(key, model, "tools")
-    if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
+    is_clients = before is None or before.is_beside(target)
+    if settings.CLIENT_CREDENTIALS and is_clients and (credentials := http.credentials(scope)):
         target = target.with_key(*credentials[0])
     target.require_key()
     require_one_model(request.fields)

@@ -211,7 +211,7 @@ async def _settle(call: _Call, found: Target) -> Target | None:
             return None
         if not is_asked and context.request.fields is call.asked.fields:
             return found
-        target = await call.caller.find(call.asked.replaced_by(context.request))
+        target = await call.caller.find(call.asked.replaced_by(context.request), found)
         if context.request.model == model:
             return target
         model = context.request.model

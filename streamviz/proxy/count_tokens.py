@@ -81,8 +81,10 @@ async def _settled(
     Who counts it reads it, like a model. There is no stream to note verdicts on. Raises RequestError where one denies.
     """
     changed_it: set[str] = set()
+    first = None
     while True:
-        target = await find(request)
+        target = await find(request, first)
+        first = first or target
         judged = await _judged(wire_format, worker, request, target.names(request.model), key, changed_it)
         if judged.model == request.model:
             return judged, target

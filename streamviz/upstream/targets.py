@@ -105,6 +105,10 @@ class Target:
         """The same place, with a credential of the client's own, in the header that it came in."""
         return replace(self, key=key, key_header=header, missing="") if self.takes_client_key else self
 
+    def is_beside(self, other: "Target") -> bool:
+        """Whether both are the same provider's, at one address."""
+        return (self.provider, self.base_url) == (other.provider, other.base_url)
+
     def at(self, path: str) -> "Target":
         """The raw lane's place below this one's."""
         return replace(self, url=self.url + path)
@@ -162,7 +166,7 @@ def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
         key = key or found_key
     target = _target(name, provider, wire_format, plan.base_url or base_url, key)
     if plan.credential:
-        return replace(target, missing="" if key else plan.credential)
+        return replace(target, missing="" if key else plan.credential, takes_client_key=not plan.base_url)
     if not plan.base_url:
         return replace(target, missing="" if key or home is None else home.key_variable)
     if target.lane is Lane.TRANSLATED and not key:

@@ -114,6 +114,7 @@ def test_a_route_has_an_address_and_a_credential_of_its_own(monkeypatch: pytest.
     target = resolve("fast", CHAT, RoutePlan("openai/llama", "http://gpu:9/v1/", "TEAM_KEY"))
     assert (target.model, target.url) == ("llama", "http://gpu:9/v1/chat/completions")
     assert target.headers == {"authorization": "Bearer precious"}
+    assert target.with_key("sk-clients").headers == target.headers
 
 
 def test_a_named_credential_that_is_not_set_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
