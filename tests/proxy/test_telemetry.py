@@ -13,7 +13,7 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
 
 from streamviz.core.judgements import ChainContext, Judgement
 from streamviz.core.verdicts import Decision, Verdict
-from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT, PASSED_THROUGH, WIRE_FORMATS
 from streamviz.policies import build
 from streamviz.proxy.telemetry import conventions
 from streamviz.proxy.telemetry.contents import Contents
@@ -44,6 +44,10 @@ SECRET = "AKIAQ2W3E4R5T6Y7U8I9"
 )
 def test_a_parent_is_read(header: str, parent: Parent | None) -> None:
     assert parent_in(header) == parent
+
+
+def test_every_format_has_an_operation_but_what_passes_unread() -> None:
+    assert WIRE_FORMATS.keys() - {PASSED_THROUGH.name} == conventions._OPERATIONS.keys()
 
 
 def test_operations_and_providers_that_the_conventions_know_have_their_names() -> None:
