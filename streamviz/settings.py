@@ -68,7 +68,7 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
-# What may read /metrics from other machines, and where this machine's processes count what it shows.
+# Who sends it may read /metrics from other machines, and where this machine's processes count what it shows.
 METRICS_TOKEN = environment.secret("METRICS_TOKEN", least=16)
 METRICS_DIR = VAR_DIR / "metrics"
 

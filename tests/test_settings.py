@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from streamviz import environment
 from streamviz.version import version
 from tests.services import ROOT, clean_environment, fresh_database
 
@@ -23,6 +24,9 @@ settings = django.conf.settings
 names = ["DEBUG", "HOST", "PORT", "PUBLIC", "SESSION_COOKIE_SECURE", "ALLOWED_HOSTS", "EMBEDDED_POSTGRES", "SECRET_KEY"]
 print(json.dumps({name: getattr(settings, name) for name in names} | {"layer": settings.CHANNEL_LAYERS["default"]}))
 """
+
+UNASKED = "postgresql://nobody@127.0.0.1:1/none"
+BUCKET = "s3://records/ours"
 
 
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
@@ -60,6 +64,21 @@ def test_what_cannot_be_is_refused_in_one_line(
     [said] = str(refused.value).splitlines()
     assert line in said
     assert "hunter2" not in said
+
+
+def test_the_readme_has_a_row_for_each_setting_and_for_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        os, "environ", clean_environment(VAR_DIR=str(tmp_path), DATABASE_URL=UNASKED, ARCHIVE_URL=BUCKET)
+    )
+    monkeypatch.setattr(environment, "_asked", asked := set[str]())
+    run_path(str(ROOT / "streamviz" / "settings.py"))
+    rows = [row.split("|")[1] for row in (ROOT / "README.md").read_text().splitlines() if row.startswith("| `")]
+    named = set(re.findall(r"`([A-Z_]+)`", "".join(rows)))
+    # What `serve` tells the servers that it starts, and other programs' own variables.
+    others = {name for name in asked if name.startswith(("STREAMVIZ_", "XDG_"))}
+    assert named == asked - others
 
 
 @pytest.mark.parametrize("command", ["up", "serve"])
