@@ -7,7 +7,8 @@ WORKDIR /app
 COPY requirements/run.txt requirements/run.txt
 RUN pip install --no-deps --require-hashes -r requirements/run.txt
 
-COPY manage.py ./
+# pyproject.toml says which version it is.
+COPY manage.py pyproject.toml ./
 COPY streamviz streamviz
 COPY templates templates
 COPY static static

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,23 @@ def test_systemd_takes_its_unit(tmp_path: Path) -> None:
 
 def test_systemd_does_not_start_what_refuses_a_setting_again() -> None:
     assert f"RestartPreventExitStatus={Refused.status}\n" in (DEPLOY / "streamviz.service").read_text()
+
+
+def put_into_image(folder: Path) -> None:
+    """What the Dockerfile copies, where it copies it to."""
+    for names, place in re.findall(r"^COPY (.+) (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
+        for name in names.split():
+            target = folder / place / name if place.endswith("/") else folder / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, target)
+
+
+def test_the_image_has_all_from_which_processes_tell_their_version(tmp_path: Path) -> None:
+    put_into_image(tmp_path)
+    command = [sys.executable, "-m", "streamviz", "--version"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert told.stdout.startswith("streamviz 0."), told.stderr
 
 
 def test_what_is_set_are_settings() -> None:
