@@ -4,10 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.chain import PolicyChain
+from streamviz.core.composer import Composer
 from streamviz.core.context import Frame, Price, unknown_price
+from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Answer, ChainContext, Judgement, Question, Unanswered
 from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
@@ -79,8 +81,7 @@ async def rerun(
     context.request = judging.call
     if judging.denied is not None or not chunks:
         return made
-    composers, head = (COMPOSERS, aggregator.head) if recording.is_streaming else (BODY_COMPOSERS, aggregator.body)
-    chain = PolicyChain(policies, composers[recording.call.wire_format](head), within, rest)
+    chain = PolicyChain(policies, _composer(recording, aggregator), within, rest)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
 
     def tell(number: int, answer: Answer) -> None:
@@ -99,6 +100,13 @@ async def rerun(
     _collect(context, made, chunks, now[0])
     made.halted_by = context.halted_by
     return made
+
+
+def _composer(recording: Recording, aggregator: Aggregator[Chunk, JsonObject]) -> Composer:
+    wire_format = recording.call.wire_format
+    if recording.is_streaming:
+        return COMPOSERS[wire_format](aggregator.head)
+    return BODY_COMPOSERS[wire_format](aggregator.body)
 
 
 async def _answer(context: ChainContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:

@@ -165,21 +165,30 @@ def _stream(
     raws = list(template.raws)
     raws[template.marked] = raws[template.marked].replace(_MARK, mark)
     outcome = chance.choice(_OUTCOMES)
-    text = mark.decode()
-    closed = template.closed
-    blocks = [
-        replace(
-            block,
-            text=block.text.replace(_MARK.decode(), text),
-            started_at=at + block.started_at,
-            completed_at=None if block.completed_at is None else at + block.completed_at,
-            released_at=None if block.released_at is None else at + block.released_at,
-        )
-        for block in closed.blocks
-    ]
     model = chance.choice(MODELS)
     batch = Batch(stream_id, NO_WORKER)
-    batch.opened = StreamOpened(
+    batch.opened = _opened(chance, stream_id, at, session_id, turn, model)
+    batch.chunks = [Chunks(0, [at + time for time in template.times], [len(raw) for raw in raws], raws)]
+    seqs: list[int | None] = list(range(len(raws)))
+    batch.frames = [Frames(0, [at + time + 90 for time in template.times], seqs, [None] * len(raws))]
+    if outcome == "halted":
+        batch.verdicts = [_verdict(template.closed.ended_at + at, version_id)]
+    batch.closed = replace(
+        template.closed,
+        stream_id=stream_id,
+        upstream_model=model,
+        outcome=outcome,
+        error="the provider broke off" if outcome == "upstream_error" else "",
+        upstream_first_at=at + template.times[0],
+        client_first_at=at + template.times[0] + 90,
+        ended_at=at + template.times[-1] + 400,
+        blocks=[_block(block, at, mark.decode()) for block in template.closed.blocks],
+    )
+    return batch
+
+
+def _opened(chance: random.Random, stream_id: UUID, at: int, session_id: UUID, turn: int, model: str) -> StreamOpened:
+    return StreamOpened(
         stream_id=stream_id,
         session_id=session_id,
         session_label=f"{chance.choice(WORDS)} {chance.choice(WORDS)} {session_id.int & 0xFFFFFF}" if not turn else "",
@@ -195,23 +204,17 @@ def _stream(
         requested_at=at,
         request=encode({"model": model, "stream": True, "messages": [{"role": "user", "content": f"Turn {turn}"}]}),
     )
-    count = len(raws)
-    batch.chunks = [Chunks(0, [at + time for time in template.times], [len(raw) for raw in raws], raws)]
-    batch.frames = [Frames(0, [at + time + 90 for time in template.times], list(range(count)), [None] * count)]
-    if outcome == "halted":
-        batch.verdicts = [_verdict(closed.ended_at + at, version_id)]
-    batch.closed = replace(
-        closed,
-        stream_id=stream_id,
-        upstream_model=model,
-        outcome=outcome,
-        error="the provider broke off" if outcome == "upstream_error" else "",
-        upstream_first_at=at + template.times[0],
-        client_first_at=at + template.times[0] + 90,
-        ended_at=at + template.times[-1] + 400,
-        blocks=blocks,
+
+
+def _block(block: BlockRecord, at: int, mark: str) -> BlockRecord:
+    """A template's block in a stream that began at a time, with the stream's own mark in its text."""
+    return replace(
+        block,
+        text=block.text.replace(_MARK.decode(), mark),
+        started_at=at + block.started_at,
+        completed_at=None if block.completed_at is None else at + block.completed_at,
+        released_at=None if block.released_at is None else at + block.released_at,
     )
-    return batch
 
 
 def _verdict(at: int, version_id: int) -> VerdictRecord:

@@ -18,6 +18,7 @@ from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
 from streamviz.dashboard.stats_csv import TABLES, as_csv
 from streamviz.dashboard.stats_sorting import Order, sorted_rules, sorted_stats
 from streamviz.dashboard.time_axis import axis
+from streamviz.dashboard.timespans import Timespan
 from streamviz.records.queries import names
 from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
@@ -41,30 +42,17 @@ def stats(request: HttpRequest) -> HttpResponse:
         *(_one_of(models, request.GET.get(name, ""), "") for name in ("model", "against")),
     )
     order = Order.asked(request.GET, has_tools=group == TOOL)
-    asked = {
-        **({} if compared.time == USUAL else {"compare": compared.time}),
-        **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
-    }
-    kept = {**span.query, "by": group, **asked}
-    ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
-    context: dict[str, Any] = {
+    context = {
         "page": "stats",
         "span": span,
         "group": group,
         "compared": compared,
-        "kept": {name: value for name, value in kept.items() if name not in ("model", "against")},
         "models": models[:_MOST_MODELS],
         "sorting": order.groups,
         "order": order,
-        "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
-        "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
-        "comparisons": [
-            (w, _url(kept, compare=name), name == compared.time and not compared.against)
-            for name, (w, _) in COMPARED.items()
-        ],
-        "csv": {table: _url(kept, csv=table) for table in TABLES},
         "axis": axis(span),
         "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),
+        **_links(span, group, compared),
     }
     try:
         with limited():
@@ -80,6 +68,26 @@ def stats(request: HttpRequest) -> HttpResponse:
         headers = {"Content-Disposition": name}
         return HttpResponse(as_csv(found, lint, only), content_type="text/csv; charset=utf-8", headers=headers)
     return render(request, "dashboard/stats.html", context)
+
+
+def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
+    """What leads to the same page with something else chosen."""
+    asked = {
+        **({} if compared.time == USUAL else {"compare": compared.time}),
+        **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
+    }
+    kept = {**span.query, "by": group, **asked}
+    ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
+    return {
+        "kept": {name: value for name, value in kept.items() if name not in ("model", "against")},
+        "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
+        "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
+        "comparisons": [
+            (words, _url(kept, compare=name), name == compared.time and not compared.against)
+            for name, (words, _) in COMPARED.items()
+        ],
+        "csv": {table: _url(kept, csv=table) for table in TABLES},
+    }
 
 
 def _one_of(names: Collection[str], name: str, usual: str) -> str:
