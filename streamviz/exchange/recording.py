@@ -63,10 +63,9 @@ def closed(stream: LiveStream) -> StreamClosed:
     return _closed(stream, blocks, inter_token_latency(stream.received_at, stream.upstream_first_at))
 
 
-def entries_of(stream: LiveStream, blocks: list[BlockRecord] | None = None) -> StreamEntries:
-    """The stream as it is at this moment, without what is dear to work out; of its blocks those that are given, or all.
-    Call it in the event loop."""
-    blocks = list(blocks_of(stream)) if blocks is None else blocks
+def entries_of(stream: LiveStream, blocks: list[BlockRecord]) -> StreamEntries:
+    """The stream as it is at this moment, with these of its blocks and without what is dear to work out. Call it in the
+    event loop."""
     return _entries(stream, blocks, Times(stream.received_at))
 
 

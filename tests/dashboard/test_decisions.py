@@ -10,10 +10,9 @@ from streamviz.core.judgements import PersonDecided
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.feed import feed
-from streamviz.live.presentation.stream_views import view_of_running
 from streamviz.live.publisher import publisher
 from tests.dashboard.conftest import Cast
-from tests.live.support import Running, asking_twice, parse
+from tests.live.support import Running, asking_twice, parse, view_of_running
 
 
 class NobodyElse:

@@ -12,11 +12,15 @@ from streamviz.core.judgements import Answer
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
+from streamviz.exchange import recording
 from streamviz.exchange.life import State
+from streamviz.exchange.stream import LiveStream
 from streamviz.live import messages
 from streamviz.live.entries import Entry
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.painter import Painter
+from streamviz.live.presentation.stream_views import view_of
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import RowSources
 from tests.core.support import active, call, calls, delta, deny_names, sse
 from tests.exchange.support import EVENTS, Play
@@ -25,6 +29,11 @@ SECOND = 1_000_000
 BOUNDS = Bounds(2**25, 2**25, 10_000, 100_000)
 # All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
 START = now_us() // SECOND * SECOND
+
+
+def view_of_running(stream: LiveStream) -> StreamView:
+    """The stream as pages show it at this moment."""
+    return view_of(recording.entries_of(stream, list(recording.blocks_of(stream))))
 
 
 class Running:

@@ -9,9 +9,8 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.filters import parse_filter
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
-from streamviz.live.presentation.stream_views import view_of_running
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Row, Running, asking_twice
+from tests.live.support import Row, Running, asking_twice, view_of_running
 
 STEPS = [
     delta(reasoning_content="hm"),

@@ -13,11 +13,12 @@ from streamviz.live import messages, rendering
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from streamviz.live.peer_channel import PeerChannel
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.remote_stream import RemoteStream, RemoteStreams
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, WINDOW, Message, Subscriber, head
+from tests.live.support import view_of_running
 from tests.live.workers import PATIENCE, Browser, Worker
 
 

@@ -10,11 +10,11 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import rendering, wall_rendering
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import cutting
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import active, delta, deny_names
-from tests.live.support import Row, Running, asking_twice, parse
+from tests.live.support import Row, Running, asking_twice, parse, view_of_running
 
 HOSTILE = [
     HOSTILE_TEXT,

@@ -89,14 +89,9 @@ def _tokens(closed: StreamClosed) -> Tokens:
     )
 
 
-def view_of_running(stream: LiveStream) -> StreamView:
-    """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
-    return view_of(recording.entries_of(stream))
-
-
 async def paced_view_of_running(stream: LiveStream, pace: Pace) -> StreamView:
-    """The same where there may be very many blocks, a turn at a time: each block is as it is at its turn, and verdicts
-    are those of the beginning, whose blocks are all there."""
+    """The stream as it is, without what is dear to work out; as there may be very many blocks, a turn at a time: each
+    block is as it is at its turn, and verdicts are those of the beginning, whose blocks are all there."""
     judged = len(stream.verdicts)
     entries = recording.entries_of(stream, await paced(recording.blocks_of(stream), pace))
     verdicts = (await paced(_verdicts(entries), pace))[:judged]

@@ -11,12 +11,12 @@ from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import counts_of, spark_of
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.strip import strip_of
 from streamviz.live.presentation.waterfall import WIDTH, Waterfall, waterfall_of
 from tests.core.support import Opinion, active, delta, deny_names
 from tests.exchange.policies import AskAboutRequests
-from tests.live.support import SECOND, Running
+from tests.live.support import SECOND, Running, view_of_running
 
 
 def per_cent(text: str) -> float:

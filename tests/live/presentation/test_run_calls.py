@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from streamviz.live.presentation.run_calls import run_calls
-from streamviz.live.presentation.stream_views import view_of_running
-from tests.live.support import Running
+from tests.live.support import Running, view_of_running
 
 
 async def test_tools_run_until_their_run_goes_on() -> None:

@@ -4,10 +4,10 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.facts import facts_of
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.views import StreamView
 from tests.core.support import active, delta, deny_names
-from tests.live.support import SECOND, Running
+from tests.live.support import SECOND, Running, view_of_running
 
 
 def seen(running: Running) -> StreamView:

@@ -1,10 +1,10 @@
 """The waterfall of a session's turns names holds that were long."""
 
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.turn_drawing import drawing_of
 from streamviz.live.presentation.turn_tree import Link, lines_of
 from tests.core.support import active, delta, deny_names
-from tests.live.support import Running
+from tests.live.support import Running, view_of_running
 
 
 async def captions(seconds: float) -> list[str]:
