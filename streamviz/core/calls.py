@@ -9,7 +9,7 @@ FREE_TEXT whatever the tool takes.
 import json
 from collections.abc import Mapping
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_text, decode
 
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
@@ -69,14 +69,6 @@ def is_input(arguments: str) -> bool:
         return isinstance(decode(arguments), dict)
     except ValueError:
         return False
-
-
-def as_input(arguments: str) -> JsonObject:
-    """The object that `arguments` says; an empty one where it is cut off or says something else."""
-    try:
-        return as_object(decode(arguments))
-    except ValueError:
-        return {}
 
 
 def made_id(prefix: str, number: int, head: JsonObject) -> str:

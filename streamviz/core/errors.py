@@ -75,6 +75,11 @@ class RequestError(ClientFacingError):
     """The request was at fault."""
 
 
+def wrong_type(parameter: str, expected: str) -> RequestError:
+    """Of a parameter that is not what it must be."""
+    return RequestError(400, f"`{parameter}` must be {expected}.", code="invalid_type", param=parameter)
+
+
 class Denied(RequestError):
     """A policy denied the request, or that of a call which its run made."""
 

@@ -3,9 +3,7 @@
 from typing import Protocol
 
 from streamviz.core.json_lines import JSONLines
-from streamviz.core.sse import SSEEvent, SSEParser
-
-_BOM = b"\xef\xbb\xbf"
+from streamviz.core.sse import BOM, SSEEvent, SSEParser
 
 
 class Parser(Protocol):
@@ -28,8 +26,8 @@ class AnyFraming:
         if self._parser is not None:
             return self._parser.feed(data)
         self._start += data
-        begun = self._start.removeprefix(_BOM).lstrip()
-        if not begun or _BOM.startswith(begun):
+        begun = self._start.removeprefix(BOM).lstrip()
+        if not begun or BOM.startswith(begun):
             return []
         is_json = begun[:1] in (b"{", b"[")
         self._parser = JSONLines() if is_json else SSEParser()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, compress, repeat
 from math import isfinite
 from operator import is_, is_not, not_, or_
-from typing import NamedTuple, NoReturn, TypeVar, cast
+from typing import NamedTuple, NoReturn, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -45,6 +45,22 @@ def decode(data: bytes | str) -> object:
         value = _decode_leniently(data.decode("utf-8", "replace"))
     require_shallow(data)
     return value
+
+
+def value_in(data: bytes | str | None) -> object:
+    """The JSON value in `data`, as `decode` reads it; None where there is none."""
+    try:
+        return decode(data) if data else None
+    except ValueError:
+        return None
+
+
+def object_in(data: bytes | str | None) -> JsonObject:
+    """The JSON object in `data`; an empty one where it is cut off or says something else."""
+    try:
+        return as_object(decode(data)) if data else {}
+    except ValueError:
+        return {}
 
 
 def decode_for_all(data: bytes) -> tuple[object, bool]:
@@ -235,6 +251,11 @@ def as_index(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return None
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a JSON number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def as_json_text(value: object) -> str:

@@ -132,7 +132,7 @@ def _turns_of(said: object) -> Iterator[Turn]:
         yield Turn("user", (said,))
         return
     item = as_object(said)
-    if item.keys() == _PLAIN and isinstance(item["content"], str):
+    if item.keys() == PLAIN and isinstance(item["content"], str):
         yield Turn(_role(as_text(item["role"])), (item["content"],))
         return
     role = as_text(item.get("role")) or ("tool" if "output" in item else "assistant")
@@ -160,7 +160,8 @@ def _role(role: str) -> str:
 
 
 _ANSWERED = frozenset(("functionResponse", "function_response"))
-_PLAIN = frozenset(("role", "content"))
+# Of what most messages are made.
+PLAIN = frozenset(("role", "content"))
 # Where a format says what something is. In what is written for tools, or by them, such members are as good as any.
 _NO_TEXTS = frozenset(("type", "id", "tool_call_id", "tool_use_id"))
 _FOR_TOOLS = frozenset(("input", "args", "arguments", "response", "output", "action", "operation"))

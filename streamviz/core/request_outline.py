@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, cast
 
 import msgspec
 
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, value_in
 from streamviz.core.request_parts import ANSWERING, STANDING, Part, PartKind, system_in, tools_in
 from streamviz.core.wire_format import WireFormat
 
@@ -106,7 +106,7 @@ def asked_since(outline: RequestOutline) -> list[bytes]:
 
 def parts_of(turn: bytes, wire_format: WireFormat) -> list[Part]:
     """What one turn says; one that cannot be read is a part as it is."""
-    value = _read(turn)
+    value = value_in(turn)
     if isinstance(value, str):
         return [Part(PartKind.TEXT, "user", value, size=len(turn) - 2)]
     if not isinstance(value, dict):
@@ -117,7 +117,7 @@ def parts_of(turn: bytes, wire_format: WireFormat) -> list[Part]:
 def system_of(outline: RequestOutline) -> str:
     """The words over a conversation, wherever its format has them."""
     read = outline.wire_format.parts_of
-    texts = [system_in(_read(outline.system), read)] if outline.system else []
+    texts = [system_in(value_in(outline.system), read)] if outline.system else []
     standing = outline.turns[: outline.standing]
     texts += [part.text for turn in standing for part in parts_of(turn, outline.wire_format)]
     return "\n\n".join(text for text in texts if text)
@@ -125,14 +125,7 @@ def system_of(outline: RequestOutline) -> str:
 
 def tools_of(outline: RequestOutline) -> dict[str, bytes]:
     """The tools that a request offers, each with its schema."""
-    return {name: msgspec.json.encode(tool) for name, tool in tools_in(_read(outline.tools))}
-
-
-def _read(raw: bytes) -> object:
-    try:
-        return decode(raw) if raw else None
-    except ValueError:
-        return None
+    return {name: msgspec.json.encode(tool) for name, tool in tools_in(value_in(outline.tools))}
 
 
 def _empty(value: JsonObject, turn: bytes) -> Part:
@@ -155,7 +148,7 @@ def _may_be_same(one: bytes, other: bytes) -> bool:
 
 def _normal(turn: bytes) -> object:
     """A turn without marks and with its content as a list, since clients write both."""
-    value = _read(turn)
+    value = value_in(turn)
     if not isinstance(value, dict):
         return turn
     plain = {name: each for name, each in value.items() if name not in _MARKS}
@@ -184,11 +177,11 @@ def _is_standing(turn: bytes) -> bool:
 
 def _is_answer(turn: bytes) -> bool:
     """Whether it is of the model's: in OpenAI's responses what is no message and no result is."""
-    value = as_object(_read(turn))
+    value = as_object(value_in(turn))
     role, kind = as_text(value.get("role")), as_text(value.get("type"))
     return role in ANSWERING or (not role and kind not in ("", "message") and not kind.endswith("_output"))
 
 
 def _role(turn: bytes) -> str:
     # What stands in front is read to its end only where it can be such.
-    return as_text(as_object(_read(turn)).get("role")) if b'"system"' in turn or b'"developer"' in turn else ""
+    return as_text(as_object(value_in(turn)).get("role")) if b'"system"' in turn or b'"developer"' in turn else ""

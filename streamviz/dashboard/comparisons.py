@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.json_value import JsonObject, encode, object_in
 from streamviz.core.request_outline import RequestOutline, outline_of, parts_of, system_of, tools_of
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.live.presentation.comparison import Piece, beside_each_other
@@ -79,8 +79,5 @@ def _said(turn: bytes | None, outline: RequestOutline) -> str:
 def _parameters(stream: Stream, outline: RequestOutline) -> JsonObject:
     """What else a request says: its fields but for the conversation and what stands over it."""
     told = (outline.wire_format.turns, outline.wire_format.system, "system_instruction", "tools", "functions")
-    try:
-        fields = as_object(decode(bytes(stream.request)))
-    except ValueError:
-        return {}
+    fields = object_in(bytes(stream.request))
     return {name: value for name, value in fields.items() if name not in told}

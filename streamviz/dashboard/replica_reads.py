@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from streamviz.dashboard.middleware import GetResponse
 from streamviz.records import replica
 
 COOKIE = "changed"
@@ -18,7 +19,6 @@ _SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
 T = TypeVar("T")
 View = Callable[..., HttpResponse]
-GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 
 
 def from_replica(view: View) -> View:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from streamviz.core.base_urls import is_loopback
-from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.json_value import JsonObject, encode, object_in
 from streamviz.core.model_names import fits
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
@@ -136,10 +136,7 @@ def _schema(told: object, secrets: Sequence[str]) -> JsonObject:
     schema = encode(told)
     if len(schema) > _SCHEMA_BYTES:
         return {}
-    try:
-        return as_object(decode(masked(schema.decode(), secrets).encode()))
-    except ValueError:
-        return {}
+    return object_in(masked(schema.decode(), secrets))
 
 
 def _why(error: Exception) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from asgiref.typing import ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
 
 from streamviz.core.errors import Cancelled, ClientFacingError, Denied, InternalError, UpstreamError
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.core.outcome import Outcome
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.executors.child import Spent
@@ -83,10 +83,7 @@ class ChildCall:
 
     def _payload(self, event: SSEEvent) -> JsonObject:
         """What a chunk says; nothing where it is none."""
-        try:
-            payload = as_object(decode(event.data or b"{}"))
-        except ValueError:
-            return {}
+        payload = object_in(event.data)
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
 
@@ -107,10 +104,7 @@ class ChildCall:
 
     def _refused(self, body: bytes) -> ClientFacingError:
         """Why it was not answered."""
-        try:
-            told = as_object(as_object(decode(body)).get("error"))
-        except ValueError:
-            told = {}
+        told = as_object(object_in(body).get("error"))
         return _error(self._status, told, f"the call was answered {self._status}", self._headers)
 
     async def _run(self, serve: Serve) -> None:

@@ -1,6 +1,5 @@
 """Which headers of a client's request go where: to the provider all that are meant for it, to the record a few."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from asgiref.typing import HTTPScope
@@ -8,6 +7,7 @@ from asgiref.typing import HTTPScope
 from streamviz.core.masking import kept_values
 from streamviz.core.policy import ActivePolicy
 from streamviz.proxy.http import text_of
+from streamviz.upstream.redaction import CONTROL
 
 # Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
 _OURS = frozenset(
@@ -28,8 +28,6 @@ _KEPT = frozenset(
     b" x-stainless-async x-stainless-helper x-stainless-helper-method x-stainless-poll-helper".split()
 )
 _LONGEST = 1_000
-# What a policy puts in the place of a match may have several lines.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[str, str]:
@@ -39,7 +37,8 @@ def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[
     for name, value in _passed_on(scope):
         found[name] = f"{found[name]}, {value}" if name in found else value
     kept = kept_values(found, policies)
-    return {name: _CONTROL.sub(" ", text) for name, text in kept.items()} if policies else kept
+    # What a policy puts in the place of a match may have several lines.
+    return {name: CONTROL.sub(" ", text) for name, text in kept.items()} if policies else kept
 
 
 def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import msgspec
 from django.conf import settings
 
 from streamviz.bounded import aside, rest
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
@@ -127,12 +127,12 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     fields = decoded(body, _MOST_TOKENS if wire_format is EMBEDDINGS else 0)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
-        raise _wrong("model", "a text that names a model")
+        raise wrong_type("model", "a text that names a model")
     _require_own_names(fields, wire_format)
     _require_turns(fields, wire_format)
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
-        raise _wrong("stream", "true or false")
+        raise wrong_type("stream", "true or false")
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
 
 
@@ -179,10 +179,6 @@ def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:
     turns = fields.get(wire_format.turns)
     if wire_format.may_be_text:
         if not isinstance(turns, str | list | None):
-            raise _wrong(wire_format.turns, "a text or a list of items")
+            raise wrong_type(wire_format.turns, "a text or a list of items")
     elif not isinstance(turns, list):
-        raise _wrong(wire_format.turns, "a list of messages")
-
-
-def _wrong(parameter: str, expected: str) -> RequestError:
-    return RequestError(400, f"`{parameter}` must be {expected}.", code="invalid_type", param=parameter)
+        raise wrong_type(wire_format.turns, "a list of messages")

@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
-
-Header = Callable[[bytes], str]
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
+from streamviz.proxy.http import Header
 
 _LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
@@ -108,7 +107,4 @@ def _in_user_id(user_id: str) -> str:
         return found.group(1)
     if not user_id.startswith("{") or len(user_id) > _LONGEST_USER_ID:
         return ""
-    try:
-        return as_text(as_object(decode(user_id)).get("session_id"))
-    except ValueError:
-        return ""
+    return as_text(object_in(user_id).get("session_id"))

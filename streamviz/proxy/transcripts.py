@@ -16,10 +16,10 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
+from streamviz.core.request import PLAIN
 from streamviz.core.wire.gemini_request import either
 
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
-_NAMES_OF_DATA = ("url", "data", "file_data", "file_id", "fileUri", "file_uri")
 _ENDS = 2_000
 _LONGEST_ARGUMENTS = 250_000
 # Texts and calls that a turn is told by, and items that are read for them.
@@ -42,8 +42,6 @@ _NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_ins
 _ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
-# Of what most messages are made.
-_PLAIN = frozenset(("role", "content"))
 _NOTHING: Mapping[int, Instead] = {}
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
@@ -204,7 +202,7 @@ def _turn(items: list[JsonObject]) -> Turn:
 
 def _read(item: JsonObject, turn: Turn) -> None:
     """A message, or an item."""
-    if item.keys() == _PLAIN and isinstance(content := item["content"], str):
+    if item.keys() == PLAIN and isinstance(content := item["content"], str):
         turn.say(content)
         return
     turn.name(item.get("id"))

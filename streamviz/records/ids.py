@@ -4,13 +4,14 @@ import os
 import time
 import uuid
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from streamviz.records.moments import as_microseconds
 
 DAY_MILLISECONDS = 86_400_000
 _TIMELESS_BITS = 80
 _GREATEST = (1 << 128) - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Clocks of several machines, and of one that was set, are closer to each other than this.
 _LEEWAY = timedelta(days=1)
 
@@ -55,7 +56,7 @@ def between(since: datetime, until: datetime) -> Span:
 
 def first_id(at: datetime) -> uuid.UUID:
     """The lowest id that can be made at a time."""
-    return uuid.UUID(int=max((at - _EPOCH) // timedelta(milliseconds=1), 0) << _TIMELESS_BITS)
+    return uuid.UUID(int=max(as_microseconds(at) // 1000, 0) << _TIMELESS_BITS)
 
 
 def milliseconds_of(made: uuid.UUID) -> int:

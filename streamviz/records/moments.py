@@ -4,18 +4,18 @@ import time
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def as_datetime(microseconds: int) -> datetime:
     """The moment that is so many µs after the epoch."""
-    return _EPOCH + microseconds * _MICROSECOND
+    return _EPOCH + microseconds * MICROSECOND
 
 
 def as_microseconds(moment: datetime) -> int:
     """How many µs after the epoch a moment is."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - _EPOCH) // MICROSECOND
 
 
 def since_boot() -> int:

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from streamviz.core.json_value import decode
+from streamviz.core.json_value import value_in
 from streamviz.core.request_outline import RequestOutline, asked_since, outline_of, parts_of, system_of
 from streamviz.core.wire import WIRE_FORMATS
 
@@ -46,7 +46,7 @@ class RequestText:
         """The system prompt, and the tools that are offered."""
         if self._outline is not None:
             yield Words("system prompt", system_of(self._outline))
-            yield Words("tools offered", " ".join(_strings(_read(self._outline.tools))))
+            yield Words("tools offered", " ".join(_strings(value_in(self._outline.tools))))
 
     def before(self) -> Iterator[Words]:
         """What was said before that."""
@@ -72,13 +72,6 @@ def _said(outline: RequestOutline, turns: Sequence[bytes]) -> Iterator[Words]:
     for turn in turns:
         for part in parts_of(turn, outline.wire_format):
             yield Words(part.role, f"{part.name} {part.text}".strip())
-
-
-def _read(raw: bytes) -> object:
-    try:
-        return decode(raw) if raw else None
-    except ValueError:
-        return None
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode
+from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import told_headers, without
 from streamviz.upstream.targets import Target
@@ -165,10 +165,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
         response.close()
         return UpstreamError(502, f"upstream answered {response.status}, for which it was not asked")
     body = refusal_without(key, await _beginning(response))
-    try:
-        details = as_object(decode(body)).get("error")
-    except ValueError:
-        details = None
+    details = object_in(body).get("error")
     message = as_text(as_object(details).get("message")) or as_json_text(details)
     if response.status < 400:
         return UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")

@@ -15,7 +15,7 @@ _PASSED_ON = frozenset(
 )
 _FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
 # RFC 9110, section 5.5: no value has any but the tab. A client takes an answer that has one for broken.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What is of the program that failed, not of what went wrong.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|  File \"")
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
@@ -30,7 +30,7 @@ def without(key: str, text: str) -> str:
 def told_headers(headers: Mapping[str, str], key: str = "", besides: Collection[str] = ()) -> dict[str, str]:
     """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like, and those that are
     named `besides`. `key` is the credential of the call."""
-    own = {name.lower(): without(key, value) for name, value in headers.items() if not _CONTROL.search(value)}
+    own = {name.lower(): without(key, value) for name, value in headers.items() if not CONTROL.search(value)}
     kept = _PASSED_ON.union(besides)
     return {name: value for name, value in own.items() if name in kept or name.startswith(_FAMILIES_PASSED_ON)}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 log = logging.getLogger(__name__)
@@ -88,10 +88,7 @@ def _code_of(error: Exception, body: JsonObject) -> str | None:
 
 def _quoted_body(message: str) -> JsonObject:
     """The body of the provider's answer, where LiteLLM quotes it."""
-    try:
-        return as_object(decode(message[message.find("{") : message.rfind("}") + 1]))
-    except ValueError:
-        return {}
+    return object_in(message[message.find("{") : message.rfind("}") + 1])
 
 
 def _providers_words(message: str, body: JsonObject) -> str:

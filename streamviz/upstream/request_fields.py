@@ -1,6 +1,6 @@
 """Fields of a request: those that say nothing, and those for which it is refused."""
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject
 from streamviz.upstream.targets import Target
 
@@ -35,7 +35,7 @@ def object_out(fields: JsonObject, name: str) -> JsonObject:
     """A field, taken out. Raises RequestError (400) where it is no object, and there."""
     value = fields.pop(name, {})
     if not isinstance(value, dict):
-        raise _mistaken(name, "an object")
+        raise wrong_type(name, "an object")
     return value
 
 
@@ -43,7 +43,7 @@ def list_out(fields: JsonObject, name: str) -> list[object]:
     """The same of a list."""
     value = fields.pop(name, [])
     if not isinstance(value, list):
-        raise _mistaken(name, "a list")
+        raise wrong_type(name, "a list")
     return value
 
 
@@ -54,7 +54,3 @@ def refusal(target: Target, name: str) -> RequestError:
         f" does not have it. Leave it out, or ask for a model whose provider speaks {target.wire_format}."
     )
     return RequestError(400, message, code="unsupported_parameter", param=name)
-
-
-def _mistaken(name: str, kind: str) -> RequestError:
-    return RequestError(400, f"`{name}` must be {kind}.", code="invalid_type", param=name)

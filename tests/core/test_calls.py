@@ -2,7 +2,8 @@
 
 import pytest
 
-from streamviz.core.calls import as_arguments, as_input, may_be_call, said_beside
+from streamviz.core.calls import as_arguments, may_be_call, said_beside
+from streamviz.core.json_value import object_in
 
 
 @pytest.mark.parametrize(
@@ -52,8 +53,8 @@ def test_arguments_are_text(value: object, want: str) -> None:
 
 @pytest.mark.parametrize("text", ["", '{"a":', "[1]", "null", "x"])
 def test_what_says_no_object_is_an_empty_input(text: str) -> None:
-    assert as_input(text) == {}
+    assert object_in(text) == {}
 
 
 def test_an_input_is_what_the_text_says() -> None:
-    assert as_input('{"a": 1}') == {"a": 1}
+    assert object_in('{"a": 1}') == {"a": 1}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.json_value import JsonObject, as_object, value_in
 
 # Rules that every format has.
 EVERYWHERE = {
@@ -53,10 +53,7 @@ class Linter(ABC):
         if chunk.data.startswith(DONE):
             self._read_done()
             return
-        try:
-            payload = decode(chunk.data)
-        except ValueError:
-            payload = None
+        payload = value_in(chunk.data)
         if not isinstance(payload, dict):
             self._note("not_json", "the data is no JSON object")
         elif self._has_ended and not self._may_follow(payload):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.body_composer import BodyComposer
+from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.body_composer import BodyComposer, said_by
 from streamviz.core.call_runners import Runner
 from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode
@@ -58,10 +58,4 @@ class AnthropicMessagesBodyComposer(BodyComposer):
 
 
 def _is_same(block: StreamBlock, own: StreamBlock) -> bool:
-    return _said(block) == _said(own)
-
-
-def _said(block: StreamBlock) -> tuple[str, ...]:
-    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
-    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
-    return block.kind, block.text, name, signature
+    return said_by(block) == said_by(own)

@@ -1,7 +1,7 @@
 """Tool calls as the content blocks of Anthropic's messages word them: what of a block its tool is given, and back."""
 
-from streamviz.core.calls import CARRIERS, as_arguments, as_input, may_be_call, name_of, said_beside
-from streamviz.core.json_value import JsonObject, as_text, levels
+from streamviz.core.calls import CARRIERS, as_arguments, may_be_call, name_of, said_beside
+from streamviz.core.json_value import JsonObject, as_text, levels, object_in
 
 # Of a block of unknown type: what describes it. All else is what its tool is given.
 _ABOUT = frozenset({"type", "id", "call_id", "name", "server_name", "caller", "cache_control", "status"})
@@ -37,8 +37,8 @@ def arguments_of(part: JsonObject) -> str:
 def call_part(label: str, id: str, name: str, arguments: str, began: JsonObject) -> JsonObject:
     """The content block of a call. `began` is how upstream's began, or what was kept of that."""
     if not _is_by_members(began):
-        return {**began, "type": label or "tool_use", "id": id, "name": name, "input": as_input(arguments)}
-    return {**as_input(arguments), **{key: value for key, value in began.items() if key in _ABOUT}}
+        return {**began, "type": label or "tool_use", "id": id, "name": name, "input": object_in(arguments)}
+    return {**object_in(arguments), **{key: value for key, value in began.items() if key in _ABOUT}}
 
 
 def kept_of(part: JsonObject) -> JsonObject:

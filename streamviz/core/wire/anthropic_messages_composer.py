@@ -16,7 +16,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, object_in
 from streamviz.core.wire.anthropic_messages_calls import kept_of
 from streamviz.core.wire.anthropic_messages_frames import OpenBlock, written
 from streamviz.core.wire.anthropic_messages_message import owner_of, parts_of
@@ -46,7 +46,7 @@ class AnthropicMessagesComposer(MessageWriter):
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
         if self._source or self._is_finished or chunk.data is None:
             return None
-        payload = _payload(chunk.data)
+        payload = object_in(chunk.data)
         match as_text(payload.get("type")) or chunk.name:
             case "message_start":
                 return self._carry_beginning(chunk, payload, events)
@@ -65,7 +65,7 @@ class AnthropicMessagesComposer(MessageWriter):
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
     ) -> list[bytes] | None:
         """The one event that can hold several blocks is a message's first."""
-        payload = {} if chunk.data is None else _payload(chunk.data)
+        payload = object_in(chunk.data)
         message = as_object(payload.get("message"))
         started = [event for event in read if isinstance(event, BlockStarted)]
         parts = parts_of(message.get("content")) or [as_object(payload.get("content_block") or payload.get("delta"))]
@@ -165,11 +165,4 @@ def _own(chunk: Chunk, payload: JsonObject, fields: JsonObject) -> bytes:
 
 def _word(data: bytes, name: str) -> str:
     """What an event calls itself."""
-    return as_text(_payload(data).get("type")) or name
-
-
-def _payload(data: bytes) -> JsonObject:
-    try:
-        return as_object(decode(data))
-    except ValueError:
-        return {}
+    return as_text(object_in(data).get("type")) or name

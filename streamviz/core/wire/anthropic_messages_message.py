@@ -6,8 +6,7 @@ Format: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import as_input
-from streamviz.core.json_value import JsonObject, as_text, objects
+from streamviz.core.json_value import JsonObject, as_text, object_in, objects
 from streamviz.core.wire.anthropic_messages_calls import call_part
 
 
@@ -50,7 +49,7 @@ def owner_of(part: JsonObject) -> str:
 
 def other_part(label: str, id: str, name: str, text: str, began: JsonObject) -> JsonObject:
     """A block of a server tool, or of any other type: its payload is JSON text, or text that came in deltas."""
-    payload = as_input(text)
+    payload = object_in(text)
     if name:
         return {"id": id, "name": name, **began, "type": label, "input": payload}
     if payload:

@@ -8,7 +8,7 @@ import msgspec
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
-from streamviz.core.calls import as_arguments, as_input, is_input, made_id
+from streamviz.core.calls import as_arguments, is_input, made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -22,7 +22,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.json_value import JsonObject, encode, object_in
 from streamviz.core.wire.anthropic_messages_frames import OpenBlock, delta_frames, is_streamed, start_of, written
 from streamviz.core.wire.anthropic_messages_message import owner_of
 from streamviz.core.wire.translation import (
@@ -219,7 +219,7 @@ class MessageWriter(Composer):
         if not block.kind.is_opaque or not self._denied:
             return False
         return (
-            owner_of({**as_input("".join(delta.text for delta in block.waiting)), "type": block.label}) in self._denied
+            owner_of({**object_in("".join(delta.text for delta in block.waiting)), "type": block.label}) in self._denied
         )
 
     def _message_start(self) -> list[bytes]:

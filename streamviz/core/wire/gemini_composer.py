@@ -19,7 +19,7 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
-from streamviz.core.json_value import JsonObject, as_object, decode, encode, objects
+from streamviz.core.json_value import JsonObject, encode, object_in, objects
 from streamviz.core.wire.gemini_errors import error_of
 from streamviz.core.wire.gemini_kept import kept_candidate, kept_top, mixed
 from streamviz.core.wire.gemini_parts import number_of, owners_of, parts_of
@@ -63,7 +63,7 @@ class GeminiComposer(GeminiWriter):
     ) -> list[bytes] | None:
         self._note(read)
         self._changed |= {self._choices[ordinal] for ordinal in touched}
-        payload = _payload(chunk)
+        payload = object_in(chunk.data)
         if self._is_translating or "candidates" not in payload or any(isinstance(each, StreamFailed) for each in read):
             return None
         candidates = objects(payload["candidates"])
@@ -158,10 +158,3 @@ class GeminiComposer(GeminiWriter):
 def _ordinal_of(event: StreamEvent) -> int | None:
     about = BlockStarted | BlockDelta | BlockCompleted | BlockSealed
     return event.ordinal if isinstance(event, about) else None
-
-
-def _payload(chunk: Chunk) -> JsonObject:
-    try:
-        return {} if chunk.data is None else as_object(decode(chunk.data))
-    except ValueError:
-        return {}

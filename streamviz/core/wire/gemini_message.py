@@ -6,9 +6,8 @@ Format: https://ai.google.dev/api/generate-content#generatecontentresponse.
 from collections.abc import Mapping, Sequence
 
 from streamviz.core.blocks import MediaStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, object_in
 from streamviz.core.wire.gemini_arguments import assemble
 
 
@@ -42,7 +41,7 @@ def build_message(
 def _part(block: StreamBlock, began: JsonObject, pieces: Sequence[JsonObject]) -> JsonObject:
     match block:
         case ToolCallStreamBlock() if not block.label:
-            call: JsonObject = {"name": block.name, "args": {**as_input(block.text), **assemble(pieces)}}
+            call: JsonObject = {"name": block.name, "args": {**object_in(block.text), **assemble(pieces)}}
             return {**began, "functionCall": {"id": block.id, **call} if block.id else call}
         case ThinkingStreamBlock():
             signature = {"thoughtSignature": block.signature} if block.signature else {}
@@ -53,4 +52,4 @@ def _part(block: StreamBlock, began: JsonObject, pieces: Sequence[JsonObject]) -
 
 def media_parts(label: str, text: str) -> list[JsonObject]:
     """The parts of a block of media under the wire's word for it: a sound has a line for each."""
-    return [{label: said} for line in text.split("\n") if (said := as_input(line))]
+    return [{label: said} for line in text.split("\n") if (said := object_in(line))]

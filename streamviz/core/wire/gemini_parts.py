@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from streamviz.core.calls import as_arguments, as_input, name_of
+from streamviz.core.calls import as_arguments, name_of
 from streamviz.core.events import BlockDelta, StreamEvent
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, objects
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, object_in, objects
 from streamviz.core.wire.gemini import is_own_call
 from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
 
@@ -53,8 +53,8 @@ def call_part(id: str, name: str, label: str, text: str) -> JsonObject:
     """The part that says a call, or whatever `text` is JSON of, under the wire's word for it."""
     named: JsonObject = {"id": id} if id else {}
     if not label:
-        return {"functionCall": {**named, "name": name, "args": as_input(text)}}
+        return {"functionCall": {**named, "name": name, "args": object_in(text)}}
     if name in ("", name_of(label)):
-        return {label: as_input(text)}
+        return {label: object_in(text)}
     word = "toolType" if label == "toolCall" else "name"
-    return {label: {**named, word: name, "args": as_input(text)}}
+    return {label: {**named, word: name, "args": object_in(text)}}

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from streamviz.core.calls import as_input
-from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 
 _CODE = ("executableCode", "executable_code")
 _CODE_RESULTS = ("codeExecutionResult", "code_execution_result")
@@ -44,4 +43,4 @@ class DeniedCalls:
 
     def takes_block(self, ordinal: int, label: str, text: str) -> bool:
         """Whether a block that is composed goes with a denied call."""
-        return ordinal in self._gone or (label in _RESULTS and as_text(as_input(text).get("id")) in self._ids)
+        return ordinal in self._gone or (label in _RESULTS and as_text(object_in(text).get("id")) in self._ids)

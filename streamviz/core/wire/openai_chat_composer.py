@@ -19,7 +19,7 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
-from streamviz.core.json_value import JsonObject, as_index, as_object, decode, encode, objects
+from streamviz.core.json_value import JsonObject, as_index, as_object, encode, object_in, objects
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
 from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_writer import ChatWriter
@@ -58,7 +58,7 @@ class OpenAIChatComposer(ChatWriter):
 
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         if chunk is not None and not events and chunk.data is not None and b'"role"' in chunk.data:
-            self._note_roles(_payload(chunk.data))
+            self._note_roles(object_in(chunk.data))
         self._note(events)
         for event in events:
             if isinstance(event, BlockStarted):
@@ -74,7 +74,7 @@ class OpenAIChatComposer(ChatWriter):
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
     ) -> list[bytes] | None:
         self._note(read)
-        payload = {} if chunk.data is None else _payload(chunk.data)
+        payload = object_in(chunk.data)
         part = self._part(read, said, touched)
         if self._is_translating or not payload or any(isinstance(event, StreamFailed) for event in read):
             return None
@@ -167,13 +167,6 @@ class OpenAIChatComposer(ChatWriter):
             piece.pop("type", None)
             piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
         return piece
-
-
-def _payload(data: bytes) -> JsonObject:
-    try:
-        return as_object(decode(data))
-    except ValueError:
-        return {}
 
 
 def _number_of(choice: JsonObject, position: int) -> int:

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockDelta, BlockKind, StreamEvent
-from streamviz.core.json_value import JsonObject, as_object
+from streamviz.core.json_value import JsonObject, as_object, is_number
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _DETAILS = {
@@ -52,7 +52,7 @@ def is_valid(chunk: JsonObject) -> bool:
     return (
         "error" not in chunk
         and _are(_is_text, chunk, "id", "model")
-        and _are(_is_number, chunk, "created")
+        and _are(is_number, chunk, "created")
         and isinstance(choices, list)
         and all(map(_is_choice, choices))
         and (usage is None or _is_usage(usage))
@@ -67,10 +67,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_list_of(is_so: Callable[[object], bool], value: object) -> bool:
     return value is None or (isinstance(value, list) and all(map(is_so, value)))
 
@@ -79,7 +75,7 @@ def _is_choice(choice: object) -> bool:
     members = as_object(choice)
     delta, logprobs = members.get("delta"), members.get("logprobs")
     return (
-        _is_number(members.get("index"))
+        is_number(members.get("index"))
         and _are(_is_text, members, "finish_reason")
         and (delta is None or _is_delta(delta))
         and (logprobs is None or _are_logprobs(logprobs))
@@ -103,7 +99,7 @@ def _is_call(call: object) -> bool:
     members = as_object(call)
     function = members.get("function")
     return (
-        _is_number(members.get("index"))
+        is_number(members.get("index"))
         and _are(_is_text, members, "id")
         and members.get("type") in _CALL_TYPES
         and isinstance(function, dict)
@@ -126,7 +122,7 @@ def _is_citation(annotation: object) -> bool:
     cited = as_object(members.get("url_citation"))
     return (
         members.get("type") == "url_citation"
-        and all(_is_number(cited.get(name)) for name in ("start_index", "end_index"))
+        and all(is_number(cited.get(name)) for name in ("start_index", "end_index"))
         and all(_is_text(cited.get(name)) for name in ("url", "title"))
     )
 
@@ -157,6 +153,6 @@ def _is_usage(usage: object) -> bool:
     if not isinstance(usage, dict):
         return False
     details = ((usage.get(name), counts) for name, counts in _DETAILS.items())
-    return _are(_is_number, usage, *_COUNTS) and all(
-        each is None or (isinstance(each, dict) and _are(_is_number, each, *counts)) for each, counts in details
+    return _are(is_number, usage, *_COUNTS) and all(
+        each is None or (isinstance(each, dict) and _are(is_number, each, *counts)) for each, counts in details
     )

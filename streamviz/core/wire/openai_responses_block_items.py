@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, objects
+from streamviz.core.json_value import JsonObject, as_object, object_in, objects
 from streamviz.core.wire.openai_responses_call_item import call_item
 from streamviz.core.wire.openai_responses_parts import part_of
 from streamviz.core.wire.openai_responses_words import said_in
@@ -37,14 +36,14 @@ def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> J
     if label.endswith("_output"):
         # Clients tell results apart by the calls that they are of.
         item["call_id"] = id
-    return {**item, **(as_input(text) or ({"text": text} if text else {})), "type": label}
+    return {**item, **(object_in(text) or ({"text": text} if text else {})), "type": label}
 
 
 def _made_by(blocks: Sequence[StreamBlock]) -> JsonObject:
     """The image that a call made, where it is finished."""
     if blocks[-1].kind is not BlockKind.MEDIA:
         return {}
-    made = as_input(blocks[-1].text.rpartition("\n")[2])
+    made = object_in(blocks[-1].text.rpartition("\n")[2])
     return {key: made[key] for key in ("result", "output_format") if key in made}
 
 

@@ -1,8 +1,8 @@
 """Tool calls written as the items of a response, and what of upstream's own item may stay in them."""
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import as_input, name_of
-from streamviz.core.json_value import JsonObject, decode
+from streamviz.core.calls import name_of
+from streamviz.core.json_value import JsonObject, decode, object_in
 from streamviz.core.wire.openai_responses_calls import Shape, members_beside, shape_of
 
 # What clients require of an item, where upstream's own is not there to say it.
@@ -48,7 +48,7 @@ def kept_of(told: JsonObject) -> JsonObject:
 
 def _carried(shape: Shape, text: str, details: JsonObject) -> JsonObject:
     if not shape.carrier:
-        said = as_input(text)
+        said = object_in(text)
         # Plain text has no field of its own to go to.
         return said or ({"arguments": text} if text else {})
     value = text if shape.is_text else _value(text)

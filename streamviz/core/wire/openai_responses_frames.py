@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.events import BlockSealed, BlockStarted, StreamEvent
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.core.wire.openai_responses import is_response
 
 ADDED = "response.output_item.added"
@@ -29,10 +29,7 @@ def response_in(payload: JsonObject) -> JsonObject | None:
 
 def payload_in(chunk: Chunk) -> JsonObject:
     """What a frame says; nothing where it cannot be read."""
-    try:
-        return as_object(decode(chunk.data or b""))
-    except ValueError:
-        return {}
+    return object_in(chunk.data)
 
 
 def tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Hashable
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.call_runners import PROVIDER_RUN, Runner
-from streamviz.core.calls import as_arguments, as_input
+from streamviz.core.calls import as_arguments
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, object_in
 from streamviz.core.wire.openai_responses_arguments import goes_on, is_empty, is_same
 from streamviz.core.wire.openai_responses_arguments_writer import ArgumentsWriter
 from streamviz.core.wire.openai_responses_calls import (
@@ -242,7 +242,7 @@ class ItemReader(ThinkingReader):
 
 def _is_same_payload(payload: JsonObject, text: str) -> bool:
     """Whether a payload says what `text` does; what is encrypted is so anew each time."""
-    before = as_input(text)
+    before = object_in(text)
     return all(before.get(key) == value for key, value in payload.items() if key != "encrypted_content")
 
 

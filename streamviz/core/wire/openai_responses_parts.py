@@ -1,9 +1,8 @@
 """The parts of a message of OpenAI's responses, from blocks."""
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock
-from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, object_in
 from streamviz.core.wire.openai_responses_words import SPEECH
 
 
@@ -12,7 +11,7 @@ def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
     if block.kind is BlockKind.REFUSAL:
         return {"type": "refusal", "refusal": block.text}
     if isinstance(block, OtherStreamBlock):
-        return {**as_input(block.text), **told, "type": block.label}
+        return {**object_in(block.text), **told, "type": block.label}
     if block.kind is BlockKind.THINKING:
         return {**told, "type": "reasoning_text", "text": block.text}
     if told.get("type") == SPEECH:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
+from streamviz.core.json_value import JsonObject, as_text, encode, object_in
 from streamviz.core.wire import GEMINI
 from streamviz.records.models import Stream
 
@@ -31,7 +31,7 @@ class Sent(NamedTuple):
 def sent(stream: Stream) -> Sent:
     """Google's format says in the path what the record has in the request."""
     body = bytes(stream.request)
-    fields = _fields(body)
+    fields = object_in(body)
     agent = {"user-agent": stream.user_agent} if stream.user_agent else {}
     headers = {**_JSON, **agent, **stream.request_headers}
     if stream.wire_format != GEMINI.name or not fields:
@@ -40,10 +40,3 @@ def sent(stream: Stream) -> Sent:
     path = f"{stream.endpoint}/{quote(as_text(fields.get('model')), safe='')}:{method}"
     kept = {name: value for name, value in fields.items() if name not in ("model", "stream")}
     return Sent(path, encode(kept), kept, headers)
-
-
-def _fields(body: bytes) -> JsonObject:
-    try:
-        return as_object(decode(body))
-    except ValueError:
-        return {}

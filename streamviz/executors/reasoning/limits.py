@@ -2,9 +2,9 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, is_number
 from streamviz.core.tokens import tokens_of
 from streamviz.executors.child import Spent
 
@@ -75,10 +75,6 @@ def added(one: JsonObject, other: JsonObject) -> JsonObject:
 def _sum(one: object, other: object) -> object:
     if isinstance(one, dict) and isinstance(other, dict):
         return added(one, other)
-    if _is_number(one) and _is_number(other):
+    if is_number(one) and is_number(other):
         return one + other
     return one if other is None else other
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.json_value import JsonObject, as_text, value_in
 from streamviz.core.model_names import fits
 
 # Names of tools that run commands: of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
@@ -90,14 +90,7 @@ def _objects(value: object) -> Iterator[_Members]:
         elif isinstance(item, list):
             level += item
         elif isinstance(item, str) and item.lstrip()[:1] in ("{", "["):
-            level.append(_json_in(item))
-
-
-def _json_in(text: str) -> object:
-    try:
-        return decode(text)
-    except ValueError:
-        return None
+            level.append(value_in(item))
 
 
 def _plain(key: str) -> str:

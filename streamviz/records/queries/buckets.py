@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from streamviz.records.moments import MICROSECOND
+
 # Rows that begin with a bucket's time and group, and have its counts.
 Counts = list[tuple[Any, ...]]
 NO_TIMES = (None,) * 8
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Bucket(NamedTuple):
@@ -63,4 +64,4 @@ def sums(counts: Counts) -> list[Any]:
 def flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None, ...]:
     """One after another, in µs; two that are not known where there is nothing to order."""
     known = (each for pair in percentiles for each in pair or (None, None))
-    return tuple(None if each is None else each / _MICROSECOND for each in known)
+    return tuple(None if each is None else each / MICROSECOND for each in known)

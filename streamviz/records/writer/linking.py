@@ -22,7 +22,7 @@ from streamviz.records.links import FAILED, Asker, Candidate, Chosen, are_strang
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_datetime, as_microseconds
 from streamviz.records.writer.pending import Batch
-from streamviz.records.writer.retries import link_retries
+from streamviz.records.writer.retries import FAILED_OUTCOMES, link_retries
 from streamviz.records.writer.session_moves import move_stream
 
 _LOCK = 7_241_006
@@ -30,7 +30,6 @@ _MOST = 2_000
 # So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this, and of
 # the partitions only those are looked into that have ids of so many days.
 _LONGEST_REST = timedelta(days=30)
-_FAILED = [str(each) for each in FAILED]
 
 # Until this is stored, others that store do not look: of two that belong together one would miss the other.
 _ALONE = "SELECT pg_advisory_xact_lock(%s)"
@@ -141,7 +140,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     parents |= link_retries(cursor, batches, parents)
     if parents:
         since = day_before(min(parents))
-        cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": _FAILED})
+        cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": FAILED_OUTCOMES})
 
 
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], ended: Sequence[Batch]) -> set[UUID]:
@@ -162,7 +161,7 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
     times = [row.requested_at for row in asking]
     wanted = {
         "asked": marks,
-        "failed": _FAILED,
+        "failed": FAILED_OUTCOMES,
         "most": _MOST,
         "until": max(times),
         "since": min(times) - _LONGEST_REST,

@@ -48,7 +48,7 @@ FAILED_AFTER = """
 SELECT id FROM records_stream WHERE parent = ANY(%(parents)s) AND id >= %(since)s AND outcome = ANY(%(failed)s)
 ORDER BY requested_at DESC LIMIT 100
 """
-_FAILED = [str(each) for each in FAILED]
+FAILED_OUTCOMES = [str(each) for each in FAILED]
 _LINK = "UPDATE records_stream SET parent = %s, relation = 'retry' WHERE id = %s"
 
 
@@ -75,11 +75,11 @@ def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[
     """Link what was just stored, or was found to go on from `parents`, and give the streams from which it had."""
     streams = [batch.stream_id for batch in batches if batch.closed and batch.closed.marks]
     if parents:
-        told = {"parents": list(parents), "since": day_before(min(parents)), "failed": _FAILED}
+        told = {"parents": list(parents), "since": day_before(min(parents)), "failed": FAILED_OUTCOMES}
         streams += [id for [id] in cursor.execute(FAILED_AFTER, told)]
     if not streams:
         return set()
-    wanted = {"streams": as_array(streams), "failed": _FAILED, **around(streams)._asdict()}
+    wanted = {"streams": as_array(streams), "failed": FAILED_OUTCOMES, **around(streams)._asdict()}
     rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, wanted).fetchall()
     left_by: set[UUID] = set()
     for _, alike in groupby(rows, attrgetter("session_id")):
