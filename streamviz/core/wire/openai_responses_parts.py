@@ -7,7 +7,8 @@ from streamviz.core.wire.openai_responses_words import SPEECH
 
 
 def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
-    """A message's part."""
+    """A message's part. `told` is what upstream said of it, which stays but for its type and its text: annotations and
+    log probabilities are of the text that it came with."""
     if block.kind is BlockKind.REFUSAL:
         return {"type": "refusal", "refusal": block.text}
     if isinstance(block, OtherStreamBlock):
