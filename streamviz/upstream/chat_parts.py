@@ -28,6 +28,25 @@ def require_sayable(target: Target, fields: JsonObject) -> None:
         require_heard(target, message.get("content"))
 
 
+def with_refusals(messages: object) -> object:
+    """Messages in which what a model refused is said as its words, which LiteLLM would leave out."""
+    if not isinstance(messages, list):
+        return messages
+    return [_with_refusal(message) if isinstance(message, dict) else message for message in messages]
+
+
+def _with_refusal(message: JsonObject) -> JsonObject:
+    refusal, content = message.get("refusal"), message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [_as_text(part) for part in content]}
+    return {**message, "content": refusal} if refusal and not content else message
+
+
+def _as_text(part: object) -> object:
+    details = as_object(part)
+    return {"type": "text", "text": details.get("refusal")} if details.get("type") == "refusal" else part
+
+
 def _require_named(tool: JsonObject) -> None:
     """Raises RequestError (400) for a function without a name: LiteLLM fails at it, as if the provider did."""
     kind = as_text(tool.get("type"))

@@ -9,9 +9,9 @@ from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.upstream import message_blocks, response_items
-from streamviz.upstream.chat_parts import require_sayable
+from streamviz.upstream.chat_parts import require_sayable, with_refusals
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
-from streamviz.upstream.model_parameters import EFFORTS, has, may_not_think, samples, taken_by
+from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, may_not_think, samples, taken_by
 from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
@@ -55,6 +55,7 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
         _fit_gemini(target, fields, left_out)
     elif target.wire_format == OPENAI_CHAT.name:
         require_sayable(target, fields)
+        fields["messages"] = with_refusals(fields.get("messages"))
         _fit_chat(target, fields, left_out)
     elif target.wire_format == OPENAI_RESPONSES.name and is_chat:
         _fit_responses(target, fields, left_out)
@@ -62,6 +63,7 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
         _fit_messages(target, fields, left_out)
     if is_chat:
         _fit_sampling(target, fields, left_out)
+        _note_json_mode(target, fields, left_out)
     return Fitted(fields, tuple(dict.fromkeys(left_out)))
 
 
@@ -112,6 +114,19 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
         for name in refused:
             del fields[name]
     left_out += [f"{where}.{name}" if where else name for name in refused]
+
+
+def _note_json_mode(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """That the answer is to be JSON of any kind, which Anthropic's models have to be told in words."""
+    is_gemini = target.wire_format == GEMINI.name
+    asked = {
+        "response_format": fields.get("response_format"),
+        "text.format": as_object(fields.get("text")).get("format"),
+        "generationConfig.responseMimeType": as_chat(fields).get("response_format") if is_gemini else None,
+    }
+    names = [name for name, format in asked.items() if as_object(format).get("type") == "json_object"]
+    if names and drops_json_mode(target.provider, target.model):
+        left_out += names
 
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:

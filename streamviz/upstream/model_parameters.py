@@ -60,3 +60,19 @@ def may_not_think(provider: str, model: str) -> bool:
     except Exception:  # It has no other way to say so.
         return False
     return True
+
+
+@lru_cache(maxsize=1_000)
+def drops_json_mode(provider: str, model: str) -> bool:
+    """Whether LiteLLM leaves out, without a word, that an answer is to be JSON of any kind."""
+    if provider == SIMULATOR:
+        return False
+    of: dict[str, Any] = {"model": model, "custom_llm_provider": provider}
+    try:
+        plain = litellm.get_optional_params(**of)
+        told = litellm.get_optional_params(**of, response_format={"type": "json_object"})
+    except Exception:  # What is wrong with it the call itself will tell.
+        return False
+    # A flag for its own reading of the answer.
+    told.pop("json_mode", None)
+    return bool(plain == told)

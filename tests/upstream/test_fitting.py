@@ -297,6 +297,35 @@ def test_what_litellm_would_drop_of_chat_is_refused_by_name(told: Any, name: str
     assert fitted(OPENAI_CHAT, GPT, **told).left_out == ()
 
 
+@pytest.mark.parametrize(
+    ("of", "told", "name"),
+    [
+        (OPENAI_CHAT, {"response_format": {"type": "json_object"}}, "response_format"),
+        (OPENAI_RESPONSES, {"text": {"format": {"type": "json_object"}}}, "text.format"),
+        (GEMINI, {"generationConfig": {"response_mime_type": "application/json"}},
+         "generationConfig.responseMimeType"),
+    ],
+)  # fmt: skip
+def test_json_of_any_kind_is_named_where_nobody_asks_for_it(of: WireFormat, told: Any, name: str) -> None:
+    assert fitted(of, CLAUDE, **told).left_out == (name,)
+    assert fitted(of, ("mistral", "mistral-large-latest"), **told).left_out == ()
+
+
+def test_a_schema_of_the_answer_goes_to_claude() -> None:
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    assert fitted(OPENAI_CHAT, CLAUDE, response_format=schema).left_out == ()
+
+
+def test_what_a_model_refused_is_among_what_it_said() -> None:
+    told: Any = [
+        {"role": "assistant", "content": None, "refusal": "No."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {"role": "assistant", "content": "Yes.", "refusal": None},
+    ]
+    said = fitted(OPENAI_CHAT, CLAUDE, messages=told).request["messages"]
+    assert [message["content"] for message in said] == ["No.", [{"type": "text", "text": "No."}], "Yes."]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("at", [CLAUDE, ("gemini", "gemini-2.5-pro")])
 @pytest.mark.parametrize("tool", [{"type": "function"}, {"type": "function", "function": None}, {"function": {}}, {}])
 def test_a_function_without_a_name_is_the_clients_mistake(at: tuple[str, str], tool: Any) -> None:
