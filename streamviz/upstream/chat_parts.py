@@ -18,7 +18,7 @@ def require_sayable(target: Target, fields: JsonObject) -> None:
     """Raises RequestError (400) for what the provider would not get, and the answer depends on."""
     messages = objects(fields.get("messages"))
     for tool in objects(fields.get("tools")):
-        _require_named(tool)
+        _require_named(target, tool)
     if target.provider not in _TAKE_PLAIN_TEXT:
         if _has_custom(fields.get("tools")):
             raise refusal(target, "tools.custom")
@@ -47,10 +47,13 @@ def _as_text(part: object) -> object:
     return {"type": "text", "text": details.get("refusal")} if details.get("type") == "refusal" else part
 
 
-def _require_named(tool: JsonObject) -> None:
+def _require_named(target: Target, tool: JsonObject) -> None:
     """Raises RequestError (400) for a function without a name: LiteLLM fails at it, as if the provider did."""
-    kind = as_text(tool.get("type"))
-    if kind in ("", "function") and not as_text(as_object(tool.get("function")).get("name")) and not tool.get("name"):
+    if as_text(as_object(tool.get("function")).get("name")) or tool.get("name"):
+        return
+    # Gemini's own are told by a member of their name, such as `googleSearch`.
+    is_own = bool(tool) and "function" not in tool and not speaks_messages(target.provider, target.model)
+    if tool.get("type") == "function" or (not tool.get("type") and not is_own):
         raise RequestError(400, "A tool in `tools` has no `function.name`.", code="invalid_type", param="tools")
 
 

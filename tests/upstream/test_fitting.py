@@ -326,6 +326,11 @@ def test_what_a_model_refused_is_among_what_it_said() -> None:
     assert [message["content"] for message in said] == ["No.", [{"type": "text", "text": "No."}], "Yes."]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("tool", [{"googleSearch": {}}, {"type": "web_search"}])
+def test_a_tool_of_the_providers_own_needs_no_name(tool: Any) -> None:
+    assert fitted(OPENAI_CHAT, ("gemini", "gemini-2.5-pro"), tools=[tool]).request["tools"] == [tool]
+
+
 @pytest.mark.parametrize("at", [CLAUDE, ("gemini", "gemini-2.5-pro")])
 @pytest.mark.parametrize("tool", [{"type": "function"}, {"type": "function", "function": None}, {"function": {}}, {}])
 def test_a_function_without_a_name_is_the_clients_mistake(at: tuple[str, str], tool: Any) -> None:
