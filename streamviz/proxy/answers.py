@@ -72,12 +72,12 @@ async def _opened(worker: Worker, request: ModelRequest, target: Target, client_
     return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, most_blocks)
 
 
-def helpers(worker: Worker) -> Helpers:
-    """Who is asked for the policies of this worker's streams."""
-    return Helpers(partial(consult, worker), worker.pool.judge)
+def helpers(worker: Worker, headers: Mapping[str, str]) -> Helpers:
+    """Who is asked for the policies of this worker's streams; models are asked with these headers."""
+    return Helpers(partial(consult, worker, headers), worker.pool.judge)
 
 
-async def consult(worker: Worker, question: Consult) -> str:
+async def consult(worker: Worker, headers: Mapping[str, str], question: Consult) -> str:
     """What a model answers to a policy's question. Raises ClientFacingError where it cannot be asked."""
     messages = [
         {"role": "system", "content": question.instructions},
@@ -87,7 +87,7 @@ async def consult(worker: Worker, question: Consult) -> str:
     request = ModelRequest(encode(fields), fields, question.model, is_streaming=False)
     target = await worker.target_for(question.model, OPENAI_CHAT.name)
     target.require_key()
-    answer = await open_answer(worker, request, target, {})
+    answer = await open_answer(worker, request, target, headers)
     try:
         body = b"".join([piece async for piece in answer])
     finally:

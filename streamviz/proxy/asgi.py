@@ -8,7 +8,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, WIRE_FORMATS
-from streamviz.proxy import cors, count_tokens, http, model_list
+from streamviz.proxy import cors, count_tokens, hops, http, model_list
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.embeddings import embeddings
 from streamviz.proxy.gemini import gemini_call
@@ -47,6 +47,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
     answering = http.Answering(send)
     try:
         http.require_plain_headers(scope)
+        hops.require_few(scope)
         await _endpoint(scope)(worker, scope, receive, answering)
     except http.ClientGone:
         return

@@ -21,7 +21,7 @@ from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import http, limiting
+from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.driver import Driver
@@ -97,7 +97,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     stream = new_stream(caller, said, request, aggregator)
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
-    driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
+    driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
     call = _Call(caller, driver, said, request)
     try:
         await _open(call, target)
@@ -173,8 +173,10 @@ async def _carry(call: _Call, found: Target) -> None:
 async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     """What the call's executor answers. Raises ClientFacingError where that is nothing."""
     caller = call.caller
+    headers = hops.onward(caller.scope)
     # What a run asks is in another format than its client's, for which those headers were meant.
-    headers = end_to_end(caller.scope, call.exchange.policies) if caller.part is None else {}
+    if caller.part is None:
+        headers |= end_to_end(caller.scope, call.exchange.policies)
     if call.stream.trace:
         headers[HEADER] = call.stream.trace.header
     passed = partial(open_counted, call.worker, call.stream, request, target, headers)

@@ -14,8 +14,9 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
-from streamviz.proxy import http
+from streamviz.proxy import hops, http
 from streamviz.proxy.answers import helpers
+from streamviz.proxy.asking import Helpers
 from streamviz.proxy.asking import asked as answer_to
 from streamviz.proxy.beginning import FindTarget, target_of
 from streamviz.proxy.passing import end_to_end
@@ -41,7 +42,7 @@ async def token_count(
     find = partial(target_of, worker, wire_format, scope, key)
     body = await http.read_body(scope, receive)
     asked = await read_aside(body, partial(read_request, wire_format=wire_format))
-    request, target = await _settled(wire_format, worker, asked, key, find)
+    request, target = await _settled(wire_format, worker, asked, key, find, helpers(worker, hops.onward(scope)))
     if target.lane is Lane.REPLAYED:
         raise RequestError(
             400, "A recorded stream has no model to count tokens with.", code="not_countable", param="model"
@@ -54,7 +55,7 @@ async def token_count(
         return
     where, body = _upstream(request, target)
     policies = worker.configuration.policies_for(target.names(request.model), key.name).active
-    headers = end_to_end(scope, policies)
+    headers = {**end_to_end(scope, policies), **hops.onward(scope)}
     opened = await open_raw(worker.client, where, body, headers)
     answer = BoundedAnswer(opened, settings.ANSWER_BOUNDS)
     try:
@@ -74,7 +75,12 @@ def _upstream(request: ModelRequest, target: Target) -> tuple[Target, bytes]:
 
 
 async def _settled(
-    wire_format: WireFormat, worker: Worker, request: ModelRequest, key: KnownKey, find: FindTarget
+    wire_format: WireFormat,
+    worker: Worker,
+    request: ModelRequest,
+    key: KnownKey,
+    find: FindTarget,
+    helped: Helpers,
 ) -> tuple[ModelRequest, Target]:
     """The request as the policies of the model that is called leave it, and where it goes.
 
@@ -85,7 +91,7 @@ async def _settled(
     while True:
         target = await find(request, first)
         first = first or target
-        judged = await _judged(wire_format, worker, request, target.names(request.model), key, changed_it)
+        judged = await _judged(wire_format, worker, request, target.names(request.model), key, changed_it, helped)
         if judged.model == request.model:
             return judged, target
         request = judged
@@ -98,6 +104,7 @@ async def _judged(
     names: tuple[str, ...],
     key: KnownKey,
     changed_it: set[str],
+    helped: Helpers,
 ) -> ModelRequest:
     """The request as policies leave it, but for those that have changed it before."""
     chosen = worker.configuration.policies_for(names, key.name).active
@@ -107,7 +114,7 @@ async def _judged(
     judging = RequestJudging(enforcing, call, context)
     while not judging.is_settled:
         for number, question in list(context.questions.items()):
-            judging.answer(number, await answer_to(question, helpers(worker)))
+            judging.answer(number, await answer_to(question, helped))
     if judging.denied is not None:
         raise denial(*judging.denied)
     changed_it |= {each.policy.name for each in context.judgements if each.verdict.decision is Decision.REPLACE}

@@ -21,7 +21,7 @@ from streamviz.exchange import errors, recording
 from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.logs import about_stream
-from streamviz.proxy import http, limiting
+from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.leaving import Call, Race, leaving_of
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end, kept_headers
@@ -104,7 +104,7 @@ class _Passing:
             raise self._failed(error, place.target.provider) from error
 
     async def _carry(self, scope: HTTPScope, place: Place) -> None:
-        headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope)}
+        headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope), **hops.onward(scope)}
         if kind := http.header(scope, b"content-type"):
             headers["content-type"] = kind
         url = URL(place.url, encoded=True)

@@ -73,7 +73,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     connection_created.connect(wait_briefly)
     await worker.start()
     publisher.itself = partial(members.server, vitals, worker)
-    answering.answer = partial(asked, helpers=helpers(worker))
+    answering.answer = partial(asked, helpers=helpers(worker, {}))
     peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.HAS_PEERS else None
     if peers:
         await peers.start()
