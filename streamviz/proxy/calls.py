@@ -215,6 +215,7 @@ async def _settle(call: _Call, found: Target) -> Target | None:
             return found
         target = await call.caller.find(call.asked.replaced_by(context.request), found)
         if context.request.model == model:
+            await _reserve(call)  # what policies made of it may come to more
             return target
         model = context.request.model
         await _judge(call, target)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID, uuid5
 
 from streamviz.core.context import SessionCounts
@@ -24,22 +25,21 @@ async def reserve(
     """
     policies = list(policies)
     enforced = [active.policy for active in policies if active.mode is Mode.ENFORCE]
-    counts_cost = any(policy.counts_cost for policy in enforced)
+    most = partial(_known, amounts, counts_cost=any(policy.counts_cost for policy in enforced))
     if any(policy.counts_session for policy in enforced):
-        most = _known(amounts(), counts_cost=counts_cost)
-        stream.context.session = await _reserve(worker, stream, stream.session_id, most)
+        stream.context.session = await _reserve(worker, stream, stream.session_id, most())
     for period in {active.policy.counts_key for active in policies} - {""}:
         tally = tally_of(stream, period)
         counts = worker.sessions.counts(tally, stream.requested_at)
         if any(policy.counts_key == period for policy in enforced):
-            most = _known(amounts(), counts_cost=counts_cost)
-            counts = await _reserve(worker, stream, tally, most, _of_key(stream, period))
+            counts = await _reserve(worker, stream, tally, most(), _of_key(stream, period))
         stream.context.of_key[period] = counts
 
 
-def _known(amounts: Amounts, *, counts_cost: bool) -> Amounts:
-    """The same, all of it without bound where nobody knows what it costs and somebody has to."""
-    return Amounts(None, None) if counts_cost and amounts.cost is None else amounts
+def _known(amounts: Callable[[], Amounts], *, counts_cost: bool) -> Amounts:
+    """These, all of it without bound where nobody knows what it costs and somebody has to."""
+    found = amounts()
+    return Amounts(None, None) if counts_cost and found.cost is None else found
 
 
 def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,8 @@ from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, StreamOpened
 from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tallies import Amounts
+from tests.executors.support import said
+from tests.proxy.running import Client, Model, over
 from tests.records.support import ROOM
 
 KEY = "sv-a-key"
@@ -129,6 +132,28 @@ async def test_what_costs_nobody_knows_what_is_without_bound_where_cost_is_limit
     with pytest.raises(OSError, match="no room"):
         await call(worker, max_tokens=9)
     assert books.amounts == [reserved]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reserved"),
+    [({"set": {"max_tokens": 500}}, 500), ({"set": {"n": 5}}, 45), ({"drop": ["max_tokens"]}, None)],
+    ids=["more", "several", "unbounded"],
+)
+async def test_what_is_reserved_is_what_policies_make_of_the_request(
+    worker: Worker, answering: Callable[..., Model], rule: dict[str, Any], reserved: int | None
+) -> None:
+    worker.configuration.keys[digest(KEY)] = KnownKey(1, "a-key", may_choose_executor=True)
+    worker.observers = Observers(worker.journal, Feed())
+    changes = ActivePolicy(build("request_rule", rule), "changes", 2, 1, Mode.ENFORCE)
+    worker.configuration.policies += (ScopedPolicy("changes", 1, Mode.ENFORCE, (), (), changes),)
+    books = cast(Books, worker.tallies)
+    books.answers.set()
+    answering(said("Hi"))
+    client = Client(worker, beside={"max_tokens": 9}, **{"x-streamviz-executor": "passthrough"})
+    await over(client, worker)
+    assert client.status == 200
+    assert [amounts.output_tokens for amounts in books.amounts] == [9, reserved]
+    assert not books.reserved
 
 
 async def test_a_key_for_some_models_opens_no_other_to_a_tool_of_the_providers(worker: Worker) -> None:
