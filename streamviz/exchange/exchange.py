@@ -137,6 +137,10 @@ class Exchange(Progress):
         """The server stops, and waits no longer."""
         self._cut(Event.STOPPED, errors.stop(), "streamviz was stopped")
 
+    def away(self) -> None:
+        """The client is gone with the whole answer: it is sent nothing more, and upstream comes to its end."""
+        self._has_client = False
+
     def left(self, why: str = "") -> None:
         """The client is gone; `why` where it did not just leave."""
         passed = self.stream.passed_seqs
@@ -220,6 +224,8 @@ class Exchange(Progress):
 
     def _take_frames(self) -> list[Frame]:
         """What goes out together: all that policies let out so far, of a whole answer nothing before it is settled."""
+        if not self._has_client:
+            self._made, self._context.outbox = [], []
         made, self._made = self._made, []
         context, reading, state = self._context, self._reading, self._life.state
         if not context.outbox or reading is None or reading.is_advancing or state is State.CUT:

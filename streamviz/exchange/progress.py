@@ -59,6 +59,7 @@ class Progress:
         self._is_open = False
         # Whether something is about to be sent, once it is recorded.
         self._is_in_hand = False
+        self._has_client = True
 
     @property
     def is_reading(self) -> bool:
@@ -93,9 +94,20 @@ class Progress:
     @property
     def has_sent_all(self) -> bool:
         """Whether the client has the stream to its last word; only the end of the response may still be to come."""
-        is_whole = self._aggregator.has_last_word or self._context.is_terminated
+        return (self._aggregator.has_last_word or self._context.is_terminated) and self._has_sent
+
+    @property
+    def _has_sent(self) -> bool:
+        """Whether the client has been sent all that came so far."""
         is_sent = self.stream.sending_since is None and not self._context.outbox and not self._is_in_hand
-        return is_whole and is_sent and (self._chain is None or not self._chain.is_holding)
+        return is_sent and (self._chain is None or not self._chain.is_holding)
+
+    @property
+    def has_sent_answer(self) -> bool:
+        """Whether the client has all that was asked for, and why it ended; what that took may still be to come."""
+        asked = self._format.answers_asked(self._context.request.fields)
+        is_told = self.stream.is_streaming and len(self.stream.state.finish_reasons) >= asked
+        return (is_told and self._life.state is State.ANSWERING and self._has_sent) or self.has_sent_all
 
     @property
     def _keeps_waiting(self) -> bool:

@@ -17,7 +17,8 @@ from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
 
 log = logging.getLogger(__name__)
 
-# Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
+# Many clients leave on seeing why an answer ended, or a stream's last word. What upstream gets to end its response
+# after that.
 END_SECONDS = 2.0
 
 # A call, to be run.
@@ -46,7 +47,8 @@ class Endable(Protocol):
     stream: LiveStream
 
     @property
-    def has_sent_all(self) -> bool: ...
+    def has_sent_answer(self) -> bool: ...
+    def away(self) -> None: ...
     def left(self, why: str) -> None: ...
     def cancelled(self, by: str) -> None: ...
     def revoked(self) -> None: ...
@@ -114,8 +116,10 @@ class Race:
         return True
 
     def _client_left(self, _: "asyncio.Future[Any]") -> None:
-        """One that has all of the answer does not end the call at once, which upstream has yet to end."""
-        if self._ended.has_sent_all and not self._is_decided:
+        """One that has all of the answer does not end the call at once: upstream has yet to end, and often to say what
+        it took."""
+        if self._ended.has_sent_answer and not self._is_decided:
+            self._ended.away()
             self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._give_up)
         else:
             self._give_up()

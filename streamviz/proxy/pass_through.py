@@ -185,7 +185,7 @@ class _Passing:
         return error
 
     @property
-    def has_sent_all(self) -> bool:
+    def has_sent_answer(self) -> bool:
         """Whether the client has its whole answer."""
         return self.end in (Event.COMPLETED, Event.FAILED)
 
@@ -197,6 +197,9 @@ class _Passing:
 
     def stopped(self) -> None:
         self._stop(Event.STOPPED, "streamviz was stopped", errors.stop())
+
+    def away(self) -> None:
+        """Nothing is left to be sent."""
 
     def left(self, why: str) -> None:
         self._over(Event.LEFT, why or "the client left")

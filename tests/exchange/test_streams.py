@@ -156,6 +156,33 @@ def test_upstreams_own_error_is_its_last_word(format: str) -> None:
     assert play.stream.error == "overloaded"
 
 
+SECOND = event({"id": "c", "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]})
+USED = event({"id": "c", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 5_000}})
+
+
+def test_what_an_answer_took_may_come_once_its_client_is_gone_with_it() -> None:
+    play = Play().opened().received(HI)
+    assert not play.exchange.has_sent_answer
+    play.received(STOP)
+    assert play.exchange.has_sent_answer
+    assert not play.exchange.has_sent_all
+    play.exchange.away()
+    play.received(USED, DONE).ended()
+    assert play.sent == HI + STOP
+    assert play.stream.frame_count == 2
+    assert (play.stream.outcome, play.stream.state.tokens.output) == ("completed", 5_000)
+
+
+def test_an_answer_has_ended_once_all_that_were_asked_for_have() -> None:
+    play = Play(fields={"model": "m", "n": 2}).opened().received(HI, STOP)
+    assert not play.exchange.has_sent_answer
+    assert play.received(SECOND).exchange.has_sent_answer
+
+
+def test_a_whole_answer_is_sent_with_its_end() -> None:
+    assert not Play(is_streaming=False).opened().received(STOP).exchange.has_sent_answer
+
+
 def test_the_end_that_is_known_goes_out_with_the_last_of_the_answer() -> None:
     play = Play().opened()
     play.take()

@@ -21,7 +21,7 @@ class Endable:
     """A call that does nothing until it is told to go on, and keeps what happened to it in order."""
 
     key_id: int = KEY
-    has_sent_all: bool = False
+    has_sent_answer: bool = False
     fails_with: Exception | None = None
     happened: list[str] = field(default_factory=list)
 
@@ -43,6 +43,9 @@ class Endable:
         if self.fails_with is not None:
             raise self.fails_with
         self.happened.append("done")
+
+    def away(self) -> None:
+        self.happened.append("away")
 
     def left(self, why: str) -> None:
         if not self.stream.life.is_over:
@@ -119,22 +122,22 @@ async def test_that_its_client_left_is_told_before_the_call_is_tidied_up(worker:
 
 
 async def test_one_that_left_with_the_whole_answer_has_it_ended_by_upstream(worker: Worker) -> None:
-    running = await Running(worker, Endable(has_sent_all=True)).begun()
+    running = await Running(worker, Endable(has_sent_answer=True)).begun()
     running.leaving.set_result({})
     await asyncio.sleep(0)
     running.ended.may_go_on.set()
     assert await running.task
-    assert running.ended.happened == ["begun", "done"]
+    assert running.ended.happened == ["begun", "away", "done"]
 
 
 async def test_an_upstream_that_does_not_end_is_not_waited_for_without_end(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leaving, "END_SECONDS", 0.0)
-    running = await Running(worker, Endable(has_sent_all=True)).begun()
+    running = await Running(worker, Endable(has_sent_answer=True)).begun()
     running.leaving.set_result({})
     assert not await running.task
-    assert running.ended.happened == ["begun", "left", "tidied up"]
+    assert running.ended.happened == ["begun", "away", "left", "tidied up"]
 
 
 def a_person(_: Worker, ended: Endable) -> bool:
@@ -236,14 +239,14 @@ class Carrying:
 
 
 async def test_whoever_ends_the_call_of_a_client_that_has_left_it_is_the_client_who_left(worker: Worker) -> None:
-    ended = Endable(has_sent_all=True)
+    ended = Endable(has_sent_answer=True)
     carrying = Carrying(worker, ended)
     await ended.begun.wait()
     carrying.leaving.set_result({})
     await asyncio.sleep(0)
     the_server(worker, ended)
     await carrying.task
-    assert ended.happened == ["begun", "tidied up", "left"]
+    assert ended.happened == ["begun", "away", "tidied up", "left"]
 
 
 async def test_a_cancelled_task_is_cancelled_though_the_call_fails_at_that(worker: Worker) -> None:
