@@ -19,6 +19,8 @@ PRICED_TOKENS = 16
 _OF_TOKENS = ("output_tokens", "cost")
 _NO_PRICE = "what the model costs is not known"
 PERIODS = ("hour", "day", "month")
+# What asks for an answer later, at an address of its own: OpenAI's responses and xAI's chat.
+_LATER = ("background", "deferred")
 _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
 _SHARED: JsonObject = {
     "blocks": {**_AMOUNT, "description": "Blocks of any kind."},
@@ -43,7 +45,7 @@ class Limits(Policy):
     once it is over. The stream that reaches a limit of its session or key is carried to its end. With a limit on tool
     calls, these are held until they are whole; what is held is bounded while it comes, too. What passes unread (files,
     images, …) counts as streams of its key; nobody can tell what else it comes to, so a policy with any other limit
-    refuses it.
+    refuses it, and an answer that is to come later (`background`, `deferred`), too.
     """
 
     kind = "limits"
@@ -89,16 +91,24 @@ class Limits(Policy):
         self.counts_session = bool(self._session)
         self.counts_key = self._period if self._key else ""
         self.counts_cost = "cost" in self._session or "cost" in self._key
+        self._counts_answers = any(each.keys() - {"streams"} for each in (self._stream, self._session, self._key))
         self.judges_unread = self._key.keys() == {"streams"} and not (self._stream or self._session)
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
-        verdict: Verdict | None = None
-        if self._session:
+        verdict = self._judged_later(request) if self._counts_answers else None
+        if self._session and verdict is None:
             verdict = self._judged(_Counted("session", self._session), context.session, context)
         if self._key and (verdict is None or verdict.decision is Decision.ALLOW):
             counts = context.of_key.get(self._period, SessionCounts())
             verdict = self._judged(_Counted("key", self._key, f" a {self._period}"), counts, context)
         return verdict
+
+    def _judged_later(self, request: ModelCall) -> Verdict | None:
+        name = next((name for name in _LATER if request.fields.get(name)), "")
+        if not name:
+            return None
+        reason = f"Its answer would come later (`{name}`), where it is not counted."
+        return Verdict(Decision.DENY, reason, self._text, {"parameter": name})
 
     def _judged(self, counted: "_Counted", counts: SessionCounts, context: StreamingContext) -> Verdict:
         if counts.trouble:

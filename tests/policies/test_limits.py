@@ -221,3 +221,21 @@ def test_a_key_gets_no_more_in_its_period(limits: dict[str, float], counts: Sess
 )
 def test_of_what_nobody_reads_only_the_number_is_known(parameters: dict[str, Any], judges: bool) -> None:
     assert build("limits", parameters).judges_unread is judges
+
+
+@pytest.mark.parametrize("name", ["background", "deferred"])
+@pytest.mark.parametrize("limits", [{"key": {"cost": 5}}, {"session": {"output_tokens": 5}}, {"stream": {"blocks": 5}}])
+def test_what_answers_later_and_elsewhere_is_denied_as_nobody_counts_it(limits: dict[str, Any], name: str) -> None:
+    policy = build("limits", limits)
+    verdict = policy.on_request(ModelCall("openai_responses", {name: True}), context())
+    assert isinstance(verdict, Verdict)
+    assert (verdict.decision, verdict.evidence) == (Decision.DENY, {"parameter": name})
+    verdict = policy.on_request(ModelCall("openai_responses", {name: False}), context())
+    assert verdict is None or verdict.decision is Decision.ALLOW
+
+
+def test_where_calls_alone_are_counted_they_may_answer_later() -> None:
+    policy = build("limits", {"key": {"streams": 5}})
+    verdict = policy.on_request(ModelCall("openai_responses", {"background": True}), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
