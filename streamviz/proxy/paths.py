@@ -13,6 +13,7 @@ GEMINI_CALL = re.compile(r"/v1(?:beta|alpha)?/models/(?P<model>.+):(?P<method>[A
 GEMINI_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 # A target in absolute form names the server, which is this one.
 _SERVER = re.compile(r"https?://[^/]*", re.IGNORECASE)
+_SLASHES = re.compile("/{2,}")
 _REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)(?=/v1(?:beta|alpha)?/)")
 # Calls of models, and what else providers have: none of them is a page's.
 _UNVERSIONED = re.compile(
@@ -25,8 +26,10 @@ _KEPT = 100
 
 @lru_cache(_KEPT)
 def canonical(path: str) -> str:
-    """A path with its version once, and below BASE_PATH: base URLs are written with it and without."""
-    path = below(_SERVER.sub("", path, count=1) if path[:1] != "/" else path)
+    """A path with its version once, and below BASE_PATH: base URLs are written with it and without, and with a slash at
+    their end to which clients add one."""
+    path = _SERVER.sub("", path, count=1) if path[:1] != "/" else path
+    path = below(_SLASHES.sub("/", path))
     path = _REPEATED.sub("", path, count=1)
     return f"/v1{path}" if _UNVERSIONED.match(path) else path
 

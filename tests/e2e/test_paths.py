@@ -32,7 +32,7 @@ def ask(proxied: Proxied, target: str, method: str = "POST", **headers: str) -> 
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/messages", "/responses"])
-@pytest.mark.parametrize("before", ["", "/v1", "/v1/v1", "http://elsewhere/v1", "HTTP://elsewhere:1"])
+@pytest.mark.parametrize("before", ["", "/v1", "/v1/v1", "/v1/", "http://elsewhere/v1", "HTTP://elsewhere:1"])
 def test_a_call_is_found_whatever_the_base_url_has(proxied: Proxied, before: str, path: str) -> None:
     status, answer = ask(proxied, before + path)
     assert (status, "error" in answer and bool(answer["error"])) == (200, False)
