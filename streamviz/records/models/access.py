@@ -94,7 +94,7 @@ class ApiKey(models.Model):
 
     def clean(self) -> None:
         """Raises ValidationError for a provider that nobody knows, and for a name that no list of names can have."""
-        require_no_comma(self.name)
+        require_no_comma(self, self.name)
         name = self.default_provider
         if name and name not in PROVIDERS and not Route.objects.filter(name=name).exists():
             raise ValidationError({"default_provider": f"There is no provider or route named {name}."})

@@ -12,9 +12,9 @@ from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
 
-def require_no_comma(name: str) -> None:
-    """Raises ValidationError for a name that no scope could list."""
-    if "," in name:
+def require_no_comma(named: models.Model, name: str) -> None:
+    """Raises ValidationError for a new name that no scope could list. An older one stays until it is changed."""
+    if "," in name and not type(named)._default_manager.filter(pk=named.pk, name=name).exists():
         raise ValidationError({"name": "It may have no comma, as scopes list names with commas between them."})
 
 
@@ -69,7 +69,7 @@ class Route(RouteFields, Versioned):
     def clean(self) -> None:
         """Raises ValidationError for a base URL that calls cannot be made to, for parameters that the executor does not
         take, and for a name that no list of names can have."""
-        require_no_comma(self.name)
+        require_no_comma(self, self.name)
         if self.base_url and (why := wrong_with_url(self.base_url)):
             raise ValidationError({"base_url": f"It {why}."})
         try:

@@ -2,9 +2,10 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 
-from streamviz.records.models import ApiKey
+from streamviz.records.models import ApiKey, Route
 from streamviz.records.models.access import digest
 
 TEXTS = """
@@ -53,6 +54,17 @@ def test_each_secret_is_new_and_long(db: None) -> None:
     secrets = {ApiKey.objects.issue(f"key {n}")[1] for n in range(20)}
     assert len(secrets) == 20
     assert all(secret.startswith("sv-") and len(secret) >= 43 for secret in secrets)
+
+
+@pytest.mark.parametrize("made", [ApiKey(name="a, b", prefix="sv", digest="0"), Route(name="a, b", target="openai/x")])
+def test_a_name_with_a_comma_is_only_kept(db: None, made: ApiKey | Route) -> None:
+    with pytest.raises(ValidationError, match="no comma"):
+        made.full_clean()
+    made.save()
+    made.full_clean()
+    made.name = "a, c"
+    with pytest.raises(ValidationError, match="no comma"):
+        made.full_clean()
 
 
 def test_two_keys_cannot_have_one_name(db: None) -> None:
