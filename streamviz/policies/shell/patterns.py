@@ -109,26 +109,30 @@ class Foreign(NamedTuple):
     pattern: Pattern
 
 
-_REMOVE = r"(?:\b(?:remove-item|ri|rd|rmdir|del|erase)|\|\s*rm)\b[^;|\n]*"
+# The rest of a command, up to what ends it: `&` does, but for one within a name.
+_ONE = r"(?:[^;&|\n]|\w&\w)*"
+# What another command gives, to one that stands at the end of a pipe or in a block there.
+_PIPED_TO = r"\|(?:(?:[^;&\n]|\w&\w)*[|{(])?\s*"
+_REMOVERS = r"(?:remove-item|ri|rd|rmdir|del|erase)"
+_REMOVE = rf"(?:\b{_REMOVERS}|\|\s*rm)\b{_ONE}"
 _RECURSIVE = r"[/-](?:s|re?|rec\w*)\b"
 _ALL_OF = rf"(?:\s|/\w){_RECURSIVE}"
 _FOLDERS = r"(?:userprofile|systemroot|systemdrive|homedrive)"
 _HOME = rf"(?:\$\{{?env:{_FOLDERS}|\$\{{?home|%{_FOLDERS}%)"
 _DRIVE = rf"(?:[a-z]:[\\/]?(?:\*|\s|'|\"|\z|windows|users)|{_HOME}|[\s'\"][~/\\][\\/]?(?:\*|\s|'|\"|\z))"
-_LIST_OF = r"\b(?:get-childitem|gci|dir|ls)\b[^;\n]*"
-_FETCH = (
-    r"(?:\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|downloaddata|frombase64string)\b"
-    r"|\b(?:curl|wget)\b[^;\n]*\|)"
-)
+_LIST_OF = rf"\b(?:get-childitem|gci|dir|ls)\b{_ONE}"
+_FETCH = r"\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|downloaddata|frombase64string)\b"
+# Also in shells in which `iex` is Elixir's.
+_CURL = r"\b(?:curl|wget)\b"
 _INVOKE = r"(?:\b(?:iex|invoke-expression)\b|\[scriptblock\]::create)"
-_ENCODED = r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:c|n\w*)?\s+['\"]?[a-z0-9+/=]{16,}"
+_ENCODED = r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:n|n?c\w*)?\s+['\"]?[a-z0-9+/=]{16,}"
 WINDOWS = (
     Foreign(
         "deletes",
         _any_of(
-            f"{_REMOVE}{_ALL_OF}[^;|\\n]*{_DRIVE}",
-            rf"{_REMOVE}{_DRIVE}(?:[^;|\n]*\s)?(?:/\w)*{_RECURSIVE}",
-            rf"{_LIST_OF}{_DRIVE}[^;\n]*{_REMOVE}",
+            f"{_REMOVE}{_ALL_OF}{_ONE}{_DRIVE}",
+            rf"{_REMOVE}{_DRIVE}(?:{_ONE}\s)?(?:/\w)*{_RECURSIVE}",
+            rf"{_LIST_OF}{_DRIVE}{_ONE}{_PIPED_TO}(?:{_REMOVERS}|rm)\b",
             rf"\[(?:system\.)?io\.directory\]::delete\(\s*['\"]?(?:{_DRIVE}|{_HOME})",
             flags="(?i)",
         ),
@@ -136,6 +140,10 @@ WINDOWS = (
     Foreign("disks", _any_of(r"\bformat(?:-volume\b|\s+[a-z]:)", r"\bclear-disk\b", r"\bcipher\s+/w", flags="(?i)")),
     Foreign("disks", _any_of(r"\bvssadmin\b[^\n]*delete", r"\bwmic\b[^\n]*shadowcopy[^\n]*delete", flags="(?i)")),
     Foreign("remote_code", _any_of(f"{_FETCH}.*{_INVOKE}", f"{_INVOKE}.*{_FETCH}", flags="(?is)")),
+    Foreign(
+        "remote_code",
+        _any_of(f"{_CURL}{_ONE}{_PIPED_TO}{_INVOKE}", rf"{_INVOKE}[^\w;&|\n]*{_CURL}", flags="(?i)"),
+    ),
     Foreign("remote_code", _any_of(_ENCODED, r"\bmshta(?:\.exe)?\s+['\"]?(?:https?|\w+script):", flags="(?i)")),
     Foreign("system", _any_of(r"\b(?:stop|restart)-computer\b", r"\bbcdedit\b[^\n]*/(?:set|delete)", flags="(?i)")),
     Foreign(
