@@ -110,10 +110,11 @@ def with_folded(pattern: str, field: str) -> str:
     plain = "".join(each if each.isascii() else re.escape(_folded(each)) for each in pattern)
     both = f"(?:{pattern})|(?:{plain})"
     try:
-        compile_pattern(both, field)
+        is_in_nothing = [compile_pattern(each, field).search("") is None for each in (pattern, both)]
     except PolicyParametersError:  # as of a range whose ends are now in another order
         return pattern
-    return pattern if plain == pattern else both
+    # Of a pattern for characters that are not to be seen nothing is left, and that is in all texts.
+    return both if plain != pattern and is_in_nothing[0] == is_in_nothing[1] else pattern
 
 
 @lru_cache(maxsize=4096)

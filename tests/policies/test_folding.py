@@ -148,6 +148,12 @@ def test_rules_for_tools_of_all_languages_find_what_they_say() -> None:
     assert judge(only, block('{"name": "cafe"}', name="f")).decision is Decision.DENY
 
 
+@pytest.mark.parametrize("pattern", [ZERO_WIDTH, f"{ZERO_WIDTH}|\u200d", "evil|\ufe0f"], ids=ascii)
+def test_a_pattern_for_what_is_not_to_be_seen_is_not_in_all_texts(pattern: str) -> None:
+    rule = build("tool_rule", {"arguments": [{"pattern": pattern}], "normalise": True})
+    assert judge(rule, block('{"file": "a.py"}', name="read")).decision is Decision.ALLOW
+
+
 def test_what_several_readings_find_where_it_overlaps_is_one() -> None:
     first, second = [Found(1, 3, "a"), Found(8, 12, "a")], [Found(2, 5, "b"), Found(6, 7, "b")]
     assert together((first, 12), (second, 12)) == ([Found(1, 5, "a"), Found(6, 7, "b"), Found(8, 12, "a")], 12)
