@@ -64,9 +64,11 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that led to it."""
+    """The error, and those that led to it, each once: one that is raised anew may have led to itself."""
     here: BaseException | None = error
-    while here is not None:
+    seen: set[int] = set()
+    while here is not None and id(here) not in seen:
+        seen.add(id(here))
         yield here
         here = here.__cause__ or here.__context__
 

@@ -105,6 +105,12 @@ def test_a_status_that_litellm_has_no_error_for_stays() -> None:
     assert (error.status, error.kind) == (529, "overloaded_error")
 
 
+def test_an_error_that_has_led_to_itself_is_told_once() -> None:
+    first, second = Failed("Overloaded", 500), Failed("Overloaded", 529)
+    first.__context__, second.__cause__ = second, first
+    assert as_upstream_error(first).status == 529
+
+
 def test_the_providers_code_stays() -> None:
     """By it clients know that a conversation is too long, or that nothing is left to spend."""
     body = '{"error": {"message": "Too long.", "code": "context_length_exceeded"}}'
