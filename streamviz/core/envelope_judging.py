@@ -54,8 +54,10 @@ class EnvelopeJudging:
 
     def _judge(self, active: ActivePolicy, piece: str, told: Told, context: ChainContext) -> Judgement | None:
         began = context.now()
-        found = called(self._found, active, piece, told, context)
+        found = called(self._found, active, piece, told.is_word, context)
         at = context.now()
+        if found and self._is_asked(told.text, context.request):
+            return None
         if isinstance(found, Failed):
             verdict, failure = active.failed(found.words), found.words
         elif found:
@@ -65,11 +67,11 @@ class EnvelopeJudging:
             return None
         return Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM)
 
-    def _found(self, active: ActivePolicy, piece: str, told: Told, context: ChainContext) -> str:
+    def _found(self, active: ActivePolicy, piece: str, is_word: bool, context: ChainContext) -> str:
         began = context.now()
-        found = active.policy.found_beside(piece, told.is_word)
+        found = active.policy.found_beside(piece, is_word)
         require_in_time(active, context.now() - began)
-        return "" if found and self._is_asked(told.text, context.request) else found
+        return found
 
     def _is_asked(self, text: str, request: ModelCall) -> bool:
         """Whether the request has this very text, or it names the model that was called."""

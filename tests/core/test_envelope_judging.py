@@ -22,6 +22,8 @@ class Reads(Policy):
 
     def found_beside(self, text: str, is_word: bool) -> str:
         self._steps.append("read")
+        if "unreadable" in text:
+            raise ValueError("it has too many places to check")
         return "word" if "forbidden" in text else ""
 
 
@@ -52,3 +54,8 @@ async def test_what_is_found_in_a_piece_ends_the_stream_there() -> None:
 async def test_a_long_text_of_the_requests_own_is_not_read() -> None:
     text = "forbidden words " * 500
     assert await steps_of(text, {"metadata": {"about": text}}) == ("", [])
+
+
+async def test_a_text_of_the_requests_own_is_let_through_where_it_cannot_be_read() -> None:
+    assert (await steps_of("unreadable", {"instructions": "unreadable"}))[0] == ""
+    assert "policy rule forbids" in (await steps_of("unreadable", {"instructions": "readable"}))[0]
