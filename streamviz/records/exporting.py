@@ -13,11 +13,20 @@ from streamviz.core.json_value import encode
 from streamviz.faults import Fault
 from streamviz.records.columns import bytes_to_line
 from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
+from streamviz.records.queries.rows import rows
 from streamviz.records.queries.streams import of_sessions
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
-from streamviz.records.tapes import client_runs, has_tapes, upstream_runs
+from streamviz.records.tapes import client_runs, upstream_runs
 
 VERSION = 2
+# Whether a stream is there, and whether anything is kept of its tapes: asked before and behind each.
+_THERE = """
+SELECT
+    EXISTS (SELECT FROM records_stream WHERE id = %(id)s),
+    EXISTS (SELECT FROM records_upstreamrun WHERE stream_id = %(id)s)
+    OR EXISTS (SELECT FROM records_clientrun WHERE stream_id = %(id)s)
+    OR EXISTS (SELECT FROM records_archivedpart WHERE stream_id = %(id)s)
+"""
 
 
 class DeletedMeanwhile(Fault):
@@ -32,11 +41,12 @@ def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
     """The same streams, to be written one after another. No transaction is open for as long as somebody downloads:
     raises DeletedMeanwhile behind one of which what was read may not be all."""
     for stream in streams:
-        had_tapes = has_tapes(stream.pk)
+        [(_, had_tapes)] = rows(_THERE, {"id": stream.pk})
         yield stream
-        if not Stream.objects.filter(pk=stream.pk).exists():
+        [(is_there, has_tapes)] = rows(_THERE, {"id": stream.pk})
+        if not is_there:
             raise DeletedMeanwhile(f"the stream {stream.pk} was deleted while it was exported: export the rest again")
-        if had_tapes and not has_tapes(stream.pk):
+        if had_tapes and not has_tapes:
             raise DeletedMeanwhile(f"the chunks of the stream {stream.pk} were dropped while it was exported")
 
 

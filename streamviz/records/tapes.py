@@ -30,12 +30,6 @@ def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iter
     yield from _in_order(rows, "first_frame", first, lambda behind: reading.client_runs(stream_id, behind, end))
 
 
-def has_tapes(stream_id: UUID) -> bool:
-    """Whether anything is kept of either."""
-    found = (kind.objects.filter(stream_id=stream_id) for kind in (UpstreamRun, ClientRun, ArchivedPart))
-    return any(rows.exists() for rows in found)
-
-
 def passed_runs(stream_id: UUID, first: int, end: int) -> Iterator[ClientRun]:
     """Those of the frames that are upstream's chunks from `first` to before `end`, among others perhaps."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end)).order_by("first_frame")

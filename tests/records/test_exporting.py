@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -19,7 +20,7 @@ from streamviz.core.context import Frame
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
-from streamviz.records.exporting import DeletedMeanwhile, export, export_streams
+from streamviz.records.exporting import DeletedMeanwhile, export, export_streams, whole
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.policies_in_force import policies_in_force
@@ -288,6 +289,15 @@ def test_a_file_has_no_end_where_chunks_were_dropped_while_it_was_written(query:
         written.extend(lines)
     # Those of which no chunks are kept are exported as they are.
     assert any(line.startswith(b'{"end":') for line in export_streams(Stream.objects.select_related("session", "key")))
+
+
+def test_to_know_that_a_stream_is_whole_takes_a_question_before_and_one_behind_it(
+    query: Query, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    store(story(day(1)), story(day(1), number=1))
+    streams = list(Stream.objects.all())
+    with django_assert_num_queries(4):
+        assert list(whole(streams)) == streams
 
 
 NOT_EXPORTS = {
