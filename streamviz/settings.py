@@ -240,6 +240,7 @@ MESSAGE_STORAGE = "streamviz.dashboard.cookies.MessageCookies"
 CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "live"
+LOGOUT_REDIRECT_URL = "sign_in"  # of the admin
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

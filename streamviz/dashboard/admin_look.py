@@ -1,4 +1,4 @@
-"""How the admin looks: streamviz's name, icon and colours, as in static/css/tokens.css."""
+"""How the admin looks: streamviz's name, icon and colours, as in static/css/tokens.css; and its script."""
 
 from typing import Any
 
@@ -10,6 +10,11 @@ from django.urls import reverse
 def icon(request: HttpRequest) -> str:
     """The URL of streamviz's icon."""
     return static("icon.svg")
+
+
+def script(request: HttpRequest) -> str:
+    """The URL of the script that has the admin do what all pages do."""
+    return static("js/admin.js")
 
 
 def site(request: HttpRequest) -> str:
@@ -53,6 +58,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": site,
     "SITE_ICON": icon,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": icon}],
+    "SCRIPTS": [script],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "5px",

@@ -288,3 +288,8 @@ def test_forms_need_their_token(cast: Cast, guard: Policy, who: str) -> None:
     strict.cookies = cast[who].cookies
     assert strict.post("/policies/guard/mode/", {"mode": "enforce", "reason": "forged"}).status_code == 403
     assert Policy.objects.get(pk=guard.pk).mode == "off"
+
+
+def test_who_signs_out_in_the_admin_comes_to_the_sign_in_page(cast: Cast) -> None:
+    answer: Any = cast["administrator"].post("/admin/logout/")
+    assert (answer.status_code, answer.url) == (302, "/sign-in/")

@@ -175,3 +175,11 @@ def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Pro
         expect(kept.get_by_role("heading", name="Stats")).to_be_visible()
         kept.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
         kept.wait_for_url("**/sign-in/?next=/stats/")
+
+
+def test_the_admin_leaves_no_page_behind_either(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
+        beside = visitor.open("/admin/records/policy/")
+        visitor.context.clear_cookies()
+        visitor.context.new_page().goto("/keys/")
+        beside.wait_for_url("**/sign-in/?next=/admin/records/policy/")
