@@ -73,10 +73,10 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
             for belonging in _BELONGING:
                 cursor.execute(_DELETE_BELONGING.format(table=belonging, child=child), values)
             cursor.execute(FORGET_EXAMPLES_IN.format(child=child), values)
-            # The chunks of what was kept until just now.
+            # The chunks and words of what was kept until just now.
             gone = _GONE.format(child=child)
-            for runs in RUNS:
-                cursor.execute(f"DELETE FROM {runs}_default WHERE stream_id IN ({gone})", values)  # noqa: S608
+            for earlier in (*RUNS, "records_requestwords"):
+                cursor.execute(f"DELETE FROM {earlier}_default WHERE stream_id IN ({gone})", values)  # noqa: S608
             cursor.execute(FORGET_THOSE.format(gone), values)
         moved = f"SELECT {columns} FROM {child} WHERE {key} = ANY(%(kept)s)"  # noqa: S608
         cursor.execute(f"INSERT INTO {table} ({columns}) {moved}", values)

@@ -296,6 +296,25 @@ def test_a_run_that_ends_between_streams_and_their_blocks_leaves_no_strays(
     assert [*verify(), list(strays())] == [[], []]
 
 
+def test_words_go_with_a_stream_that_was_kept_until_a_run_was_interrupted(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(story(day(200), session="starred"))
+    Session.objects.update(is_starred=True)
+
+    def end_there(part: Partition, kept: Sequence[UUID]) -> None:
+        drop(part, kept)
+        raise OperationalError("interrupted")
+
+    monkeypatch.setattr(retention, "drop", end_there)
+    with pytest.raises(OperationalError):
+        apply()
+    Session.objects.update(is_starred=False)
+    monkeypatch.setattr(retention, "drop", drop)
+    apply()
+    assert list(strays()) == []
+
+
 def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:
     store(story(day(200), session="starred"), story(day(100), session="starred"))
     Session.objects.update(is_starred=True)
