@@ -322,8 +322,8 @@ def test_what_a_model_refused_is_among_what_it_said() -> None:
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
         {"role": "assistant", "content": "Yes.", "refusal": None},
     ]
-    said = fitted(OPENAI_CHAT, CLAUDE, messages=told).request["messages"]
-    assert [message["content"] for message in said] == ["No.", [{"type": "text", "text": "No."}], "Yes."]  # type: ignore[attr-defined]
+    said: Any = fitted(OPENAI_CHAT, CLAUDE, messages=told).request["messages"]
+    assert [message["content"] for message in said] == ["No.", [{"type": "text", "text": "No."}], "Yes."]
 
 
 @pytest.mark.parametrize("tool", [{"googleSearch": {}}, {"type": "web_search"}])
