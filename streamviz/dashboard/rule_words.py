@@ -85,7 +85,8 @@ def _text_rule(known: dict[str, Any]) -> tuple[str, set[str]]:
     if known.get("action") == "halt":
         return f"Halts where {where} matches {patterns}.", {"patterns", "in", "action"}
     instead = known.get("replacement", "[removed]")
-    return f"Replaces {patterns} in {where} with `{instead}`.", {"patterns", "in", "action", "replacement"}
+    words = f"Replaces {patterns} in {where} with `{instead}`." if instead else f"Removes {patterns} from {where}."
+    return words, {"patterns", "in", "action", "replacement"}
 
 
 def _redact(known: dict[str, Any]) -> tuple[str, set[str]]:

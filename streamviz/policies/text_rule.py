@@ -42,7 +42,11 @@ class TextRule(Policy):
                 "description": "Regular expressions (RE2).",
             },
             "action": {"enum": ["replace", "halt"], "default": "replace", "description": "What to do on a match."},
-            "replacement": {"type": "string", "default": REPLACEMENT, "description": "Text that replaces a match."},
+            "replacement": {
+                "type": "string",
+                "default": REPLACEMENT,
+                "description": "Text that replaces a match. If empty, what stood around a match may match once joined.",
+            },
             "text": {"type": "string", "description": "Text the client gets at the end of a halted stream."},
             "in": {
                 "type": "array",

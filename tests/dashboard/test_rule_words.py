@@ -28,6 +28,7 @@ def test_every_kind_is_explained_with_an_example() -> None:
         ),
         ("cel_rule", {"expression": "true", "decision": "halt"}, "Halts at `tool call` where `true`."),
         ("text_rule", {"patterns": ["a", "b", "c"]}, "Replaces `a`, `b` or `c` in `content` with `[removed]`."),
+        ("text_rule", {"patterns": ["a"], "replacement": ""}, "Removes `a` from `content`."),
         ("redact", {"find": ["card"], "in": ["request"]}, "Masks `card` in `request`."),
         ("nobody_knows", {"x": 1}, "A kind `nobody_knows`."),
     ],
