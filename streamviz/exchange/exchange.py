@@ -276,7 +276,7 @@ class Exchange(Progress):
         """It ends here: the client gets `error`, unless it already has its end; the record gets `why`."""
         if not self._life.step(event):
             return
-        self.stream.error, self.stream.status = why, error.status
+        self.stream.error, self.stream.status = why, self._format.status_of(error)
         if self._end is None:
             return
         reading = self._reading

@@ -1,0 +1,36 @@
+"""What is denied or cancelled for good, in the words after which a client of its format does not ask again."""
+
+import json
+
+import pytest
+
+from tests.core.support import active
+from tests.exchange.policies import AskAboutRequests, deny_requests
+from tests.exchange.support import Play, event
+from tests.exchange.test_questions import DENIED
+
+CREATED = event({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "object": "response"}})
+STATUSES = {"openai_chat": 403, "anthropic_messages": 403, "gemini": 403, "openai_responses": 400}
+
+
+@pytest.mark.parametrize(("format", "status"), STATUSES.items())
+def test_a_denied_request_has_a_status_after_which_nobody_tries_again(format: str, status: int) -> None:
+    play = Play(format, policies=[active(deny_requests())]).asked().forwarded()
+    assert f"respond {status}" in play.take()
+    assert play.stream.status == status
+
+
+@pytest.mark.parametrize("happens", ["denied late", "cancelled"])
+def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happens: str) -> None:
+    if happens == "cancelled":
+        play = Play("openai_responses").opened().received(CREATED).happened("cancelled", "alice")
+        code = "cancelled"
+    else:
+        play = Play("openai_responses", policies=[active(AskAboutRequests({}))]).asked().waited(5)
+        play.answered(play.asks[0], DENIED).forwarded()
+        code = "denied_by_policy"
+    told = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: ")]
+    failed = told[-1]
+    assert failed["type"] == "response.failed"
+    assert failed["response"]["error"]["code"] == "invalid_prompt"
+    assert [each["code"] for each in told if each["type"] == "error"] == [code]
