@@ -8,7 +8,7 @@ from collections import Counter
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.policy import Edit, Policy, Reading, Tail
 from streamviz.core.readings import edited, replaced
 from streamviz.core.request import ModelCall
@@ -30,6 +30,8 @@ _INLINE = frozenset({"inlineData", "inline_data"})
 # Parts and items that have bytes, by what their types begin or end with.
 _ENCRYPTED = ("reasoning", "compaction", "context_compaction", "web_search")
 _PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "screenshot")
+# Anthropic's, and OpenRouter's for its models.
+_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning.text", "reasoning.encrypted"})
 _THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
@@ -50,7 +52,8 @@ class Redact(Policy):
     a `tool_call`, which are held until they are complete. `mask` is the text that replaces a match; `{kind}` in it says
     what was found. Arguments that not all clients read as the same JSON object cannot be masked, and the policy fails.
     In a request, the bytes of files and what the provider signed stay as they are; a number that says how to answer
-    becomes 0 where it would be masked.
+    becomes 0 where it would be masked. Of a turn with signed thinking that would be masked all thinking is left out, as
+    its provider refuses it changed.
 
     An answer's blocks are masked in the record too. From the first change on, the record has only the size and time of
     what upstream sent, and all of what the client got.
@@ -178,8 +181,16 @@ class _Masking:
         elif isinstance(value, dict):
             made = self._object(value, holder)
         elif isinstance(value, list):
-            made = [self.value(item, holder) for item in value]
+            made = self._list(value, holder)
         return made if self.counts.total() > before else value
+
+    def _list(self, items: list[object], holder: str | None) -> list[object]:
+        """What a model thought goes back to it as it is or not at all: changed, its provider refuses it,
+        and so it does a part of what was thought in a turn. Without all of it the model does not think there."""
+        made = [self.value(item, holder) for item in items]
+        if holder is None or all(own is item or not _is_signed(item) for own, item in zip(made, items, strict=True)):
+            return made
+        return [own for own, item in zip(made, items, strict=True) if not _is_thinking(item)]
 
     def _object(self, value: JsonObject, holder: str | None) -> JsonObject:
         """Names that are masked alike are numbered, so that no member goes."""
@@ -222,6 +233,14 @@ class _Masking:
         if self.counts.total() == before:
             return number
         return made if self._has_text_for_numbers else 0
+
+
+def _is_thinking(item: object) -> bool:
+    return as_text(as_object(item).get("type")) in _THINKING
+
+
+def _is_signed(item: object) -> bool:
+    return _is_thinking(item) and bool(as_object(item).get("signature"))
 
 
 def _is_json_with_escapes(text: str) -> bool:

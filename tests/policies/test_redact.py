@@ -160,6 +160,19 @@ def test_what_nobody_reads_in_a_request_stays_as_it_is_and_in_arguments_does_not
         assert KEY not in judge(policy, block(json.dumps(hidden), name="f")).text
 
 
+def test_signed_thinking_that_would_be_masked_is_left_out_as_its_provider_refuses_it_changed() -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"type": "thinking", "thinking": MAIL}}
+    thought = {"type": "thinking", "thinking": "I am to write.", "signature": "c2lnbmVk"}
+    told = {"type": "thinking", "thinking": f"I write to {MAIL}.", "signature": "c2lnbmVk"}
+    hidden = {"type": "redacted_thinking", "data": "aGlkZGVu"}
+    turns = [{"role": "assistant", "content": parts} for parts in ([thought], [thought, told, hidden, call])]
+    verdict = build("redact", {}).on_request(ModelCall("anthropic_messages", {"messages": turns}), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.request is not None
+    masked = {**call, "input": {"type": "thinking", "thinking": "[e-mail removed]"}}
+    assert verdict.request["messages"] == [turns[0], {"role": "assistant", "content": [masked]}]
+
+
 MAIL = "a@b.de"
 NOT_BYTES: list[dict[str, object]] = [
     {"content": f"data:x;base64, my mail is {MAIL}"},
