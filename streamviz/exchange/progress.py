@@ -85,9 +85,9 @@ class Progress:
     @property
     def keep_alive_at(self) -> int | None:
         """When the client is to be shown that the connection lives (µs since the epoch); None while no policy keeps it
-        waiting, and where that cannot be shown: before a whole answer there is only its head, and a request that is
-        denied later needs one of its own."""
-        if self._life.is_ending or not self._keeps_waiting:
+        waiting, once it is gone, and where that cannot be shown: before a whole answer there is only its head, and a
+        request that is denied later needs one of its own."""
+        if self._life.is_ending or not self._has_client or not self._keeps_waiting:
             return None
         return (self.stream.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
@@ -43,6 +44,17 @@ class Ends(Policy):
 
     def on_finish(self, state: StreamState, context: StreamingContext) -> None:
         self.seen += 1
+
+
+class Looks(Policy):
+    """Looks at the chunks itself, and lets each go on."""
+
+    kind = "looks"
+    parameters_schema = {}
+
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+        if chunk is not None:
+            context.send(chunk)
 
 
 class HaltCalls(Policy):

@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.judgements import InParts, ModelSaid, Question, Unanswered
 from streamviz.core.verdicts import Mode
 from tests.core.support import active, call, calls, delta
-from tests.exchange.policies import AskAboutCalls, AskAboutRequests, Ends, as_said
+from tests.exchange.policies import AskAboutCalls, AskAboutRequests, Ends, Looks, as_said
 from tests.exchange.support import Play, event, run
 
 ALLOWED, DENIED = InParts((ModelSaid("allow"),)), InParts((ModelSaid("deny"),))
@@ -141,6 +141,14 @@ def test_a_request_waits_for_its_judge_with_a_head_and_keep_alives() -> None:
     assert (verdict, record, finish) == ("record verdicts", "record frames", "finish halted")
     assert send.startswith("send the last")
     assert "[as said]" in send
+
+
+def test_nothing_is_sent_to_a_client_that_is_gone_nor_waited_for() -> None:
+    play = Play(policies=[active(Looks({}))]).opened()
+    play.received(event(delta(content="hi")), event(delta(finish="stop")))
+    assert play.exchange.keep_alive_at is not None
+    play.exchange.away()
+    assert play.exchange.keep_alive_at is None
 
 
 def test_a_whole_answer_to_come_is_not_begun_while_its_request_is_judged() -> None:
