@@ -25,6 +25,8 @@ class Composer(ABC):
     finish_halted: ClassVar[str]
     # Names of the format's events that say nothing about any block.
     markers: ClassVar[frozenset[str]] = frozenset()
+    # Whether the client gives up where no event comes for long, and takes one before the response, too.
+    counts_events = False
 
     @abstractmethod
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:

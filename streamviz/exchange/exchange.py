@@ -105,7 +105,7 @@ class Exchange(Progress):
         """Time went by: the client is shown that the connection lives where a policy keeps it waiting."""
         due = self.keep_alive_at
         if due is not None and self._context.now() >= due:
-            self._made.append(self._writing.keep_alive())
+            self._made.append(self._writing.keep_alive(self.stream.user_agent))
 
     # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
 

@@ -14,6 +14,9 @@ from streamviz.core.wire_format import WireFormat
 
 log = logging.getLogger(__name__)
 
+# The user agents of clients that give up a stream which brings no event for long, whatever else it brings.
+_COUNTS_EVENTS = ("codex",)
+
 
 class Writing:
     """The composer of one answer, and what it has to know for the end."""
@@ -54,7 +57,9 @@ class Writing:
     def _write_by(self, new_composer: Callable[[], Composer]) -> None:
         self._composer, self._new_composer = None, new_composer
 
-    def keep_alive(self) -> Frame:
+    def keep_alive(self, user_agent: str) -> Frame:
+        """What shows the client, which calls itself so, that the connection lives."""
+        self.composer.counts_events = user_agent.lower().startswith(_COUNTS_EVENTS)
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
     def last_words(self, failure: StreamFailed, stream_id: object, *, is_amid_event: bool) -> Frame:

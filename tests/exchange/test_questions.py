@@ -13,6 +13,7 @@ from tests.exchange.support import Play, event, run
 
 ALLOWED, DENIED = InParts((ModelSaid("allow"),)), InParts((ModelSaid("deny"),))
 CALLED = event(delta(finish="tool_calls"))
+COMMENT, KEPT = b": keep-alive\n\n", b'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n'
 
 
 class Counted(dict[int, Question]):
@@ -141,6 +142,13 @@ def test_a_request_waits_for_its_judge_with_a_head_and_keep_alives() -> None:
     assert (verdict, record, finish) == ("record verdicts", "record frames", "finish halted")
     assert send.startswith("send the last")
     assert "[as said]" in send
+
+
+@pytest.mark.parametrize(("client", "sent"), [("codex_exec/0.169.0 (Debian 12)", KEPT), ("OpenAI/Python 3", COMMENT)])
+def test_codex_hears_an_event_then_and_others_none_before_the_response(client: str, sent: bytes) -> None:
+    play = Play("openai_responses", policies=[active(AskAboutRequests({}))], user_agent=client).asked()
+    assert play.waited(5).sent == sent
+    assert play.waited(5).sent == sent * 2
 
 
 def test_nothing_is_sent_to_a_client_that_is_gone_nor_waited_for() -> None:

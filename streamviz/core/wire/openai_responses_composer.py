@@ -138,11 +138,12 @@ class OpenAIResponsesComposer(ResponseWriter):
     def keep_alive(self) -> bytes:
         """OpenAI's own event: Codex gives up a stream that brings none for 5 minutes, and a comment is none. Before the
         response is created SDKs take none. Where upstream's own frames may follow, it has the last one's number."""
-        if not self._has_begun:
+        if not self._has_begun and not self.counts_events:
             return sse.write_comment("keep-alive")
         if self._source:
             return self._write(("keepalive", {}))
-        return sse.write_event(encode({"type": "keepalive", "sequence_number": self._next_number - 1}), "keepalive")
+        number = max(0, self._next_number - 1)
+        return sse.write_event(encode({"type": "keepalive", "sequence_number": number}), "keepalive")
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._look_away()
