@@ -98,6 +98,10 @@ class Cancelled(RequestError):
         super().__init__(403, message, code=self.CODE)
 
 
+# The codes of what is final: a client is not to ask again.
+FINAL = frozenset({Denied.CODE, Cancelled.CODE})
+
+
 class Unavailable(ClientFacingError):
     """streamviz takes no new streams just now."""
 

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from streamviz.core.errors import UpstreamError
 from tests.core.support import active
 from tests.exchange.policies import AskAboutRequests, deny_requests
 from tests.exchange.support import Play, event
-from tests.exchange.test_questions import DENIED
+from tests.exchange.test_questions import ALLOWED, DENIED
 
 CREATED = event({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "object": "response"}})
 STATUSES = {"openai_chat": 403, "anthropic_messages": 403, "gemini": 403, "openai_responses": 400}
@@ -34,3 +35,18 @@ def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happ
     assert failed["type"] == "response.failed"
     assert failed["response"]["error"]["code"] == "invalid_prompt"
     assert [each["code"] for each in told if each["type"] == "error"] == [code]
+
+
+def test_what_is_final_comes_behind_the_beginning_of_a_message_as_vercels_sdk_asks_again_after_a_first_error() -> None:
+    play = Play("anthropic_messages", policies=[active(AskAboutRequests({}))]).asked().waited(5)
+    play.answered(play.asks[0], DENIED).forwarded()
+    told = [line[7:] for line in play.sent.decode().splitlines() if line.startswith("event: ")]
+    assert told == ["ping", "message_start", "error"]
+
+
+def test_what_may_be_asked_again_is_the_first_that_is_told() -> None:
+    play = Play("anthropic_messages", policies=[active(AskAboutRequests({}))]).asked().waited(5)
+    play.answered(play.asks[0], ALLOWED).forwarded()
+    play.happened("refused", UpstreamError(529, "overloaded", kind="overloaded_error"))
+    told = [line[7:] for line in play.sent.decode().splitlines() if line.startswith("event: ")]
+    assert told == ["ping", "error"]

@@ -10,6 +10,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.calls import as_arguments, is_input, made_id
 from streamviz.core.composer import Composer
+from streamviz.core.errors import FINAL
 from streamviz.core.events import (
     CONTRADICTION,
     BlockCompleted,
@@ -112,7 +113,10 @@ class MessageWriter(Composer):
         return written("ping", {})
 
     def fail(self, failure: StreamFailed) -> bytes:
-        return sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
+        # After an error that comes first Vercel's SDK, and with it opencode, asks again, whatever it says.
+        beginning = self._message_start() if failure.code in FINAL else []
+        error = sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
+        return b"".join([*beginning, error])
 
     @property
     def _is_foreign(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from streamviz.core.errors import Cancelled, Denied
+from streamviz.core.errors import FINAL
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire.openai_responses_frames import response_in
@@ -16,8 +16,7 @@ FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
 # Not a status of the format: it is told as `incomplete`, with this as the details' reason.
 HALTED = "content_filter"
 # What is final in the format's words: after any other that it does not know Codex asks again, five times.
-_FINAL = "invalid_prompt"
-_OUR_FINAL = (Denied.CODE, Cancelled.CODE)
+_TOLD_FINAL = "invalid_prompt"
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 _EMPTY: JsonObject = {
     "id": "",
@@ -99,7 +98,7 @@ class ResponseWriter(ClientOutput):
         error: JsonObject | None = None
         if self._failure is not None:
             code = self._failure.code or "server_error"
-            error = {"code": _FINAL if code in _OUR_FINAL else code, "message": self._failure.message}
+            error = {"code": _TOLD_FINAL if code in FINAL else code, "message": self._failure.message}
         return {
             **_EMPTY,
             **head,
