@@ -104,17 +104,24 @@ def guarded(between: Between) -> Iterator[Guarded]:
 
 def decide(guarded: Guarded, model: str, decision: str, count: int = 1) -> None:
     """Allow, or deny, so many calls of a model that wait for a person."""
-    decided = set[Any]()
+    found = set[Any]()
 
     def look() -> bool:
-        for (stream,) in guarded.query("SELECT id FROM records_stream WHERE requested_model = %s", model):
-            form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"], "decision": decision}
-            for asks in ("1", "2"):
-                if guarded.http.post(f"/streams/{stream}/decide/", data={**form, "asks": asks}).is_success:
-                    decided.add(stream)
-        return len(decided) >= count
+        found.update(decided(guarded, model, decision))
+        return len(found) >= count
 
     until(look)
+
+
+def decided(guarded: Guarded, model: str, decision: str) -> set[Any]:
+    """Allow, or deny, what waits for a person; the streams of a model in which that was so."""
+    form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"], "decision": decision}
+    return {
+        stream
+        for (stream,) in guarded.query("SELECT id FROM records_stream WHERE requested_model = %s", model)
+        for asks in ("1", "2")
+        if guarded.http.post(f"/streams/{stream}/decide/", data={**form, "asks": asks}).is_success
+    }
 
 
 @pytest.fixture(scope="session")
