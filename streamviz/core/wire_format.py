@@ -7,7 +7,7 @@ from typing import Protocol
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.bounds import Bounds
 from streamviz.core.composer import Composer
-from streamviz.core.errors import Cancelled, ClientFacingError, Denied, UpstreamError
+from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, encode
 from streamviz.core.request_parts import ReadItem
 
@@ -64,8 +64,6 @@ class WireFormat:
     # What one of a request's turns says.
     parts_of: ReadItem
     credential: Credential = field(default_factory=Credential)
-    # HTTP's status of what a policy denied or a person cancelled: after it no client of the format asks again.
-    denial_status: int = 403
 
     def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
         """One that takes no more than `bounds` allow."""
@@ -76,11 +74,7 @@ class WireFormat:
         headers = {"content-type": "application/json"}
         if isinstance(error, UpstreamError) and error.body.lstrip()[:1] == b"{":
             return error.status, {**headers, **error.headers}, error.body
-        return self.status_of(error), {**error.headers, **headers}, encode(self.error_body(error))
-
-    def status_of(self, error: ClientFacingError) -> int:
-        """HTTP's status of an error."""
-        return self.denial_status if isinstance(error, Denied | Cancelled) else error.status
+        return error.status, {**error.headers, **headers}, encode(self.error_body(error))
 
     @property
     def base_path(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.context import OURSELVES, UPSTREAM, Frame
-from streamviz.core.errors import Cancelled, ClientFacingError, Denied, NotRecorded, UpstreamError
+from streamviz.core.errors import FINAL, Cancelled, ClientFacingError, Denied, NotRecorded, UpstreamError
 from streamviz.core.events import PROCESSING_ERROR, StreamFailed
 from streamviz.core.judgements import Answer
 from streamviz.core.masking import masking, told_values
@@ -18,6 +18,7 @@ from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, E
 from streamviz.exchange.life import Event, State
 from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
+from streamviz.exchange.writing import is_codex
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
@@ -276,7 +277,9 @@ class Exchange(Progress):
         """It ends here: the client gets `error`, unless it already has its end; the record gets `why`."""
         if not self._life.step(event):
             return
-        self.stream.error, self.stream.status = why, self._format.status_of(error)
+        if error.code in FINAL and is_codex(self.stream.user_agent):
+            error.status = 400  # after which it asks no more
+        self.stream.error, self.stream.status = why, error.status
         if self._end is None:
             return
         reading = self._reading

@@ -14,8 +14,11 @@ from streamviz.core.wire_format import WireFormat
 
 log = logging.getLogger(__name__)
 
-# The user agents of clients that give up a stream which brings no event for long, whatever else it brings.
-_COUNTS_EVENTS = ("codex",)
+
+def is_codex(user_agent: str) -> bool:
+    """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
+    and asks five times more after a 403."""
+    return user_agent.lower().startswith("codex")
 
 
 class Writing:
@@ -59,7 +62,7 @@ class Writing:
 
     def keep_alive(self, user_agent: str) -> Frame:
         """What shows the client, which calls itself so, that the connection lives."""
-        self.composer.counts_events = user_agent.lower().startswith(_COUNTS_EVENTS)
+        self.composer.counts_events = is_codex(user_agent)
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
     def last_words(self, failure: StreamFailed, stream_id: object, *, is_amid_event: bool) -> Frame:

@@ -11,12 +11,13 @@ from tests.exchange.support import Play, event
 from tests.exchange.test_questions import ALLOWED, DENIED
 
 CREATED = event({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "object": "response"}})
-STATUSES = {"openai_chat": 403, "anthropic_messages": 403, "gemini": 403, "openai_responses": 400}
 
 
-@pytest.mark.parametrize(("format", "status"), STATUSES.items())
-def test_a_denied_request_has_a_status_after_which_nobody_tries_again(format: str, status: int) -> None:
-    play = Play(format, policies=[active(deny_requests())]).asked().forwarded()
+@pytest.mark.parametrize(
+    ("user_agent", "status"), [("codex_exec/0.169.0 (Debian 12)", 400), ("OpenAI/Python 3.54.0", 403)]
+)
+def test_codex_alone_gets_a_400_after_which_it_does_not_try_again(user_agent: str, status: int) -> None:
+    play = Play("openai_responses", policies=[active(deny_requests())], user_agent=user_agent).asked().forwarded()
     assert f"respond {status}" in play.take()
     assert play.stream.status == status
 

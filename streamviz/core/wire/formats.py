@@ -121,7 +121,6 @@ OPENAI_RESPONSES = WireFormat(
     body_composer=OpenAIResponsesBodyComposer,
     error_body=_openai_error,
     parts_of=openai_responses_request.parts_of,
-    denial_status=400,  # Codex asks six times after a 403
 )
 GEMINI = WireFormat(
     name="gemini",
