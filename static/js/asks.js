@@ -1,4 +1,5 @@
 // What waits for a person: how many streams, in the tab's title, as a notification for whoever wants one, and by key.
+import { part } from "./parts.js";
 import { swap } from "./swap.js";
 
 const POLL_MS = 15000; // of pages that have no socket
@@ -58,9 +59,9 @@ function notify(asking) {
 
 async function ask() {
   const url = `${document.body.dataset.base}needs-you/`;
-  const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (!answer?.ok || answer.redirected) return; // signed out, or not there just now
-  swap(await answer.text());
+  const found = await part(url);
+  if (found === null) return; // not there just now
+  swap(found);
   tell();
 }
 

@@ -1,18 +1,18 @@
 // What the server says about an action that did not work, as text.
+import { reason } from "./parts.js";
+
 export function start() {
-  document.addEventListener("htmx:responseError", (event) => say(reason(event.detail.xhr), event.detail.elt));
+  document.addEventListener("htmx:responseError", (event) => say(reasonOf(event.detail.xhr), event.detail.elt));
   document.addEventListener("htmx:sendError", (event) => say("The server cannot be reached.", event.detail.elt));
 }
 
-// A whole page, for people who typed an address, is nothing for a line.
-function reason(answer) {
-  const isText = answer.getResponseHeader("Content-Type")?.startsWith("text/plain");
-  return isText ? answer.responseText : `That did not work: the server answered ${answer.status}.`;
+function reasonOf(answer) {
+  return reason(answer.getResponseHeader("Content-Type"), answer.responseText, answer.status);
 }
 
 // What was waited for says itself why it does not come.
-function say(text, asker) {
-  const waiting = asker.querySelector("[data-waiting]");
+export function say(text, asker) {
+  const waiting = asker?.querySelector("[data-waiting]");
   if (waiting) {
     asker.removeAttribute("aria-busy");
     waiting.textContent = text.slice(0, 300);

@@ -1,5 +1,7 @@
 // A finished stream's page as it was at any moment: dragged, stepped or played. The server says how it was; a moment is
 // asked for when the last one has come.
+import { say } from "./notices.js";
+import { part } from "./parts.js";
 import { stay } from "./swap.js";
 
 const IDLE_MS = 300; // longer gaps between chunks are passed over where idle is compressed
@@ -99,9 +101,12 @@ async function answer() {
   while (wanted.length) {
     const url = `${scrubber.dataset.path}?${wanted.shift()()}&tape=${tape}`;
     // htmx leaves a request out that comes while the last one settles.
-    const found = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
-    if (!found?.ok) break;
-    show(await found.text());
+    const found = await part(url, say);
+    if (found === null) {
+      pause();
+      break;
+    }
+    show(found);
     take();
   }
   wanted = [];

@@ -36,6 +36,11 @@ def signed_in_user(request: HttpRequest) -> User:
     return request.user
 
 
+def is_part(request: HttpRequest) -> bool:
+    """Whether a script asks, which puts the answer into a page that is open."""
+    return request.headers.get("HX-Request") == "true"
+
+
 def base_url(request: HttpRequest) -> str:
     """Where clients reach this server, as this browser does."""
     return request.build_absolute_uri(reverse("live")).rstrip("/")

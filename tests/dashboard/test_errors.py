@@ -5,6 +5,7 @@ from django.test import Client, RequestFactory
 from django.urls import get_resolver
 
 from streamviz.dashboard.views import errors
+from streamviz.records.ids import uuid7
 from tests.dashboard.conftest import Cast
 
 
@@ -36,6 +37,29 @@ def test_a_form_without_its_token(cast: Cast) -> None:
     answer = strict.post("/sign-out/")
     assert answer.status_code == 403
     assert "This form has expired" in answer.content.decode()
+
+
+def test_who_is_signed_out_gets_no_sign_in_page_within_another(cast: Cast) -> None:
+    part = {"hx-request": "true"}
+    for path in ("/needs-you/", f"/streams/{uuid7()}/peek/", "/sign-in/"):
+        answer = cast["stranger"].get(path, headers=part, follow=True)
+        assert (answer.status_code, answer.headers.get("HX-Refresh"), answer.content) == (401, "true", b""), path
+
+
+def test_a_part_of_a_page_says_in_a_line_what_went_wrong(cast: Cast) -> None:
+    part = {"hx-request": "true"}
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = cast["alice"].cookies
+    found = [
+        cast["bob"].get("/no-such-page/", headers=part),
+        cast["bob"].post(f"/streams/{uuid7()}/decide/", headers=part),
+        strict.post(f"/streams/{uuid7()}/decide/", headers=part),
+    ]
+    assert [(each.status_code, each.headers["Content-Type"], each.content.decode()) for each in found] == [
+        (404, "text/plain", "Page not found. It may have been deleted, or the address is wrong."),
+        (403, "text/plain", "You don't have permission to do that. Ask an administrator for a role that has it."),
+        (403, "text/plain", "This page is out of date. Reload it and try again."),
+    ]
 
 
 @pytest.mark.parametrize("asked", ["policy/?name=a%00b", "policy/?id=99999999999999999999", "apikey/?q=%00"])

@@ -177,6 +177,24 @@ def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Pro
         kept.wait_for_url("**/sign-in/?next=/stats/")
 
 
+def test_who_was_signed_out_meanwhile_is_led_to_sign_in_by_what_they_do_next(
+    chromium: Browser, proxied: Proxied, alice: Visitor, session: str
+) -> None:
+    Call(proxied, "content?chunks=30&speed=inf", session).result()
+    stream_id = proxied.recorded(session).id
+    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
+        page, scrubbed = visitor.open("/"), visitor.context.new_page()
+        scrubbed.goto(f"/streams/{stream_id}/")
+        for each in (page, scrubbed):  # each is asked alone: no other page tells it
+            each.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
+            each.reload()
+        visitor.context.clear_cookies()
+        page.get_by_role("link", name=session).click()
+        page.wait_for_url("**/sign-in/?next=/**")
+        scrubbed.keyboard.press(",")
+        scrubbed.wait_for_url("**/sign-in/?next=/streams/**")
+
+
 def test_the_admin_leaves_no_page_behind_either(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
     with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
         beside = visitor.open("/admin/records/policy/")

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import BacktestForm, wrong_with
-from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.pages import is_part, needs, signed_in_user
 from streamviz.dashboard.views.tryouts import refusal
 from streamviz.records.backtests import jobs
 from streamviz.records.models import Backtest, Policy
@@ -47,9 +47,8 @@ def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
     """A back-test: how far it is, and what it found; the progress alone where only that is asked for."""
     job = get_object_or_404(Backtest.objects.select_related("policy", "created_by"), pk=job_id, policy__name=name)
     jobs.settle(job)
-    is_part = request.headers.get("HX-Request") == "true"
-    template = "dashboard/_backtest.html" if is_part else "dashboard/backtest.html"
-    context = {"page": "policies", "policy": job.policy, "job": job, "is_part": is_part}
+    template = "dashboard/_backtest.html" if is_part(request) else "dashboard/backtest.html"
+    context = {"page": "policies", "policy": job.policy, "job": job, "is_part": is_part(request)}
     return render(request, template, context)
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.pages import NotFoundHere
+from streamviz.dashboard.pages import NotFoundHere, is_part
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.database import is_away
 
@@ -40,6 +40,8 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403, for a form without the token that its page gave it: that of another sign-in, or of another site."""
+    if is_part(request):
+        return _page(request, 403, "This page is out of date", "Reload it and try again.")
     return _page(request, 403, "This form has expired", "Go back, reload the page and send it again.")
 
 
@@ -67,5 +69,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
+    """A line where a script asks, which has a line's room to say so."""
+    if is_part(request):
+        return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
     context = {"status": status, "title": title, "advice": advice, "home": home}
     return render(request, "dashboard/error.html", context, status=status)

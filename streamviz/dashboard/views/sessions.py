@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import charts, chosen_timespans, queries, roles, session_filters, timespans
 from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import page_url, sessions_between, sessions_url
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import is_part, needs
 from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting, place_in
 from streamviz.dashboard.time_axis import axis
@@ -82,8 +82,7 @@ def session_histogram(request: HttpRequest) -> HttpResponse:
         context["histogram"] = histogram_of(asked.filters, asked.span, asked.written.text)
     except SearchTooBroad:
         context["is_uncounted"] = True
-    is_part = getattr(request, "htmx", False)
-    return render(request, f"dashboard/{'_' if is_part else 'session_'}histogram.html", context)
+    return render(request, f"dashboard/{'_' if is_part(request) else 'session_'}histogram.html", context)
 
 
 def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str = "") -> dict[str, Any]:

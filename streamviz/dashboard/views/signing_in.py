@@ -1,5 +1,6 @@
 """Signing in and out."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import SignInForm
+from streamviz.dashboard.pages import is_part
 from streamviz.dashboard.sign_in_links import user_for_link
 
 
@@ -26,6 +28,13 @@ class SignInView(LoginView):
     template_name = "dashboard/sign_in.html"
     redirect_authenticated_user = True
     authentication_form = SignInForm
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """401 where somebody was signed out while a page was open, and a part of it is asked for: the page is then
+        loaded again, which leads here."""
+        if is_part(request):
+            return HttpResponse(status=401, headers={"HX-Refresh": "true"})
+        return super().get(request, *args, **kwargs)
 
     def get_redirect_url(self) -> str:
         """Where `next` says, unless that is here: who is signed in would be sent round and round."""

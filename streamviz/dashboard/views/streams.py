@@ -17,7 +17,7 @@ from msgspec import structs
 from streamviz.core.json_value import has_more_values
 from streamviz.dashboard import chunk_queries, chunk_text, replaying, roles
 from streamviz.dashboard.finding import Found, find_stream
-from streamviz.dashboard.pages import needs, render_page
+from streamviz.dashboard.pages import is_part, needs, render_page
 from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
 from streamviz.dashboard.runs import calls_of
 from streamviz.live import rendering
@@ -42,16 +42,16 @@ _MOST_READ = 4_000
 @require_safe
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
-    asked, is_part = Asked.of(request), bool(getattr(request, "htmx", False))
-    if (asked.is_moment or asked.step) and not is_part and (waiting := await first_look(request, stream_id)):
+    asked = Asked.of(request)
+    if (asked.is_moment or asked.step) and not is_part(request) and (waiting := await first_look(request, stream_id)):
         return waiting
     played, away = await played_or_why_not(stream_id) if asked.is_moment or asked.step else (None, "")
     if asked.step is not None:
         asked = asked.stepped(played)
-        if not is_part:
+        if not is_part(request):
             return redirect(f"{reverse('stream', args=[stream_id])}{asked.query}")
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
-    if moment is not None and is_part:
+    if moment is not None and is_part(request):
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = Found.over(played.view) if played else await _with_client(await find_stream(stream_id, has_times=not away))
     found = replace(found, chunks_away=found.chunks_away or away)
@@ -138,8 +138,7 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         found = replace(found, chunks_away=str(error))
         return await render_page(request, "dashboard/chunks.html", found.context("chunks"), status=503)
     more = rows[-1].seq + 1 if len(rows) == chunk_queries.CHUNKS_A_PAGE else None
-    is_part = getattr(request, "htmx", False)
-    template = "dashboard/_chunk_rows.html" if is_part else "dashboard/chunks.html"
+    template = "dashboard/_chunk_rows.html" if is_part(request) else "dashboard/chunks.html"
     context = found.context("chunks") | {"rows": chunk_text.shown(rows), "more": more}
     return await render_page(request, template, context)
 
