@@ -3,11 +3,14 @@
 import { button as decision, next as nextAsking } from "./asks.js";
 import { close as closePeek } from "./peek.js";
 
+const DECIDES = ["a", "d"];
+
 let awaitsLetter = false;
 
 export function start() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.repeat && DECIDES.includes(event.key)) return; // a key that is held down answers one question alone
     if (isTyping(event.target) ? event.key === "Escape" && closeOpened() : handle(event.key)) event.preventDefault();
   });
 }

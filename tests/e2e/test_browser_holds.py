@@ -15,6 +15,10 @@ from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
 GUARD = "shell-guard"
+OF_ALL_TOOLS = """
+UPDATE records_policy SET kind = 'tool_rule', parameters = '{"names": ["*"]}', by_hand = 'deny', by_hand_seconds = 600
+WHERE name = 'schema-check'
+"""
 VIEWER = """
 WITH person AS (
     INSERT INTO auth_user (
@@ -185,6 +189,26 @@ def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, si
         alice.open(path)
         button(alice, "Deny").click()
         assert call.result().arguments == {}
+
+
+def test_a_key_that_is_held_down_answers_one_question_alone(proxied: Proxied, alice: Visitor) -> None:
+    proxied.query(OF_ALL_TOOLS)
+    proxied.switch("schema-check", "enforce")
+    call = Call(proxied, "parallel-tools?pace=50", uuid.uuid4().hex)
+    page = alice.open("/")
+    page.get_by_role("link", name=call.name).click()
+    page.locator("#peek").get_by_role("link", name="Open").click()
+    questions, press = page.locator("#hold-list [data-decide=a]"), page.keyboard
+    expect(questions).to_have_count(3)
+    press.down("a")
+    expect(questions).to_have_count(2)
+    press.down("a")  # as a keyboard repeats it
+    press.up("a")
+    for left in (1, 0):
+        press.press("d")
+        expect(questions).to_have_count(left)
+    proxied.switch("schema-check", "off")
+    assert len(call.result().arguments) == 1
 
 
 def test_the_selected_row_is_decided_by_key(proxied: Proxied, alice: Visitor) -> None:
