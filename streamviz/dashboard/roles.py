@@ -80,7 +80,8 @@ def require(request: HttpRequest, permission: str) -> None:
 
 def home_of(user: Any) -> str:
     """The first page that somebody may see, by the name of its URL; empty where there is none."""
-    return next((page for page, permission in _HOMES.items() if user.has_perm(permission)), "")
+    in_admin = "admin:index" if user.is_staff and user.get_all_permissions() else ""
+    return next((page for page, permission in _HOMES.items() if user.has_perm(permission)), in_admin)
 
 
 def role_of(user: User) -> str:

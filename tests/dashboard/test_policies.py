@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -92,6 +92,11 @@ def test_a_policy_that_asks_a_person_leads_to_what_it_asks(
     assert re.sub("<[^>]*>", "", words).strip() == "2 waiting"
     wanted = parse_filter(parse_qs(urlsplit(unescape(href)).query)["q"][0])
     assert [(term.field, term.value) for term in wanted.terms] == [("state", "needs you"), ("policy", "guard")]
+    # Who may not see streams is told, and led nowhere.
+    User.objects.get(username="alice").groups.clear()
+    User.objects.get(username="alice").user_permissions.add(Permission.objects.get(codename="view_policy"))
+    page = alice.get("/policies/").content.decode()
+    assert ("2 waiting" in page, "asks-pill" in page) == (True, False)
 
 
 CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out/", "/policies/guard/roll-back/1/",

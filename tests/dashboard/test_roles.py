@@ -9,11 +9,12 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import get_resolver, reverse
+from django.utils import timezone
 
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
 from streamviz.records.ids import uuid7
-from streamviz.records.models import ApiKey, Backtest, Policy, PublicLink, Stream, Verdict
+from streamviz.records.models import ApiKey, Backtest, Policy, PolicyVersion, PublicLink, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 EVERYBODY = ("stranger", "charlie", "bob", "alice", "administrator")
@@ -253,12 +254,41 @@ def test_policies_pages_show_streams_to_those_alone_who_may_view_them(
 def test_who_may_see_single_pages_is_led_to_those(cast: Cast, codename: str, home: str, linked: set[str]) -> None:
     client = _with(codename)
     [url] = linked
-    refused = client.get("/").content.decode()
-    assert "no role yet" not in refused
-    assert f'href="{url}">Go to {home}</a>' in refused
+    assert client.get("/").headers["Location"] == url  # where the name of streamviz leads
+    for path in ("/sessions/", "/no-such-page/"):
+        refused = client.get(path).content.decode()
+        assert "no role yet" not in refused
+        assert f'href="{url}">Go to {home}</a>' in refused
     shown = set(re.findall(r'nav-link"? href="([^"]+)"', client.get(url).content.decode()))
     assert shown == {*linked, "/account/"}
     assert sign_in_as("dora").url == url
+
+
+def test_who_may_enter_the_admin_alone_is_led_there(cast: Cast) -> None:
+    client = _with("view_route")
+    assert "no role yet" in client.get("/").content.decode()
+    User.objects.filter(username="dora").update(is_staff=True)
+    assert 'href="/admin/">Go to Admin</a>' in client.get("/sessions/").content.decode()
+    assert client.get("/").headers["Location"] == sign_in_as("dora").url == "/admin/"
+    dora = User.objects.get(username="dora")
+    dora.user_permissions.clear()
+    client.force_login(dora)
+    assert "no role yet" in client.get("/").content.decode()
+
+
+def test_who_may_view_streams_alone_is_offered_neither_keys_nor_policies(
+    cast: Cast, arguments: dict[str, object], guard: Policy
+) -> None:
+    PolicyVersion.objects.update(changed_at=timezone.now(), reason="nobody else's business")
+    told = {"mode": "enforce", "decision": "deny", "subject": "block", "at": NOON, "number": 0, "took_us": 1}
+    Verdict.objects.create(stream=Stream.objects.get(), policy_version=guard.versions.get(), **told)
+    client = _with("view_stream")
+    urls = ["/", "/stats/", "/stats/?csv=changes", url_of("session", arguments), url_of("stream", arguments)]
+    for url in urls:
+        answer = client.get(url)
+        assert answer.status_code == 200
+        assert re.findall(r"/keys/|/policies/|nobody else.s business", answer.content.decode()) == [], url
+    assert "business" in cast["bob"].get("/stats/").content.decode()
 
 
 def sign_in_as(name: str) -> Any:

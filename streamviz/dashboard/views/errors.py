@@ -6,7 +6,7 @@ import sys
 from django.core.exceptions import DisallowedHost
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.pages import NotFoundHere, is_part
@@ -30,8 +30,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403. Whoever may see nothing at all can only sign out: every page would lead here again."""
-    home = roles.home_of(request.user) if request.user.is_authenticated else _LIVE
+    """403; where the first page is asked for, that which somebody may see is their first. Whoever may see nothing at
+    all can only sign out: every page would lead here again."""
+    home = _home(request)
+    if home and request.path_info == "/":
+        return redirect(home)
     said = "You don't have permission to do that", "Ask an administrator for a role that has it."
     if not home:
         said = "Your account has no role yet", "Ask an administrator to give it one, then reload this page."
@@ -49,7 +52,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404; 503 while it may be at another server, none of which can be reached."""
     if isinstance(exception, NotFoundHere):
         return _page(request, 503, "Other servers cannot be reached", "This may be on one of them. Try again later.")
-    return _page(request, 404, "Page not found", "It may have been deleted, or the address is wrong.")
+    said = "Page not found", "It may have been deleted, or the address is wrong."
+    return _page(request, 404, *said, home=_home(request) or _LIVE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -68,9 +72,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 
+def _home(request: HttpRequest) -> str:
+    """Strangers are asked to sign in wherever they go."""
+    return roles.home_of(request.user) if request.user.is_authenticated else _LIVE
+
+
 def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
     """A line where a script asks, which has a line's room to say so."""
     if is_part(request):
         return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
-    context = {"status": status, "title": title, "advice": advice, "home": home}
+    context = {"status": status, "title": title, "advice": advice, "home": home, "home_name": home.partition(":")[0]}
     return render(request, "dashboard/error.html", context, status=status)

@@ -58,6 +58,8 @@ def stats(request: HttpRequest) -> HttpResponse:
         with limited():
             by = order.groups.by if order.groups.is_descending else ""
             found = sorted_stats(stats_of(span, group, compared, by, only), order)
+            if not request.user.has_perm(roles.VIEW_POLICIES):
+                found = found._replace(changes=[])
             lint = sorted_rules(broken_rules(span.since, span.until), order) if only in ("", "lint") else []
             context |= {"stats": found, "lint": lint}
     except SearchTooBroad:
