@@ -1,5 +1,6 @@
 // What waits for a person: how many streams, in the tab's title, as a notification for whoever wants one, and by key.
 import { part } from "./parts.js";
+import { keep, kept } from "./storage.js";
 import { swap } from "./swap.js";
 
 const POLL_MS = 15000; // of pages that have no socket
@@ -66,11 +67,7 @@ async function ask() {
 }
 
 function isWanted() {
-  try {
-    return localStorage.getItem(WANTED) === "yes";
-  } catch {
-    return false; // a browser that keeps nothing
-  }
+  return kept(WANTED) === "yes";
 }
 
 function offer() {
@@ -81,7 +78,7 @@ function offer() {
   toggle.addEventListener("click", async () => {
     const isOn = toggle.getAttribute("aria-pressed") === "true";
     const isAllowed = !isOn && (await Notification.requestPermission()) === "granted";
-    localStorage.setItem(WANTED, isAllowed ? "yes" : "no");
+    keep(WANTED, isAllowed ? "yes" : "no");
     show();
   });
   show();

@@ -69,3 +69,14 @@ def test_a_browser_signs_in_watches_and_goes_from_page_to_page(chromium: Browser
         page.locator("#peek").get_by_role("link", name="Open").click()
         page.wait_for_url(f"**{BASE}/streams/*/")
         assert visitor.complaints == []
+
+
+def test_the_sign_in_page_of_another_streamviz_beside_it_opens_no_page_again(
+    chromium: Browser, proxied: Proxied
+) -> None:
+    origin = proxied.server.base_url.removesuffix(BASE)
+    with Visitor(chromium, origin) as visitor:
+        mine, others = visitor.open("/healthz"), visitor.context.new_page()
+        others.goto(f"{origin}{BASE}/sign-in/")
+        [key] = mine.evaluate("Object.keys(localStorage)")
+        assert key.endswith(f" {BASE}/")
