@@ -23,6 +23,12 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 
 
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
+# Whether the outline of an element goes beyond the box around it, which shows nothing outside itself.
+IS_CUT = """element => {
+  const { outlineOffset, outlineWidth } = getComputedStyle(element);
+  const [inner, outer] = [element, element.parentElement].map((each) => each.getBoundingClientRect());
+  return inner.top - parseFloat(outlineOffset) - parseFloat(outlineWidth) < outer.top;
+}"""
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark", "viewport": NARROW}
 LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK} if IS_THOROUGH else {"light": LIGHT}
 SCHEMES = ["light", "dark"] if IS_THOROUGH else ["light"]
@@ -177,6 +183,21 @@ def faults_of_all(site: Site, **options: Any) -> dict[str, list[str]]:
 
 def test_no_page_is_wider_than_its_window(site: Site) -> None:
     assert too_wide(site) + too_wide(site, viewport=NARROW) == []
+
+
+def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_sideways(site: Site) -> None:
+    with site.visit(viewport={"width": 320, "height": 256}) as visitor:
+        assert [path for path in ("/", "/sessions/", "/stats/") if visitor.open(path).evaluate(IS_WIDE)] == []
+
+
+def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
+    with site.visit() as visitor:
+        page = visitor.open("/sessions/")
+        page.locator("[data-search]").focus()
+        page.keyboard.press("Tab")
+        focused = page.locator(".segments a:focus-visible")
+        expect(focused).to_have_text("All")
+        assert focused.evaluate(IS_CUT) is False
 
 
 @pytest.mark.parametrize("look", LOOKS)
