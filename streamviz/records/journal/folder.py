@@ -73,7 +73,7 @@ def machine_id(root: Path) -> str:
 def journals(root: Path) -> list[Path]:
     """The folders of all workers, those that are no more included, oldest first."""
     with suppress(FileNotFoundError):
-        return sorted(path for path in root.iterdir() if _is_uuid(path.name) and (path / LOCK).is_file())
+        return sorted(path for path in root.iterdir() if is_uuid(path.name) and (path / LOCK).is_file())
     return []
 
 
@@ -152,7 +152,8 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _is_uuid(name: str) -> bool:
+def is_uuid(name: str) -> bool:
+    """Whether a file is called as streams and workers are."""
     try:
         return str(UUID(name)) == name
     except ValueError:

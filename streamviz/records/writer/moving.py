@@ -10,7 +10,7 @@ from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
 from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.recovery import end_of
-from streamviz.records.writer.refused import refused, set_aside
+from streamviz.records.writer.refused import is_refused, set_aside
 from streamviz.records.writer.store import Store, open_streams
 
 log = logging.getLogger(__name__)
@@ -30,9 +30,9 @@ class Moving:
         self._tail = Tail(journal)
         self._pending = Pending(self.worker)
         self._due: list[Batch] = []
-        # Streams of which something was set aside: what comes later of them goes there too, or it could not be stored
-        # any more once what comes later is.
-        self._aside = {UUID(path.stem) for path in refused(journal.parent)}
+        # Streams of which this has set something aside: what comes later of them goes there too, or it could not be
+        # stored any more once what comes later is.
+        self._aside: set[UUID] = set()
         self.is_done = False
         # Whether the last call of `advance` left something to do that there is an end of.
         self.has_more = False
@@ -71,12 +71,17 @@ class Moving:
         self._tail.close()
 
     def _write(self) -> None:
-        for batch in [each for each in self._due if each.stream_id in self._aside]:
+        for batch in [each for each in self._due if self._is_aside(each.stream_id)]:
             self._set_aside(batch, "something of it was set aside before")
             self._due.remove(batch)
         if self._due:
             self._write_all(self._due)
             self._due = []
+
+    def _is_aside(self, stream_id: UUID) -> bool:
+        """Whether something of it was set aside, by this or by a writer before it. Asked for each: while streams are
+        handed back some of them are in a journal already, and others not yet."""
+        return stream_id in self._aside or is_refused(self.journal.parent, stream_id)
 
     def _set_aside(self, batch: Batch, why: str) -> None:
         set_aside(self.journal.parent, batch, why)

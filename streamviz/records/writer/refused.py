@@ -3,9 +3,10 @@
 import logging
 import os
 from pathlib import Path
+from uuid import UUID
 
 from streamviz.records.journal.encoding import append_record
-from streamviz.records.journal.folder import REFUSED, create, private_folder, unmarked_segment
+from streamviz.records.journal.folder import REFUSED, create, is_uuid, private_folder, unmarked_segment
 from streamviz.records.writer.pending import Batch
 
 log = logging.getLogger(__name__)
@@ -20,14 +21,19 @@ def set_aside(root: Path, batch: Batch, why: str) -> None:
         append_record(entry, records)
     # A stream that begins again is read once more from the journal, by a restarted writer.
     how = os.O_TRUNC if batch.opened else os.O_APPEND
-    path = private_folder(root / REFUSED) / f"{batch.stream_id}.segment"
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
+    private_folder(root / REFUSED)
+    with open(os.open(_file(root, batch.stream_id), os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
         file.write(records)
 
 
 def refused(root: Path) -> list[Path]:
-    """The files of streams that were set aside."""
-    return sorted((root / REFUSED).glob("*.segment"))
+    """The files of streams that were set aside; other files there are left alone."""
+    return sorted(path for path in (root / REFUSED).glob("*.segment") if is_uuid(path.stem))
+
+
+def is_refused(root: Path, stream_id: UUID) -> bool:
+    """Whether something of this stream is set aside."""
+    return _file(root, stream_id).exists()
 
 
 def hand_back(root: Path) -> int:
@@ -40,3 +46,7 @@ def hand_back(root: Path) -> int:
         file.rename(unmarked_segment(journal, number))
     os.close(lock)
     return len(files)
+
+
+def _file(root: Path, stream_id: UUID) -> Path:
+    return root / REFUSED / f"{stream_id}.segment"

@@ -10,8 +10,11 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
+from streamviz.records.database import conninfo
+from streamviz.records.journal import folder
 from streamviz.records.writer.linking import _LOCK
-from streamviz.records.writer.refused import refused
+from streamviz.records.writer.process import Writer
+from streamviz.records.writer.refused import hand_back, refused
 from tests.e2e.proxied import until
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.support import closed, journal_of, move, opened, received
@@ -74,6 +77,39 @@ def test_what_comes_behind_something_that_was_set_aside_goes_there_too(
     assert [bytes(raw) for (raw,) in query("SELECT raw FROM records_chunk ORDER BY seq")] == [b"a", b"b", b"c"]
     assert query("SELECT outcome FROM records_stream") == [("completed",)]
     assert refused(tmp_path) == []
+
+
+def test_streams_are_handed_back_while_the_writer_runs(
+    query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query("ALTER TABLE records_stream ADD CONSTRAINT odd CHECK (false) NOT VALID")
+    for _ in range(2):
+        stream_id = uuid.uuid4()
+        journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"x"]), closed(stream_id, chunk_count=1)]).close()
+    move(tmp_path)
+    query("ALTER TABLE records_stream DROP CONSTRAINT odd")
+    writer = Writer(tmp_path, conninfo)
+
+    def seen_at_once(root: Path) -> tuple[Path, int]:
+        made = folder.create(root)
+        writer.turn()
+        return made
+
+    monkeypatch.setattr("streamviz.records.writer.refused.create", seen_at_once)
+    assert hand_back(tmp_path) == 2
+    writer.finish()
+    assert refused(tmp_path) == []
+    assert query("SELECT outcome FROM records_stream") == [("completed",)] * 2
+
+
+def test_other_files_beside_those_of_streams_are_left_alone(query: Query, tmp_path: Path) -> None:
+    other = folder.private_folder(tmp_path / folder.REFUSED) / "copy of one.segment"
+    other.touch()
+    stream_id = uuid.uuid4()
+    journal_of(tmp_path, [opened(stream_id), closed(stream_id)]).close()
+    move(tmp_path)
+    assert query("SELECT id FROM records_stream") == [(stream_id,)]
+    assert (refused(tmp_path), hand_back(tmp_path), other.exists()) == ([], 0, True)
 
 
 def test_what_the_connection_of_a_dead_writer_stores_meanwhile_is_not_set_aside(query: Query, tmp_path: Path) -> None:
