@@ -1,5 +1,6 @@
 """`streamviz COMMAND` or `python -m streamviz COMMAND`; in a clone `python manage.py COMMAND`. `up` runs everything."""
 
+import errno
 import gc
 import os
 import signal
@@ -10,6 +11,10 @@ from streamviz.version import version
 
 if TYPE_CHECKING:
     from streamviz.faults import Fault
+
+
+# What says that there is no room for what a command writes.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main() -> None:
@@ -27,9 +32,18 @@ def main() -> None:
             raise
         sys.exit(f"streamviz: the Python package {package!r} is not installed. Run `make install`.")
     except BrokenPipeError:
-        # What still waits to be written would fail again as Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _print_no_more()
+        sys.exit(f"streamviz: {error.filename or 'standard output'}: {error.strerror}.")
+
+
+def _print_no_more() -> None:
+    """What still waits to be written would fail again as Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:

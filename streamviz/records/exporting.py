@@ -5,12 +5,14 @@ Each line is an object with one member, which says what it is: `streamviz` (the 
 cut off has not. Times are µs since the epoch. Bytes are text where they are UTF-8, else an object with `base64`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
 from streamviz.core.json_value import encode
 from streamviz.faults import Fault
+from streamviz.records.archive.bucket import ObjectAway
+from streamviz.records.archive.reading import require_readable
 from streamviz.records.columns import bytes_to_line
 from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
 from streamviz.records.queries.rows import rows
@@ -35,6 +37,7 @@ class DeletedMeanwhile(Fault):
 
 
 Line = dict[str, Any]
+Tell = Callable[[UUID, ObjectAway], None]
 
 
 def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
@@ -50,9 +53,10 @@ def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
             raise DeletedMeanwhile(f"the chunks of the stream {stream.pk} were dropped while it was exported")
 
 
-def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
+def export(session_ids: Iterable[UUID], tell: Tell | None = None) -> Iterator[bytes]:
     """The lines of these sessions, each with its line end. Streams that still run are left out, and so are sessions
-    that were deleted meanwhile. Raises DeletedMeanwhile, and ends without `end` then."""
+    that were deleted meanwhile. Raises DeletedMeanwhile and ChunksAway, and ends without `end` then. Where an object of
+    the archive cannot be had, `tell` is told, and that stream is without its tapes."""
     yield _line("streamviz", {"version": VERSION})
     for session_id in session_ids:
         if (session := Session.objects.filter(pk=session_id).first()) is None:
@@ -60,8 +64,8 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
             continue
         yield _session(session)
         streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
-        for stream in whole(streams.iterator(chunk_size=100)):
-            yield from _stream(stream)
+        for stream in whole(streams.iterator(chunk_size=1)):  # requests may be of many MB
+            yield from _stream(stream, has_tapes=tell is None or _has_tapes(stream.pk, tell))
     yield _line("end", {})
 
 
@@ -82,7 +86,17 @@ def _session(session: Session) -> bytes:
     return _line("session", {name: getattr(session, name) for name in ("id", "label", "name", "is_starred", "note")})
 
 
-def _stream(stream: Stream) -> Iterator[bytes]:
+def _has_tapes(stream_id: UUID, tell: Tell) -> bool:
+    """Whether all that is archived of its tapes can be read. Asked first, so that no part of them is written alone."""
+    try:
+        require_readable(stream_id, all_of_it=True)
+    except ObjectAway as error:
+        tell(stream_id, error)
+        return False
+    return True
+
+
+def _stream(stream: Stream, *, has_tapes: bool = True) -> Iterator[bytes]:
     key = stream.key.name if stream.key else None
     yield _line("stream", {"id": stream.pk, "key": key} | OPENED.line(stream) | CLOSED.line(stream) | _kept(stream))
     for block in Block.objects.filter(stream=stream):
@@ -91,6 +105,11 @@ def _stream(stream: Stream) -> Iterator[bytes]:
         version = verdict.policy_version
         policy = {"name": version.policy.name, "number": version.number, **version.fields()}
         yield _line("verdict", VERDICT.line(verdict) | {"policy": policy})
+    if has_tapes:
+        yield from _tapes(stream)
+
+
+def _tapes(stream: Stream) -> Iterator[bytes]:
     for upstream in upstream_runs(stream.pk):
         for chunk in upstream.chunks():
             raw: Line = {"length": chunk.length} if chunk.raw is None else {"raw": bytes_to_line(chunk.raw)}

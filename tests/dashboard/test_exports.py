@@ -26,6 +26,7 @@ from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream, UpstreamRun
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
+from tests.records.alive import at_once
 
 SAID = "it's `$HOME` <script>alert(1)</script> ![x](http://elsewhere/x.png)"
 REQUEST = {
@@ -247,9 +248,11 @@ def test_no_more_is_in_memory_at_once_than_a_few_long_requests(cast: Cast, form:
     for number in range(9):
         recorded(request=request, minutes=number)
     answer: Any = cast["bob"].get(f"/sessions/export/?range=all&as={form}")
-    pieces = async_to_sync(_pieces)(answer.streaming_content)
+    with at_once(Stream) as numbers:
+        pieces = async_to_sync(_pieces)(answer.streaming_content)
     assert sum(map(len, pieces)) > 9 * 300_000
     assert max(map(len, pieces)) < 1_000_000
+    assert max(numbers) <= 3
 
 
 async def _pieces(parts: AsyncIterator[bytes]) -> list[bytes]:

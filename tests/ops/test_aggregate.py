@@ -62,6 +62,16 @@ def test_it_ends_quietly_where_nobody_reads_on(tmp_path: Path, files: int) -> No
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("files", [1, 300], ids=["in the buffer", "beyond it"])
+def test_a_full_disk_is_one_line(tmp_path: Path, files: int) -> None:
+    command = [sys.executable, "manage.py", "aggregate", "openai_chat", *[str(written(tmp_path, "one", HELLO))] * files]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, env=clean_environment(**NO_DATABASE), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"streamviz: standard output: No space left on device.\n")
+
+
 def test_usage_is_as_upstream_sent_it(tmp_path: Path) -> None:
     [line] = aggregate("openai_chat", written(tmp_path, "one", HELLO + USAGE))
     assert line["usage"] == {"total_tokens": 7, "odd": [None]}

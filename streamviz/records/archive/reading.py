@@ -78,10 +78,10 @@ def archived(ids: Iterable[UUID]) -> set[UUID]:
     return set(ArchivedPart.objects.filter(stream_id__in=ids, number=0).values_list("stream_id", flat=True))
 
 
-def require_readable(stream_id: UUID) -> None:
-    """Read the beginning of a stream where it is in the archive, so that who begins to send it knows that it can be
-    read. Raises ChunksAway."""
-    if (part := _of(stream_id).first()) is not None:
+def require_readable(stream_id: UUID, *, all_of_it: bool = False) -> None:
+    """Read the beginning of a stream, or all of it, where it is in the archive, so that who begins to send it knows
+    that it can be read. Raises ChunksAway."""
+    for part in list(_of(stream_id) if all_of_it else _of(stream_id)[:1]):
         runs_of(part)
 
 

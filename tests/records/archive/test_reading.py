@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import psycopg
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from streamviz.records.archive import reading
 from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectGone
@@ -151,6 +152,23 @@ def test_verify_names_what_cannot_be_had_and_goes_on(storage: Storage, stored: l
     assert found.keys() == {*stored, ill}
     assert well not in found
     assert all(found[each].startswith("its chunks cannot be read: ") for each in stored)
+
+
+def test_an_export_names_what_cannot_be_had_and_goes_on(storage: Storage, stored: list[UUID], tmp_path: Path) -> None:
+    [well] = store(story(day(3.5), LONG, session="well"))
+    archive(storage.bucket)
+    storage.bucket.delete(reading._of(stored[1]).get().object.key)
+    file, said = tmp_path / "all.jsonl", io.StringIO()
+    with pytest.raises(CommandError, match="All is exported but the chunks of 2 streams"):
+        call_command("export", days=10_000.0, output=str(file), stderr=said)
+    assert all(f"{each}: its chunks cannot be read: the object storage has lost" in said.getvalue() for each in stored)
+    lines = file.read_bytes().splitlines()
+    assert sum(line.startswith(b'{"chunk":') for line in lines) == len(LONG)
+    assert {UUID(msgspec.json.decode(line)["stream"]["id"]) for line in lines if b'{"stream":' in line} == {
+        well,
+        *stored,
+    }
+    assert lines[-1] == b'{"end":{}}'
 
 
 def test_a_back_test_passes_over_what_cannot_be_had(storage: Storage, stored: list[UUID]) -> None:

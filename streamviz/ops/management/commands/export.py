@@ -1,13 +1,20 @@
 """`python manage.py export`: sessions as lines of JSON, to be imported elsewhere."""
 
+import os
+import shutil
 from argparse import ArgumentParser
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.ops.days import add_days, since
+from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.exporting import export
 from streamviz.records.models import Session
 
@@ -21,19 +28,25 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="its id")
         add_days(parser, "all sessions from the last so many days")
-        parser.add_argument("--output", metavar="FILE")
+        parser.add_argument("--output", metavar="FILE", help="takes the place of what is there once it is whole")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ids = self._ids(options["sessions"], since(options["days"]))
+        self._without_tapes = 0
+        lines = export(self._ids(options["sessions"], since(options["days"])), self._tell)
         if options["output"]:
             try:
-                with open(options["output"], "wb") as file:
-                    file.writelines(export(ids))
+                _save(Path(options["output"]), lines)
             except OSError as error:
                 raise CommandError(f"{options['output']}: {error.strerror}.") from error
         else:
-            for line in export(ids):
+            for line in lines:
                 self.stdout.write(line.decode(), ending="")
+        if self._without_tapes:
+            raise CommandError(f"All is exported but the chunks of {self._without_tapes} streams.")
+
+    def _tell(self, stream_id: UUID, why: ObjectAway) -> None:
+        self._without_tapes += 1
+        self.stderr.write(f"{stream_id}: its chunks cannot be read: {why}")
 
     def _ids(self, named: list[UUID], first: datetime | None) -> list[UUID]:
         if first is not None:
@@ -45,3 +58,24 @@ class Command(BaseCommand):
         if missing := [str(each) for each in named if each not in known]:
             raise CommandError(f"No such session: {', '.join(missing)}.")
         return list(dict.fromkeys(named))
+
+
+def _save(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file, its owner's alone where there is none yet, in place of what is there once all of it is written. A
+    pipe or a device is written to as it is. Raises OSError."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as there:
+            there.writelines(lines)
+        return
+    path = path.resolve()
+    with NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as fresh:
+        try:
+            fresh.writelines(lines)
+            fresh.flush()
+            os.fsync(fresh.fileno())
+            with suppress(FileNotFoundError):
+                shutil.copymode(path, fresh.name)
+            os.replace(fresh.name, path)
+        except BaseException:
+            os.unlink(fresh.name)
+            raise

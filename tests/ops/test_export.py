@@ -1,0 +1,61 @@
+"""The file that `manage.py export --output` writes, and how much of the record is in memory meanwhile."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from streamviz.ops.management.commands.export import _save
+from streamviz.records.exporting import DeletedMeanwhile
+from streamviz.records.models import Stream
+from tests.records.alive import at_once
+from tests.records.history import day, store, story
+
+
+def cut_off() -> Iterator[bytes]:
+    yield b"a line\n"
+    raise DeletedMeanwhile("a stream was deleted")
+
+
+def test_a_file_stays_as_it_is_until_another_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "backup.jsonl"
+    path.write_bytes(b"of yesterday\n")
+    path.chmod(0o640)
+    with pytest.raises(DeletedMeanwhile):
+        _save(path, cut_off())
+    assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], b"of yesterday\n")
+    _save(path, [b"of today\n"])
+    assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], b"of today\n")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_one_that_was_not_there_is_its_owners_alone(tmp_path: Path) -> None:
+    _save(path := tmp_path / "new.jsonl", [b"a line\n"])
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_stays_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    link, target, pipe = tmp_path / "link", tmp_path / "target", tmp_path / "pipe"
+    target.touch()
+    link.symlink_to(target)
+    _save(link, [b"a line\n"])
+    assert link.is_symlink()
+    assert target.read_bytes() == b"a line\n"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        _save(pipe, [b"a line\n"])
+        assert read.result() == b"a line\n"
+    assert pipe.is_fifo()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_more_than_a_few_streams_are_in_memory_at_once(tmp_path: Path) -> None:
+    store(*(story(day(1), session="long", number=number) for number in range(9)))
+    with at_once(Stream) as numbers:
+        call_command("export", days=10_000.0, output=str(tmp_path / "all.jsonl"))
+    assert len(numbers) == 9
+    assert max(numbers) <= 2
