@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -23,7 +23,7 @@ from streamviz.core.outcome import Outcome
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.block_record import BlockRecord
-from streamviz.records.columns import MOMENT, bytes_from_line, clean
+from streamviz.records.columns import MOMENT, bytes_from_line, clean, clean_name
 from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import (
     Annotation,
@@ -77,6 +77,13 @@ _MOMENTS: dict[type, list[str]] = {
 # Those of before say nowhere that they are whole.
 _FIRST_WITH_END = 2
 
+# More than any field takes in Postgres; who reads on may have no end of it.
+LONGEST_LINE = 2**30
+# Of what an error quotes of a line.
+_QUOTED = 300
+# Each version that somebody makes of a policy here has the next number, and a column takes 2**31 of them.
+_MOST_VERSION = 10**9
+
 # What a file that no `export` wrote, or that was damaged since, comes to.
 _FAULTS = (
     *(
@@ -90,6 +97,7 @@ _FAULTS = (
         struct.error,
     ),
     *(ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
+    psycopg.errors.ProgramLimitExceeded,
 )
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -127,6 +135,8 @@ class Importing:
         self._versions: dict[tuple[str, int, bytes], int] = {}
         self._is_over = False
         self.streams = 0
+        # Those of them that came without their chunks.
+        self.bare = 0
 
     def take(self, lines: Iterable[bytes]) -> None:
         """Raises NotAnExport; the streams before that of the line at fault are stored, and it is not."""
@@ -217,6 +227,8 @@ class Importing:
         told = name, number, encode(fields)
         if told not in self._versions:
             validate_slug(name)
+            if number > _MOST_VERSION:
+                raise ValueError(f"its policy has the version {number}")
             fields["parameters"] = _parameters(fields)
             version = PolicyVersion(number=number, **fields)
             version.clean_fields(exclude=["policy", "changed_by"])
@@ -228,6 +240,7 @@ class Importing:
         if batch is None or batch.opened is None or self._session is None:
             return
         self.streams += 1
+        self.bare += not batch.chunks and batch.closed is not None and batch.closed.chunk_count > 0
         if not Stream.objects.filter(pk=batch.stream_id).exists():
             self._store.write([batch], brings_back=True)
         # Where the stream was here as well: an import that was killed may have got no further.
@@ -237,7 +250,7 @@ class Importing:
     def _keep_annotation(self, stream_id: UUID) -> None:
         """One that is here stays as it is: what was taken off a stream leaves an empty one."""
         if kept := self._annotation:
-            told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}
+            told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean_name, kept.labels)]}
             Annotation.objects.get_or_create(stream_id=stream_id, defaults=told)
 
 
@@ -278,7 +291,8 @@ def _faults_at(number: int) -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:
-        raise NotAnExport(f"Line {number}, or the stream before it, is not what an export has: {error!r}") from error
+        why = repr(error)[:_QUOTED]
+        raise NotAnExport(f"Line {number}, or the stream before it, is not what an export has: {why}") from error
 
 
 def _checked(entry: _Struct) -> _Struct:
@@ -314,6 +328,8 @@ def _checked_version(what: str, value: Line) -> int:
     return version
 
 
-def lines_of(file: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a file that are not empty."""
-    return (line for line in file if line.strip())
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file that are not empty; one that is too long in pieces, of which none is a line of an export."""
+    while line := file.readline(LONGEST_LINE):
+        if line.strip():
+            yield line

@@ -1,19 +1,23 @@
 """Imports that were ended in their midst, what people here did meanwhile, and policies of several places."""
 
+import io
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 
 from streamviz.core.json_value import JsonObject
+from streamviz.records import importing
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
-from streamviz.records.importing import Importing
+from streamviz.records.importing import Importing, NotAnExport, lines_of
 from streamviz.records.models import Annotation, DeletedSession, DeletedStream, Policy, PolicyVersion, Session, Stream
 from streamviz.records.verification import verify
 from streamviz.records.writer.pending import Batch
@@ -90,13 +94,15 @@ def test_a_deletion_is_forgotten_with_what_comes_back_and_not_before(session: uu
     assert (DeletedStream.objects.count(), DeletedSession.objects.count()) == (0, 0)
 
 
-def test_what_came_without_its_chunks_is_whole(query: Query, session: uuid.UUID) -> None:
+def test_what_came_without_its_chunks_is_whole_and_told_of(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
     """Retention had dropped them where it was exported."""
     query("DELETE FROM records_upstreamrun")
     query("DELETE FROM records_clientrun")
     lines = list(export([session]))
     delete_session(session)
-    take(lines)
+    (file := tmp_path / "bare.jsonl").write_bytes(b"".join(lines))
+    call_command("import", str(file), stdout=(said := io.StringIO()))
+    assert said.getvalue() == "2 streams, 2 of them without their chunks\n"
     assert list(verify()) == [[], []]
 
 
@@ -145,3 +151,54 @@ def test_versions_of_two_places_that_have_one_name_and_number_stay_two(denied: l
     take(denied)
     take(of_another_place(denied, order=7))
     assert versions() == [(1, 100), (2, 7)]
+
+
+def test_a_version_leaves_numbers_for_those_that_are_made_here(denied: list[bytes]) -> None:
+    with pytest.raises(NotAnExport, match="its policy has the version 2147483647"):
+        take(of_another_place(denied, number=2**31 - 1))
+    take(of_another_place(denied, number=10**9))
+    imported = Policy.objects.get(name="imported-guard")
+    imported.mode = "enforce"
+    imported.save(by=User.objects.create_user("operator"), reason="It is ours too.")
+    assert imported.version == 10**9 + 1
+
+
+def test_a_label_that_no_index_takes_is_cut(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    digits = "".join(map(str, range(5000)))
+    take([line.replace(b'"flaky"', f'"{digits}"'.encode()) for line in lines])
+    assert {len(label) for labels in Annotation.objects.values_list("labels", flat=True) for label in labels} == {500}
+
+
+LARGE = """
+CREATE OR REPLACE FUNCTION large() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE 'string too long to represent as jsonb string' USING ERRCODE = '54000';
+END $$
+"""
+
+
+@pytest.fixture
+def large(query: Query) -> Iterator[None]:
+    """Postgres takes no stream, as something of it were too large."""
+    query(LARGE)
+    query("CREATE OR REPLACE TRIGGER large BEFORE INSERT ON records_block FOR EACH ROW EXECUTE FUNCTION large()")
+    yield
+    query("DROP FUNCTION large CASCADE")
+
+
+def test_what_is_too_large_for_postgres_is_no_export(denied: list[bytes], large: None) -> None:
+    with pytest.raises(NotAnExport, match="too long to represent"):
+        take(denied)
+
+
+def test_a_line_without_an_end_is_read_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "LONGEST_LINE", 100)
+    endless = io.BytesIO(b'{"streamviz":{"version":2}}\n\n' + b"x" * 1000)
+    assert max(map(len, lines_of(endless))) == 100
+
+
+def test_an_error_quotes_little_of_a_line() -> None:
+    with pytest.raises(NotAnExport) as refused:
+        take([b'{"streamviz":{"version":2}}\n', b'{"%s":{}}\n' % (b"x" * 100_000)])
+    assert len(str(refused.value)) < 500

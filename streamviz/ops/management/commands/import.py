@@ -29,4 +29,5 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         finally:
             store.close()
-        self.stdout.write(f"{importing.streams} streams")
+        bare = f", {importing.bare} of them without their chunks" if importing.bare else ""
+        self.stdout.write(f"{importing.streams} streams{bare}")
