@@ -38,6 +38,7 @@ from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
+from streamviz.records.retention import held_off
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT, Table
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import NO_WORKER, Batch
@@ -241,11 +242,12 @@ class Importing:
             return
         self.streams += 1
         self.bare += not batch.chunks and batch.closed is not None and batch.closed.chunk_count > 0
-        if not Stream.objects.filter(pk=batch.stream_id).exists():
-            self._store.write([batch], brings_back=True)
-        # Where the stream was here as well: an import that was killed may have got no further.
-        self._keep_annotation(batch.stream_id)
-        _merge(self._session)
+        with held_off():  # it would see no star of an old stream before this is done
+            if not Stream.objects.filter(pk=batch.stream_id).exists():
+                self._store.write([batch], brings_back=True)
+            # Where the stream was here as well: an import that was killed may have got no further.
+            self._keep_annotation(batch.stream_id)
+            _merge(self._session)
 
     def _keep_annotation(self, stream_id: UUID) -> None:
         """One that is here stays as it is: what was taken off a stream leaves an empty one."""

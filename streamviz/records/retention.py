@@ -5,6 +5,7 @@ or that has a star or is of a session with one, is kept with all of its chunks f
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -38,6 +39,7 @@ LOCK_SECONDS = 5
 FORGET_DELETIONS_AFTER = timedelta(days=30)
 EVERY = timedelta(days=1)
 _LOCK = 0x5245_5441_494E
+_HELD_OFF = 0x4845_4C44
 
 Say = Callable[[str], None]
 
@@ -246,13 +248,26 @@ def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callab
         if cursor.fetchone() != (True,):
             return False
         try:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [_HELD_OFF])
             run = RetentionRun.objects.create(started_at=now)
             run.freed = [each._asdict() for each in Retaining(retention, now).apply(say, is_over)]
             run.ended_at = None if is_over() else datetime.now(UTC)
             run.save()
         finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+            cursor.execute("SELECT pg_advisory_unlock(id) FROM unnest(%s) AS id", [[_HELD_OFF, _LOCK]])
     return True
+
+
+@contextmanager
+def held_off() -> Iterator[None]:
+    """Retention waits meanwhile, and one that is being applied is waited for: of what it keeps it asks once, and what
+    is stored of old days after that would go with them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [_HELD_OFF])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock_shared(%s)", [_HELD_OFF])
 
 
 def is_due(now: datetime) -> bool:

@@ -4,6 +4,7 @@ import io
 import re
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connections
 
 from streamviz.core.json_value import JsonObject
 from streamviz.records import importing
@@ -19,11 +21,14 @@ from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing, NotAnExport, lines_of
 from streamviz.records.models import Annotation, DeletedSession, DeletedStream, Policy, PolicyVersion, Session, Stream
+from streamviz.records.retention import run_retention
+from streamviz.records.rules import Retention
 from streamviz.records.verification import verify
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.store import Store
+from tests.e2e.proxied import until
 from tests.records.conftest import Query
-from tests.records.history import day, make_policy, store, story
+from tests.records.history import NOW, day, make_policy, store, story
 from tests.records.test_exporting import everything, take
 
 KEPT: JsonObject = {"is_starred": True, "note": "Look at this.", "labels": ["flaky"]}
@@ -202,3 +207,43 @@ def test_an_error_quotes_little_of_a_line() -> None:
     with pytest.raises(NotAnExport) as refused:
         take([b'{"streamviz":{"version":2}}\n', b'{"%s":{}}\n' % (b"x" * 100_000)])
     assert len(str(refused.value)) < 500
+
+
+class Retained(Store):
+    """Retention begins as a stream was stored that nobody has starred yet."""
+
+    retention: Future[bool]
+
+    def __init__(self, pool: ThreadPoolExecutor, query: Query) -> None:
+        super().__init__(conninfo)
+        self._pool, self._query = pool, query
+
+    def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
+        left = super().write(batches, brings_back=brings_back)
+        self.retention = self._pool.submit(retain)
+        until(lambda: self.retention.done() or bool(self._query(WAITING)))
+        return left
+
+
+WAITING = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+
+def retain() -> bool:
+    try:
+        return run_retention(Retention(chunk_days=14, stream_days=180, kept_days=0), NOW, lambda _: None)
+    finally:
+        connections.close_all()
+
+
+def test_an_old_stream_is_starred_before_retention_asks_for_stars(query: Query) -> None:
+    [stream_id] = store(story(day(200), session="old"))
+    Annotation.objects.create(stream_id=stream_id, **KEPT)
+    session = Session.objects.get().pk
+    lines = list(export([session]))
+    delete_session(session)
+    with ThreadPoolExecutor(1) as pool:
+        Importing(store_ := Retained(pool, query)).take(lines)
+        assert store_.retention.result()
+    store_.close()
+    assert query("SELECT id FROM records_stream") == [(stream_id,)]
+    assert query("SELECT count(*) > 0 FROM records_chunk") == [(True,)]
