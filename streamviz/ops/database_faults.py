@@ -11,6 +11,10 @@ from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTabl
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 
+# Classes of what Postgres says: that it stops or starts just now, and that it has no room for more.
+_ENDED = "57P"
+_NO_ROOM = "53"
+
 
 def no_database(error: Exception) -> Fault:
     """What to say of a database that the driver cannot reach, or cannot use. Says where it is, never the password."""
@@ -30,9 +34,12 @@ def fault_of(error: psycopg.Error) -> Fault | None:
         return Fault(f"{_cannot_use(_without_password(error))} {owner}")
     if isinstance(error, UndefinedTable | UndefinedColumn) and _is_behind():
         return Fault(f"{_cannot_use(_without_password(error))} Run `{COMMAND} migrate`, or check DATABASE_URL.")
-    # One that Postgres itself did not send is of a connection.
-    is_unreached = isinstance(error, psycopg.OperationalError) and not error.sqlstate
-    return no_database(error) if is_unreached else None
+    if not isinstance(error, psycopg.OperationalError):
+        return None
+    # One that Postgres itself did not send is of a connection, as is its last word before it stops.
+    if not error.sqlstate or error.sqlstate.startswith(_ENDED):
+        return no_database(error)
+    return Fault(_cannot_use(_without_password(error))) if error.sqlstate.startswith(_NO_ROOM) else None
 
 
 def _is_behind() -> bool:
