@@ -45,7 +45,11 @@ _IS_BEGUN = "SELECT FROM records_sessiontally WHERE session_id = %s"
 _SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
 # What comes back later is counted from the record once more; a key's month has up to 31 days.
-_FORGET = "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'"
+_FORGET = (
+    "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'",
+    # Of workers that were killed, where nothing more was reserved in their place: the record has those streams.
+    "DELETE FROM records_reservation WHERE seen_at < now() - interval '32 days'",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,8 @@ class Tallies:
             await asyncio.sleep(RENEW_SECONDS)
             if self._has_reserved:  # whatever became of the connection since
                 await self._insist(_RENEW, [self._worker])
-                await self._insist(_FORGET, [])
+                for forget in _FORGET:
+                    await self._insist(forget, [])
 
     async def _insist(self, statement: LiteralString, values: list[object]) -> None:
         while True:

@@ -240,3 +240,20 @@ async def test_a_worker_that_has_lost_its_connection_keeps_what_it_has_reserved(
         while not query("SELECT 1 FROM records_reservation WHERE seen_at > now() - interval '1 minute'"):
             await asyncio.sleep(0.02)
     await worker.stop()
+
+
+async def test_what_killed_workers_had_reserved_is_forgotten_with_what_it_was_reserved_of(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallies, "RENEW_SECONDS", 0.05)
+    killed = Tallies(conninfo)
+    await killed.reserve(uuid.uuid4(), uuid.uuid4(), Amounts(10, 0.0))
+    await killed.stop()
+    query("UPDATE records_reservation SET seen_at = now() - interval '33 days'")
+    other = Tallies(conninfo)
+    await other.reserve(uuid.uuid4(), kept := uuid.uuid4(), Amounts(10, 0.0))
+    await other.start()
+    async with asyncio.timeout(60):
+        while query("SELECT stream_id FROM records_reservation") != [(kept,)]:
+            await asyncio.sleep(0.02)
+    await other.stop()
