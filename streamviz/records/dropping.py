@@ -59,6 +59,12 @@ def partitions_before(behind: date) -> list[Partition]:
     return sorted(over, key=lambda each: (each.behind, STREAMS.index(each.table)))
 
 
+def first_of_streams() -> date | None:
+    """The first day that a partition of streams has; None where there is none, or one that has all before its end."""
+    firsts = [Partition(*row).first for row in rows(PARTITIONS, {"tables": ["records_stream"]})]
+    return None if None in firsts else min(filter(None, firsts), default=None)
+
+
 def drop(partition: Partition, kept: Sequence[UUID]) -> None:
     """Drop a partition but for the rows of the streams that are kept. Raises OperationalError where somebody uses its
     table for long."""

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_DAY, FORGET_STREAMS
 from streamviz.records.deletion import delete_streams
-from streamviz.records.dropping import delete_empty_sessions, drop, partitions_before
+from streamviz.records.dropping import delete_empty_sessions, drop, first_of_streams, partitions_before
 from streamviz.records.models import RetentionRun
 from streamviz.records.partitions import RUNS as TABLES
 from streamviz.records.partitions import STREAMS, Partition
@@ -101,7 +101,12 @@ class Retaining:
             yield Freed("streams", "streams", count, round(count * _stream_size()))
 
     def _expired_partitions(self) -> list[Partition]:
-        return partitions_before(self._first_stream_kept.date()) if self._retention.stream_days else []
+        """Those whose time is over, and what an interrupted run left of streams that are gone, however long they would
+        be kept by now."""
+        days = [first] if (first := first_of_streams()) else []
+        if self._retention.stream_days:
+            days.append(self._first_stream_kept.date())
+        return partitions_before(max(days)) if days else []
 
     @property
     def _first_stream_kept(self) -> datetime:
@@ -161,7 +166,7 @@ class Retaining:
             drop(each, kept[span])
             total, size = total + number, size + freed
             say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
-        if kept:
+        if kept and self._retention.stream_days:
             delete_empty_sessions(self._first_stream_kept)
         return [Freed("streams", "streams", total, size)] if kept else []
 

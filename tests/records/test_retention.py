@@ -296,6 +296,29 @@ def test_a_run_that_ends_between_streams_and_their_blocks_leaves_no_strays(
     assert [*verify(), list(strays())] == [[], []]
 
 
+@pytest.mark.parametrize("stream_days", [0, 400])
+def test_what_an_interrupted_run_has_left_goes_also_where_streams_are_kept_for_longer_by_now(
+    query: Query, monkeypatch: pytest.MonkeyPatch, stream_days: int
+) -> None:
+    starred, _, new = store(story(day(200), session="starred"), story(day(200), number=1), story(day(1)))
+    Session.objects.filter(label="starred").update(is_starred=True)
+
+    def end_there(part: Partition, kept: Sequence[UUID]) -> None:
+        drop(part, kept)
+        if part.has_streams:
+            raise OperationalError("interrupted")
+
+    monkeypatch.setattr(retention, "drop", end_there)
+    with pytest.raises(OperationalError):
+        apply()
+    monkeypatch.setattr(retention, "drop", drop)
+    sessions = Session.objects.count()
+    apply(Retention(chunk_days=14, stream_days=stream_days, kept_days=0))
+    assert streams_with(query, "block") == {starred, new}
+    assert {row[0] for row in query("SELECT id FROM records_stream")} == {starred, new}
+    assert stream_days or Session.objects.count() == sessions
+
+
 def test_words_go_with_a_stream_that_was_kept_until_a_run_was_interrupted(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
