@@ -129,3 +129,13 @@ def test_the_command_says_what_it_deleted(query: Query) -> None:
     assert said.getvalue() == f"{session}: 2 streams deleted\n"
     for table in (*TABLES, "session"):
         assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
+
+
+def test_one_that_is_not_there_keeps_no_other_from_being_deleted(query: Query) -> None:
+    store(story(day(1), session="one"), story(day(2), session="two"))
+    one, two = (row[0] for row in query("SELECT id FROM records_session ORDER BY label"))
+    missing = uuid.uuid4()
+    with pytest.raises(CommandError, match=f"^No such session: {missing}\\.$"):
+        call_command("delete_session", one, missing, one, two, stdout=(said := StringIO()))
+    assert said.getvalue() == f"{one}: 1 streams deleted\n{two}: 1 streams deleted\n"
+    assert query("SELECT count(*) FROM records_session") == [(0,)]

@@ -20,7 +20,11 @@ class Command(BaseCommand):
         parser.add_argument("sessions", nargs="+", type=UUID, metavar="session", help="its id")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for session_id in options["sessions"]:
-            if not Session.objects.filter(pk=session_id).exists():
-                raise CommandError(f"No such session: {session_id}.")
-            self.stdout.write(f"{session_id}: {delete_session(session_id)} streams deleted")
+        missing = []
+        for session_id in dict.fromkeys(options["sessions"]):
+            if Session.objects.filter(pk=session_id).exists():
+                self.stdout.write(f"{session_id}: {delete_session(session_id)} streams deleted")
+            else:
+                missing.append(str(session_id))
+        if missing:
+            raise CommandError(f"No such session: {', '.join(missing)}.")
