@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import is_input
 from streamviz.core.events import (
     BlockCompleted,
@@ -166,6 +166,7 @@ class OpenAIResponsesComposer(ResponseWriter):
             case BlockDelta() if (held := self._blocks.get(event.ordinal)) is not None:
                 yield from self._grow(held, event)
             case BlockCompleted() | BlockSealed() if (held := self._blocks.get(event.ordinal)) is not None:
+                held.is_cut = held.is_cut or (isinstance(event, BlockCompleted) and event.truncated)
                 yield from self._complete(held, isinstance(event, BlockSealed))
             case UsageUpdated():
                 self._usage = translate_usage(event.usage, self._source or OPENAI_RESPONSES, OPENAI_RESPONSES)
@@ -245,7 +246,7 @@ class OpenAIResponsesComposer(ResponseWriter):
     def _close(self, item: OutputItem) -> Iterator[Frame]:
         if self._payload:
             self._tell(item)
-        is_part = self._is_cut_off and any(_is_part_of_call(held.block) for held in item.blocks)
+        is_part = self._is_cut_off and any(map(_is_part_of_call, item.blocks))
         yield from close(item, "incomplete" if is_part else "completed")
 
     def _ends_early(self, event: StreamEvent) -> bool:
@@ -266,5 +267,8 @@ class OpenAIResponsesComposer(ResponseWriter):
         return sse.write_event(encode({"type": name, **fields, "sequence_number": number}), name)
 
 
-def _is_part_of_call(block: StreamBlock) -> bool:
-    return isinstance(block, ToolCallStreamBlock) and not block.is_free_text and not is_input(block.text)
+def _is_part_of_call(held: OutputBlock) -> bool:
+    """Of a text alone only who wrote it can tell."""
+    block = held.block
+    is_free = isinstance(block, ToolCallStreamBlock) and block.is_free_text
+    return held.is_cut if is_free else isinstance(block, ToolCallStreamBlock) and not is_input(block.text)

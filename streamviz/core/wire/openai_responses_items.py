@@ -89,7 +89,8 @@ class OutputItem:
 class OutputBlock:
     """What a block adds to its item; `position` is its place among the parts of a message, or of the thinking.
 
-    `start` is where in the block's text the part begins; `is_told` says that some of the text was composed.
+    `start` is where in the block's text the part begins; `is_told` says that some of the text was composed, `is_cut`
+    that it is known to be cut off.
     """
 
     block: StreamBlock
@@ -99,6 +100,7 @@ class OutputBlock:
     start: int = 0
     is_ours: bool = False
     is_told: bool = False
+    is_cut: bool = False
     is_ended: bool = False
 
     @property

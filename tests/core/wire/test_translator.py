@@ -173,8 +173,11 @@ def test_a_function_in_place_of_a_tool_of_plain_text_is_called_as_that(step: int
         ("*** Begin Patch", "*** Begin Patch"),
         ('{"input": "a"}', '{"input": "a"}'),
         ('{"patch": "' + "a" * 200 + '"}', '{"patch": "' + "a" * 200 + '"}'),
-        (r'{"content": "a\d and much more"}', r'a\d and much more"}'),
-        (r'{"content": "a\ud83d and much more"}', r'a\ud83d and much more"}'),
+        (r'{"content": "a\d and much more"}', r"a\d and much more"),
+        (r'{"content": "C:\users\\bin \" \u0041"}', r'C:\users\bin " A'),
+        (r'{"content": "a\ud83d and much more"}', "a? and much more"),
+        (r'{"content": "a\ud83d"}', "a?"),
+        (r'{"content": "\ud83d\ud83d\ude00\ude00\n"}', "?😀?\n"),
         ('{"content": "cut off', "cut off"),
         ('{"content": "two\nlines"}', "two\nlines"),
     ],
@@ -187,7 +190,21 @@ def test_of_what_it_is_called_with_in_another_way_nothing_is_lost(arguments: str
     assert (patch["type"], patch["input"]) == ("custom_tool_call", input)
 
 
-def told_plain(*stream: Any) -> bytes:
+@pytest.mark.parametrize("finish", ["length", "content_filter", None])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [('{"content": "*** Begin', "incomplete"), ('{"con', "incomplete"), ('{"content": "a"}', "completed"),
+     ('{"content": "a"', "completed")],
+)  # fmt: skip
+def test_a_call_of_plain_text_that_is_cut_off_says_so(arguments: str, status: str, finish: str | None) -> None:
+    data = told_plain(calls(call(0, "call_1", "apply_patch", arguments)), finish=finish)
+    [done] = [each["item"] for each in payloads(data) if each["type"] == "response.output_item.done"]
+    response = payloads(data)[-1]["response"]
+    assert (response["status"], done["status"]) == ("incomplete", status)
+    assert response["output"] == [done] == json.loads(collected(data, "openai_responses"))["output"]
+
+
+def told_plain(*stream: Any, finish: str | None = "tool_calls") -> bytes:
     translator = Translator("openai_chat", "openai_responses", plain={"apply_patch"})
-    ended = (*stream, delta(finish="tool_calls"))
+    ended = (*stream, delta(finish=finish)) if finish else stream
     return b"".join(map(translator.take, chunks(*ended))) + translator.end()
