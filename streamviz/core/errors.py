@@ -80,6 +80,11 @@ def wrong_type(parameter: str, expected: str) -> RequestError:
     return RequestError(400, f"`{parameter}` must be {expected}.", code="invalid_type", param=parameter)
 
 
+def missing(parameter: str) -> RequestError:
+    """Of a parameter that must be there."""
+    return RequestError(400, f"`{parameter}` is missing.", code="missing_required_parameter", param=parameter)
+
+
 class Denied(RequestError):
     """A policy denied the request, or that of a call which its run made."""
 

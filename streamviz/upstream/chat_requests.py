@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat
-from streamviz.upstream.messages_as_chat import as_chat_request, inconvertible
+from streamviz.upstream.messages_as_chat import as_chat_request
+from streamviz.upstream.refusals import inconvertible
 
 _transform = LiteLLMCompletionResponsesConfig.transform_responses_api_request_to_chat_completion_request
 # What fitting says in the words of chat already.

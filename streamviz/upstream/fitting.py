@@ -15,6 +15,7 @@ from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, m
 from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
+from streamviz.upstream.request_types import require_types
 from streamviz.upstream.targets import Target
 
 _TO_US = frozenset({"model", "metadata"})
@@ -47,7 +48,8 @@ class Fitted(NamedTuple):
 
 def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted:
     """`as_chat` says that the provider is called in the format of chat, whatever else it speaks. Raises RequestError
-    (400) for what it cannot take then and the answer depends on."""
+    (400) for what it cannot take then and the answer depends on, and for what is not of the format's types."""
+    require_types(target.wire_format, request)
     left_out: list[str] = []
     is_chat = as_chat or _is_called_as_chat(target)
     fields = _fit_fields(target, request, left_out, is_chat=is_chat)

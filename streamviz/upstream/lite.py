@@ -6,6 +6,7 @@ prompts from Hugging Face, what a model costs from a server on this machine, and
 
 import logging
 import os
+from contextvars import ContextVar
 from typing import Any
 
 # LiteLLM reads these as it is imported.
@@ -51,6 +52,15 @@ class UnaskedCall(httpx.RequestError):
     """A call that LiteLLM wanted to make beside the one that was asked for."""
 
 
+class Sending:
+    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        _sending.set(self)
+
+
+_sending: ContextVar[Sending | None] = ContextVar("sending", default=None)
 # A refusal says why in a few lines.
 _MOST_OF_A_REFUSAL = 16 * 1024
 _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
@@ -60,6 +70,8 @@ def _require_asked(request: httpx.Request) -> None:
     """Calls of models are posted; what is fetched is something else. Raises UnaskedCall."""
     if request.method != "POST":
         raise UnaskedCall(f"{request.url.host} is not asked: streamviz makes no call but that of the model")
+    if (sending := _sending.get()) is not None:
+        sending.has_begun = True
 
 
 def _send_only_asked(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -111,4 +123,4 @@ OllamaModelInfo.get_model_info = _unknown_model
 # It looks up names before it fetches, which it may not here.
 litellm.user_url_validation = False
 
-__all__ = ["litellm", "send_only_what_is_asked"]
+__all__ = ["Sending", "litellm", "send_only_what_is_asked"]

@@ -57,7 +57,7 @@ class _Blocks(NamedTuple):
     def _shown(self, block: JsonObject) -> list[JsonObject]:
         """What people and tools show a model, in texts and pictures."""
         kind, source = block.get("type"), as_object(block.get("source"))
-        if kind == "text" or (kind == "image" and source.get("type") in _PICTURES):
+        if kind == "text" or (kind == "image" and as_text(source.get("type")) in _PICTURES):
             return [block]
         if kind == "search_result":
             return [*_named(block, as_text(block.get("source"))), *self._inside(block.get("content"))]

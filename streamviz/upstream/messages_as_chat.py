@@ -5,8 +5,8 @@ from typing import Any
 
 from litellm.llms.anthropic.messages.adapters.handler import LiteLLMMessagesToCompletionTransformationHandler
 
-from streamviz.core.errors import UpstreamError
-from streamviz.upstream.redaction import told
+from streamviz.core.errors import missing
+from streamviz.upstream.refusals import inconvertible
 
 _AS_CHAT = frozenset(
     "max_tokens messages model metadata stop_sequences stream system temperature thinking tool_choice tools top_k"
@@ -18,8 +18,10 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
     """LiteLLM's arguments for a messages call as those for a chat call.
 
     Beside them the client's own names of tools whose names had to be cut for chat, by what was left of them. Raises
-    UpstreamError (400) for what cannot be said there.
+    ClientFacingError (400) for what cannot be said there.
     """
+    if arguments.get("max_tokens") is None:
+        raise missing("max_tokens")
     own = {name: value for name, value in arguments.items() if name in _AS_CHAT}
     others = {name: value for name, value in arguments.items() if name not in _AS_CHAT}
     try:
@@ -29,9 +31,3 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
     except Exception as error:  # It takes the request for well-formed, and fails as it happens where it is not.
         raise inconvertible(error) from error
     return dict(chat), tool_names
-
-
-def inconvertible(error: Exception) -> UpstreamError:
-    """What a client is told whose request LiteLLM cannot convert."""
-    message = f"This request cannot be converted to its provider's format: {told(str(error))}"
-    return UpstreamError(400, message, kind="invalid_request_error")

@@ -26,6 +26,8 @@ _KINDS = {
 }
 
 _LONGEST_CODE = 100
+# How LiteLLM fails where a request is not as it takes it to be.
+_STUMBLES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
@@ -37,8 +39,9 @@ _QUOTED = re.compile(
 _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 
 
-def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
-    """The error with the provider's status, message, rate limits and request id, where it gave any.
+def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True) -> UpstreamError:
+    """The error with the provider's status, message, rate limits and request id, where it gave any. Where nothing
+    `was_sent`, the request is at fault for what LiteLLM stumbled over.
 
     `key` is the credential of the call, which no message holds; nor does one hold those of the environment, or a
     traceback.
@@ -53,14 +56,39 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
     headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     status = _status_of(error)
+    stumble = None if was_sent else _stumble(error)
+    if stumble is not None and (status >= 500 or str(stumble) in message):
+        return inconvertible(stumble, key)
     if status >= 500:
-        # Where in LiteLLM it happened, without the message, which may quote what a client sent.
-        log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
+        _note(error)
     kind = _KINDS.get(status, "upstream_error")
     body = _quoted_body(message)
     code = _code_of(error, body)
     words = told(_providers_words(message, body), key)
     return UpstreamError(status, words, kind=kind, code=code and told(code, key)[:_LONGEST_CODE], headers=headers)
+
+
+def inconvertible(error: Exception, key: str = "") -> UpstreamError:
+    """What a client is told whose request LiteLLM cannot convert: it takes all for well-formed, and fails as it
+    happens."""
+    _note(error)
+    absent = str(error.args[0])[:_LONGEST_CODE] if isinstance(error, KeyError) and error.args else None
+    why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
+    if isinstance(error, ValueError) or not isinstance(error, _STUMBLES):
+        why = _QUOTED.sub(r"\1", str(error))
+    message = f"This request cannot be converted to its provider's format: {told(why, key)}"
+    return UpstreamError(400, message, kind=_KINDS[400], param=absent)
+
+
+def _stumble(error: Exception) -> Exception | None:
+    """What LiteLLM failed at by itself, if it did; some of what it raises on purpose is of no class of its own."""
+    found = (each for each in _behind(error) if isinstance(each, _STUMBLES) or type(each) is Exception)
+    return next((each for each in found if isinstance(each, Exception)), None)
+
+
+def _note(error: Exception) -> None:
+    """Where in LiteLLM it happened, without the message, which may quote what a client sent."""
+    log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.errors import UpstreamError
+from streamviz.core.errors import ClientFacingError, UpstreamError, missing
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire.gemini_as_chat import as_chat
@@ -19,7 +19,7 @@ from streamviz.upstream.chat_chunk import ChatChunk
 from streamviz.upstream.chat_requests import without_thinking
 from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.fitting import fit
-from streamviz.upstream.lite import litellm
+from streamviz.upstream.lite import Sending, litellm
 from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.native_messages import call_messages
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
@@ -57,18 +57,20 @@ def _arguments(target: Target, fitted: JsonObject) -> JsonObject:
 async def open_translated(
     target: Target, request: JsonObject, silence_seconds: float, most_blocks: int | None = None
 ) -> TranslatedAnswer:
-    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
+    """Make the call. Raises ClientFacingError where LiteLLM or the provider refuses it, or nothing comes for too
+    long."""
     fitted = fit(target, request)
     arguments = _arguments(target, fitted.request)
+    sending = Sending()
     try:
         async with asyncio.timeout(silence_seconds):
             opened = await _CALLS[target.wire_format](target, arguments, most_blocks)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
-    except UpstreamError:
+    except ClientFacingError:
         raise
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
-        raise as_upstream_error(error, target.key) from error
+        raise as_upstream_error(error, target.key, was_sent=sending.has_begun) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
     return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)
 
@@ -83,6 +85,8 @@ async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) 
 
 
 async def _messages(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
+    if arguments.get("max_tokens") is None:
+        raise missing("max_tokens")
     if speaks_messages(target.provider, target.model):
         return _native(await call_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})

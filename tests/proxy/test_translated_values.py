@@ -17,7 +17,7 @@ MOST = settings.ANSWER_BOUNDS.values // 4
 
 
 def asked(values: int) -> ModelRequest:
-    said = {"role": "user", "content": [None] * values}
+    said = {"role": "user", "content": [{"type": "text"}] * (values // 2)}
     return read_request(json.dumps({"model": "m", "max_tokens": 1, "messages": [said]}).encode(), ANTHROPIC_MESSAGES)
 
 
