@@ -5,16 +5,8 @@ prompts from Hugging Face, what a model costs from a server on this machine, and
 """
 
 import logging
-import os
 from contextvars import ContextVar
 from typing import Any
-
-# LiteLLM reads these as it is imported.
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-os.environ.setdefault("LITELLM_LOG", "ERROR")
-# The SDKs of the clouds read these.
-os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
-os.environ.setdefault("NO_GCE_CHECK", "true")
 
 import httpx
 import litellm

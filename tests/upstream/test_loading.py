@@ -50,3 +50,10 @@ def test_it_is_needed_where_calls_to_providers_can_be_expected(
     if variable:
         bare_environment.setenv(variable, "x")
     assert is_needed(has_routes=has_routes, brings_credentials=brings_credentials) is needed
+
+
+def test_litellm_fetches_no_prices_whichever_module_imports_it_first() -> None:
+    said = "import os, streamviz.upstream; print(os.environ.get('LITELLM_LOCAL_MODEL_COST_MAP'))"
+    command = [sys.executable, "-c", said]
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "True"
