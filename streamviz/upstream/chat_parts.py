@@ -9,7 +9,7 @@ from streamviz.upstream.targets import Target
 
 # They have tools that take plain text. A function in the place of one would be called in another way than the client
 # reads.
-_TAKE_PLAIN_TEXT = frozenset({"azure", "openai", SIMULATOR})
+TAKE_OPENAIS_TOOLS = frozenset({"azure", "openai", SIMULATOR})
 # What Anthropic's models neither see nor hear.
 _UNHEARD = frozenset({"audio_url", "input_audio", "video_url"})
 
@@ -19,7 +19,7 @@ def require_sayable(target: Target, fields: JsonObject) -> None:
     messages = objects(fields.get("messages"))
     for tool in objects(fields.get("tools")):
         _require_named(target, tool)
-    if target.provider not in _TAKE_PLAIN_TEXT:
+    if target.provider not in TAKE_OPENAIS_TOOLS:
         if _has_custom(fields.get("tools")):
             raise refusal(target, "tools.custom")
         if any(_has_custom(message.get("tool_calls")) for message in messages):

@@ -9,10 +9,10 @@ from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.upstream import message_blocks, response_items
-from streamviz.upstream.chat_parts import require_sayable, with_refusals
+from streamviz.upstream.chat_parts import TAKE_OPENAIS_TOOLS, require_sayable, with_refusals
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, may_not_think, samples, taken_by
-from streamviz.upstream.offered_tools import fit_messages_tools, fit_responses_tools
+from streamviz.upstream.offered_tools import fit_chat_tools, fit_messages_tools, fit_responses_tools
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
 from streamviz.upstream.request_types import require_types
@@ -182,6 +182,8 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
 
 def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """A model that thinks is to see its thinking again, which clients of chat may not have kept."""
+    if target.provider not in TAKE_OPENAIS_TOOLS:
+        fit_chat_tools(fields)
     if wants_thinking_blocks(target, fields):
         left_out += [name for name in ("reasoning_effort", "thinking") if fields.pop(name, None) is not None]
 

@@ -1,5 +1,6 @@
 """The tools that a client offers, of which a provider of another format can take the client's own functions."""
 
+from streamviz.core.errors import wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.model_parameters import has
 from streamviz.upstream.request_fields import list_out, refusal
@@ -10,6 +11,7 @@ _OFFERED_BESIDE = (
     *("apply_patch", "code_interpreter", "computer", "image_generation", "local_shell", "namespace", "shell"),
     *("tool_search", "web_search"),
 )
+NAMESPACE, ALLOWED = "namespace", "allowed_tools"
 _OWN = frozenset({"custom", "function"})
 _LONGEST_NAME = 100
 # Of a tool of Anthropic's format. What else it has, LiteLLM would take for a part of the schema.
@@ -20,7 +22,9 @@ _OF_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Raises RequestError where the answer has to use what would be left out."""
-    offered = objects(list_out(fields, "tools"))
+    offered = [each for tool in objects(list_out(fields, "tools")) for each in _members(tool)]
+    if (told := as_object(fields.get("tool_choice"))).get("type") == ALLOWED:
+        offered = _allowed(offered, fields, told)
     own = [tool for tool in offered if as_text(tool.get("type")) in _OWN]
     beside = [tool for tool in offered if _is_beside(as_text(tool.get("type")))]
     if len(own) + len(beside) < len(offered):
@@ -29,6 +33,60 @@ def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str])
     if beside and (choice == "required" or _is_beside(as_text(as_object(choice).get("type")))):
         raise refusal(target, "tool_choice")
     _keep(fields, own, beside, left_out)
+
+
+def fit_chat_tools(fields: JsonObject) -> None:
+    """Says in chat's older words which of the tools may be called."""
+    told = as_object(as_object(fields.get("tool_choice")).get(ALLOWED))
+    if told:
+        fields["tools"] = _allowed(objects(fields.get("tools")), fields, told)
+
+
+def _allowed(offered: list[JsonObject], fields: JsonObject, told: JsonObject) -> list[JsonObject]:
+    """The tools that may be called, where a choice allows some of those that are offered: a provider is told of no
+    others. Raises RequestError (400) where that is none."""
+    named = {_key(tool) for tool in objects(told.get("tools"))}
+    allowed = [tool for tool in offered if named & {_key(tool), (NAMESPACE, as_text(tool.get(NAMESPACE)))}]
+    if not allowed:
+        raise wrong_type("tool_choice", "about tools that are among `tools`")
+    fields["tool_choice"] = "required" if told.get("mode") == "required" else "auto"
+    return allowed
+
+
+def namespaces_of(tools: object) -> dict[str, tuple[str, str]]:
+    """The namespace and the name there of each tool that has one, by the name that a provider is told."""
+    found = {}
+    for tool in objects(tools):
+        if (namespace := as_text(tool.get(NAMESPACE))) and (name := as_text(tool.get("name"))):
+            found[name] = namespace, name.removeprefix(in_namespace(namespace, ""))
+    return found
+
+
+def in_namespace(namespace: str, name: str) -> str:
+    """What a tool is called where there are no namespaces."""
+    return f"{namespace}__{name}"
+
+
+def _members(tool: JsonObject) -> list[JsonObject]:
+    """A tool, or the client's own tools in a namespace of them, each with the namespace's words before its own."""
+    namespace = as_text(tool.get("name"))
+    members = objects(tool.get("tools")) if tool.get("type") == NAMESPACE and namespace else []
+    are_own = [as_text(each.get("type")) in _OWN for each in members]
+    if not any(are_own):
+        return [tool]
+    named = zip(are_own, members, strict=True)
+    return [{**each, **_named_within(namespace, tool, each)} if is_own else each for is_own, each in named]
+
+
+def _named_within(namespace: str, tool: JsonObject, member: JsonObject) -> JsonObject:
+    words = "\n\n".join(filter(None, (as_text(each.get("description")) for each in (tool, member))))
+    name = in_namespace(namespace, as_text(member.get("name")))
+    return {"name": name, NAMESPACE: namespace, **({"description": words} if words else {})}
+
+
+def _key(tool: JsonObject) -> tuple[str, str]:
+    own = as_object(tool.get("function")) or as_object(tool.get("custom")) or tool
+    return as_text(tool.get("type")), as_text(own.get("name"))
 
 
 def fit_messages_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:

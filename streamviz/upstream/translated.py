@@ -22,6 +22,7 @@ from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import Sending, litellm
 from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.native_messages import call_messages
+from streamviz.upstream.offered_tools import NAMESPACE, namespaces_of
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
@@ -110,11 +111,16 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     if isinstance(given, list):
         keeps = speaks_messages(target.provider, target.model)
         given = [_thought(item, keeps=keeps) for item in given]
-    response: object = await litellm.aresponses(**{**arguments, "input": given, "stream": True}, max_retries=0)
+    tools = objects(arguments.get("tools"))
+    told = {"tools": [_without(tool, NAMESPACE) for tool in tools]} if tools else {}
+    asked = {**arguments, **told, "input": given, "stream": True}
+    response: object = await litellm.aresponses(**asked, max_retries=0)
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
-    plain = {as_text(tool.get("name")) for tool in objects(arguments.get("tools")) if tool.get("type") == "custom"}
-    translator = Translator(OPENAI_CHAT.name, target.wire_format, most_blocks=most_blocks, plain=plain)
+    plain = {as_text(tool.get("name")) for tool in tools if tool.get("type") == "custom"}
+    translator = Translator(
+        OPENAI_CHAT.name, target.wire_format, {}, most_blocks, plain, namespaces=namespaces_of(tools)
+    )
     return _translated(chat, translator, arguments)
 
 
@@ -123,10 +129,14 @@ def _thought(item: object, *, keeps: bool) -> object:
     details = as_object(item)
     if details.get("type") != "reasoning":
         return item
-    told = {name: value for name, value in details.items() if name != "encrypted_content"}
+    told = _without(details, "encrypted_content")
     text = "".join(as_text(part.get("text")) for part in objects(details.get("summary")))
     blocks = signed_blocks(text, details.get("encrypted_content")) if keeps else []
     return {**told, "encrypted_content": encode(blocks).decode()} if blocks else told
+
+
+def _without(details: JsonObject, member: str) -> JsonObject:
+    return {name: value for name, value in details.items() if name != member}
 
 
 async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.errors import RequestError
+from streamviz.core.json_value import objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.fitting import Fitted, fit
@@ -384,6 +385,49 @@ def test_a_tool_that_the_answer_must_use_is_not_left_out(choice: Any) -> None:
     with pytest.raises(RequestError) as raised:
         fitted(OPENAI_RESPONSES, CLAUDE, tools=[{"type": "web_search"}], tool_choice=choice)
     assert (raised.value.status, raised.value.param) == (400, "tool_choice")
+
+
+def function(name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "function", "name": name, "parameters": {"type": "object"}, **more}
+
+
+def test_tools_of_a_namespace_are_offered_by_both_names() -> None:
+    patch = {"type": "custom", "name": "patch"}
+    namespace = {"type": "namespace", "name": "fs", "description": "Files.",
+                 "tools": [function("read", description="Reads."), patch, {"type": "web_search"}]}  # fmt: skip
+    request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, tools=[function("ls"), namespace])
+    assert request["tools"] == [
+        function("ls"),
+        function("fs__read", description="Files.\n\nReads.", namespace="fs"),
+        {**patch, "name": "fs__patch", "description": "Files.", "namespace": "fs"},
+    ]
+    assert left_out == ("tool web_search",)
+
+
+@pytest.mark.parametrize(("mode", "choice"), [("auto", "auto"), ("required", "required")])
+def test_of_tools_that_are_not_allowed_another_provider_is_not_told(mode: str, choice: str) -> None:
+    namespace = {"type": "namespace", "name": "fs", "tools": [function("read")]}
+    named = [{"type": "function", "name": "ls"}, {"type": "namespace", "name": "fs"}]
+    allowed = {"type": "allowed_tools", "mode": mode, "tools": named}
+    offered = [function("ls"), function("rm"), namespace, {"type": "web_search"}]
+    request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, tools=offered, tool_choice=allowed)
+    assert [tool["name"] for tool in objects(request["tools"])] == ["ls", "fs__read"]
+    assert (request["tool_choice"], left_out) == (choice, ())
+
+
+def test_so_it_is_in_chat() -> None:
+    ls, rm = ({"type": "function", "function": {"name": name}} for name in ("ls", "rm"))
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [ls]}}
+    request, _ = fitted(OPENAI_CHAT, CLAUDE, tools=[ls, rm], tool_choice=allowed)
+    assert (request["tools"], request["tool_choice"]) == ([ls], "required")
+    request, _ = fitted(OPENAI_CHAT, ("azure", "gpt-4.1"), tools=[ls, rm], tool_choice=allowed)
+    assert (request["tools"], request["tool_choice"]) == ([ls, rm], allowed)
+
+
+def test_a_choice_of_tools_that_are_not_there_is_refused() -> None:
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "rm"}]}
+    with pytest.raises(RequestError, match="`tool_choice` must be about tools that are among `tools`"):
+        fitted(OPENAI_RESPONSES, CLAUDE, tools=[function("ls")], tool_choice=allowed)
 
 
 @pytest.mark.parametrize("odd", [{"a": 1}, ["b"], 5])

@@ -38,6 +38,12 @@ def test_calls_of_openais_own_tools_are_calls_of_functions(
     ]
 
 
+def test_a_call_of_a_tool_in_a_namespace_is_one_by_both_names() -> None:
+    call = {"type": "function_call", "call_id": "c", "namespace": "fs", "name": "read", "arguments": "{}"}
+    [said] = sayable(CLAUDE, [call], [])
+    assert said == {"type": "function_call", "call_id": "c", "name": "fs__read", "arguments": "{}"}
+
+
 def test_what_openai_ran_itself_is_left_out_and_named() -> None:
     left_out: list[str] = []
     assert sayable(CLAUDE, [user(), {"type": "file_search_call"}, {"type": "mcp_call"}], left_out) == [user()]

@@ -183,3 +183,14 @@ async def test_a_call_of_a_tool_of_plain_text_comes_back_as_that(
     want = said_upstream(simulator, OPENAI_RESPONSES).calls
     said = [json.loads(item.get("input") or item["arguments"]) for item in called]
     assert said == [arguments for *_, arguments in want]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "groq"])
+async def test_a_tool_of_a_namespace_goes_upstream_by_both_names(simulator: Simulator, provider: str) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    members = [{"type": "function", "name": "read", "parameters": schema}, {"type": "custom", "name": "patch"}]
+    tools = [{"type": "namespace", "name": "fs", "description": "Files.", "tools": members}]
+    await bytes_of(await ask(simulator, OPENAI_RESPONSES, provider, "content?seed=1", stream=True, tools=tools))
+    told = simulator.get_json("/_requests")["requests"][-1]["body"]["tools"]
+    assert [tool.get("function", tool)["name"] for tool in told] == ["fs__read", "fs__patch"]
+    assert "namespace" not in json.dumps(told)

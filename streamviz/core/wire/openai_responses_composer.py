@@ -1,7 +1,10 @@
 """Writing OpenAI's responses: events as the frames of a response stream, and upstream's own frames beside them."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
@@ -41,8 +44,10 @@ class OpenAIResponsesComposer(ResponseWriter):
     `head` holds the response's fields (id, created_at, model), read anew for each frame. Without a `source`, what is
     composed follows upstream's own frames, of which those that nothing is changed in are carried over; the response
     ends with upstream's. With a `source`, the format that the events come from, all is composed, and `end()` writes
-    the end.
+    the end; `namespaces` are those of tools there, with their names in them, by the names that `source` knows.
     """
+
+    namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
     finish_halted = HALTED
@@ -182,6 +187,8 @@ class OpenAIResponsesComposer(ResponseWriter):
         own = in_own_words(event) if self._is_foreign else event
         if own is None or self._is_of_none(own):
             return
+        namespace, name = self.namespaces.get(own.name, ("", own.name))
+        own = replace(own, name=name) if namespace else own
         yield from self._begin()
         self._has_calls = self._has_calls or own.kind is BlockKind.TOOL_CALL
         item = None if self._is_foreign or own.index is None else self._places.get(own.index)
@@ -189,6 +196,7 @@ class OpenAIResponsesComposer(ResponseWriter):
             if self._source:
                 yield from self._settle()
             item = self._new_item(own) if item is None or not is_beside_call(item, own) else self._item_beside(item)
+            item.told = {"namespace": namespace} if namespace else item.told
         held = self._hold(own, item)
         self._mark(held)
         if not item.is_gone:

@@ -12,6 +12,7 @@ from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, Strea
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.core.wire.plain_text import PlainCalls
 from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
 
@@ -31,7 +32,8 @@ class Translator:
 
     `tool_names` gives the client's own names of tools that upstream knows by other ones, `most_blocks` how many blocks
     there may be: `take` raises UpstreamError for more; `plain` the names of functions in place of tools that take plain
-    text. `left_out` names what of the answer has no place in `target`.
+    text, `namespaces` the namespace and the name there of tools that have one, by the name that upstream knows.
+    `left_out` names what of the answer has no place in `target`.
     """
 
     source: str
@@ -39,6 +41,7 @@ class Translator:
     tool_names: Mapping[str, str] = field(default_factory=dict)
     most_blocks: int | None = None
     plain: Set[str] = frozenset()
+    namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     _plain_calls: PlainCalls = field(init=False)
     _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
     _composer: Composer = field(init=False)
@@ -50,6 +53,8 @@ class Translator:
         self._plain_calls = PlainCalls(self.plain, self.source)
         self._head = {}
         self._composer = translating_composer(self.source, self.target, self._head)
+        if isinstance(self._composer, OpenAIResponsesComposer):
+            self._composer.namespaces = self.namespaces
 
     @property
     def state(self) -> StreamState:

@@ -204,6 +204,24 @@ def test_a_call_of_plain_text_that_is_cut_off_says_so(arguments: str, status: st
     assert response["output"] == [done] == json.loads(collected(data, "openai_responses"))["output"]
 
 
+def test_a_call_of_a_tool_in_a_namespace_says_so() -> None:
+    namespaces = {"fs__read": ("fs", "read"), "fs__patch": ("fs", "patch")}
+    translator = Translator("openai_chat", "openai_responses", plain={"fs__patch"}, namespaces=namespaces)
+    called = calls(
+        call(0, "c1", "fs__read", '{"a":1}'), call(1, "c2", "fs__patch", '{"content":"p"}'), call(2, "c3", "ls", "{}")
+    )
+    data = b"".join(map(translator.take, chunks(called, delta(finish="tool_calls")))) + translator.end()
+    read, patch, ls = payloads(data)[-1]["response"]["output"]
+    assert (read["type"], read["namespace"], read["name"]) == ("function_call", "fs", "read")
+    assert (patch["type"], patch["namespace"], patch["name"]) == ("custom_tool_call", "fs", "patch")
+    assert (ls["name"], "namespace" in ls) == ("ls", False)
+    added = [each["item"] for each in payloads(data) if each["type"] == "response.output_item.added"]
+    assert [(item.get("namespace"), item["name"]) for item in added] == [("fs", "read"), ("fs", "patch"), (None, "ls")]
+    [done, _] = [each for each in payloads(data) if each["type"] == "response.function_call_arguments.done"]
+    assert done["name"] == "read"
+    legal.check("openai_responses", payloads(data))
+
+
 def told_plain(*stream: Any, finish: str | None = "tool_calls") -> bytes:
     translator = Translator("openai_chat", "openai_responses", plain={"apply_patch"})
     ended = (*stream, delta(finish=finish)) if finish else stream
