@@ -48,8 +48,8 @@ class _Items(NamedTuple):
             return [{"type": "function_call", **_id(item), "name": name_of(kind), "arguments": arguments}]
         if call in _RUN_HERE:
             return [{"type": "function_call_output", **_id(item), "output": _output(item)}]
-        if kind == "item_reference":
-            raise _kept_there()
+        if kind == "item_reference" or (not kind and "role" not in item and "id" in item):
+            raise _kept_there()  # its type may be left out
         if kind not in _TAKEN and kind not in _RESULTS:
             raise refusal(self.target, kind[:_LONGEST_NAME])
         if kind != "reasoning":

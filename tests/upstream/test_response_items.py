@@ -70,6 +70,7 @@ def test_all_that_codex_sends_goes_on_as_it_is() -> None:
     ("item", "name"),
     [
         *(({"type": kind}, kind) for kind in ("item_reference", "compaction", "mcp_approval_response")),
+        ({"id": "msg_1"}, "item_reference"),
         ({"type": "computer_call", "action": {"type": "click"}}, "computer_call"),
         ({"type": "x" * 1_000_000}, "x" * 50),
         (user(SOUND), "input_audio"),
