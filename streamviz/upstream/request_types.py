@@ -177,6 +177,9 @@ _TYPES: dict[str, type[msgspec.Struct]] = {
 }
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<name>\w+)`$")
+# What JSON Schema calls msgspec's types.
+_NAMES = {"bool": "boolean", "float": "number", "int": "integer", "str": "string"}
+_NAME = re.compile(r"\b(?:bool|float|int|str)\b")
 
 
 def require_types(wire_format: str, fields: JsonObject) -> None:
@@ -192,4 +195,5 @@ def _refused(words: str) -> RequestError:
     what, where = (found["what"], found["where"] or "") if found else (words, "")
     if absent := _MISSING.match(what):
         return missing(f"{where}.{absent['name']}".lstrip("."))
-    return wrong_type(where, what.removeprefix("Expected ").replace(", got ", ", not "))
+    expected = _NAME.sub(lambda name: _NAMES[name[0]], what.removeprefix("Expected "))
+    return wrong_type(where, expected.replace(", got ", ", not "))
