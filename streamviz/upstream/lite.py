@@ -12,6 +12,8 @@ import httpx
 import litellm
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 
+from streamviz.core.json_value import encode, object_in
+
 litellm.telemetry = False
 litellm.suppress_debug_info = True
 litellm.disable_hf_tokenizer_download = True
@@ -38,6 +40,21 @@ def _fakes_known_stream(
 
 
 litellm.OpenAIResponsesAPIConfig.should_fake_stream = _fakes_known_stream  # type: ignore[method-assign, assignment]
+
+
+_groqs_answer = litellm.GroqChatConfig.transform_response
+
+
+def _groqs_answer_without_tier(
+    config: litellm.GroqChatConfig, *, raw_response: httpx.Response, **given: Any
+) -> litellm.ModelResponse:
+    """A whole answer need not name a service tier, which LiteLLM takes for granted of Groq's."""
+    if (said := object_in(raw_response.content)) and "service_tier" not in said:
+        raw_response = _saying(raw_response, encode({**said, "service_tier": None}))
+    return _groqs_answer(config, raw_response=raw_response, **given)
+
+
+litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
 
 
 class UnaskedCall(httpx.RequestError):
@@ -90,11 +107,14 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
         if len(body) > _MOST_OF_A_REFUSAL:
             break
     await response.aclose()
+    return _saying(response, body[:_MOST_OF_A_REFUSAL])
+
+
+def _saying(response: httpx.Response, body: bytes) -> httpx.Response:
+    """The same with another body."""
     of_body = ("content-encoding", "content-length", "transfer-encoding")
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in of_body]
-    return httpx.Response(
-        response.status_code, headers=headers, content=body[:_MOST_OF_A_REFUSAL], request=response.request
-    )
+    return httpx.Response(response.status_code, headers=headers, content=body, request=response.request)
 
 
 def _unknown_model(_info: OllamaModelInfo, model: str, *_: object, **__: object) -> dict[str, object]:

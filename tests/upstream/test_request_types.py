@@ -14,6 +14,7 @@ from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import open_translated
 from tests.simulator.process import Simulator
+from tests.upstream.test_translated_formats import answering
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
@@ -85,6 +86,12 @@ def test_what_is_missing_is_named(of: WireFormat, gone: str) -> None:
         fit(target_of(of), {"temperature": 1})
 
 
+def test_types_have_the_names_that_json_schema_has_for_them() -> None:
+    with pytest.raises(RequestError) as refused:
+        fit(target_of(OPENAI_CHAT), {**SAID["openai_chat"], "max_tokens": "5"})
+    assert refused.value.message == "`max_tokens` must be `number | null`, not `string`."
+
+
 def test_null_says_nothing_and_numbers_may_be_written_either_way() -> None:
     for of in (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES):
         nothing = {"tools": None, "tool_choice": None, "temperature": None}
@@ -128,7 +135,15 @@ async def test_a_messages_request_without_a_bound_is_told_which(simulator: Simul
     assert (error.status, error.message) == (400, "`max_tokens` is missing.")
 
 
-async def test_what_fails_once_it_was_sent_is_not(simulator: Simulator) -> None:
+async def test_an_answer_that_litellm_stumbles_over_is_not_the_requests_fault() -> None:
+    send_only_what_is_asked()
+    async with answering({"id": "x", "content": 5, "usage": []}) as url:
+        with pytest.raises(UpstreamError) as refused:
+            await open_translated(target_of(OPENAI_CHAT, base_url=url, key="test"), SAID["openai_chat"], 30)
+    assert refused.value.status >= 500
+
+
+async def test_nor_is_a_provider_that_is_not_there(simulator: Simulator) -> None:
     send_only_what_is_asked()
     gone = target_of(OPENAI_CHAT, base_url="http://127.0.0.1:1", key="test")
     with pytest.raises(UpstreamError) as refused:

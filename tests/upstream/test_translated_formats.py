@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -194,3 +196,35 @@ async def test_a_tool_of_a_namespace_goes_upstream_by_both_names(simulator: Simu
     told = simulator.get_json("/_requests")["requests"][-1]["body"]["tools"]
     assert [tool.get("function", tool)["name"] for tool in told] == ["fs__read", "fs__patch"]
     assert "namespace" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_whole_answer_of_groqs_need_not_name_a_service_tier(stream: bool) -> None:
+    # LiteLLM asks for a whole one where that is to be JSON.
+    message = {"role": "assistant", "content": '{"a":1}'}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    said = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    schema = {"type": "json_schema", "name": "a", "schema": {"type": "object"}}
+    async with answering(said) as url:
+        groq = resolve("fast", OPENAI_RESPONSES, RoutePlan("groq/openai/gpt-oss-120b", url, key="test"))
+        asked = {"model": "fast", "input": "Hello", "stream": stream, "text": {"format": schema}}
+        data = await bytes_of(await open_translated(groq, asked, silence_seconds=30))
+    response = payloads(data)[-1]["response"] if stream else json.loads(data)
+    assert response["output"][0]["content"][0]["text"] == '{"a":1}'
+
+
+@asynccontextmanager
+async def answering(said: object) -> AsyncIterator[str]:
+    """The address of a provider that says the same to all."""
+    body = json.dumps(said).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head % len(body) + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
