@@ -29,6 +29,9 @@ FOREIGN = {"DATABASE_USER", "REDIS_URI"}
 # Names of fewer letters are too often like another program's.
 LEAST_LETTERS, LIKENESS = 6, 0.85
 LEAST_DIFFERENT_CHARACTERS = 5
+# A day so long ago is still one that Python and Postgres can reckon with.
+MOST_DAYS = 36_500
+MOST_DIGITS = 18
 # How the paths begin that streamviz answers to itself.
 OUR_PATHS = frozenset(
     "account admin api compare errors favicon.ico healthz keys metrics needs-you policies public-links readyz sessions "
@@ -82,9 +85,17 @@ def amount(name: str, default: float, meaning: str) -> float:
 def count(name: str, default: int) -> int:
     """A whole number, 0 included. Raises ImproperlyConfigured for anything else."""
     word = text(name, str(default))
-    if not word.isdecimal():
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.")
+    if not word.isdecimal() or len(word) > MOST_DIGITS:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {word[:40]!r}.")
     return int(word)
+
+
+def days(name: str, default: int) -> int:
+    """A number of days, 0 included, that can be counted back from today. Raises ImproperlyConfigured for any other."""
+    number = count(name, default)
+    if number > MOST_DAYS:
+        raise ImproperlyConfigured(f"{name} must be at most {MOST_DAYS} days, not {number}.")
+    return number
 
 
 def workers(name: str) -> int:

@@ -129,9 +129,9 @@ POLICY_MEMORY_MB = max(64, environment.count("POLICY_MEMORY_MB", 512))
 HUGE_PAGES = environment.flag("HUGE_PAGES", default=True)
 
 RETENTION = Retention(
-    chunk_days=environment.count("RETAIN_CHUNK_DAYS", 14),
-    stream_days=environment.count("RETAIN_STREAM_DAYS", 180),
-    kept_days=environment.count("RETAIN_KEPT_DAYS", 0),
+    chunk_days=environment.days("RETAIN_CHUNK_DAYS", 14),
+    stream_days=environment.days("RETAIN_STREAM_DAYS", 180),
+    kept_days=environment.days("RETAIN_KEPT_DAYS", 0),
 )
 ARCHIVE = archive(RETENTION.chunk_days)
 PRIVACY = Privacy(

@@ -21,7 +21,7 @@ def archive(chunk_days: int) -> Archive | None:
     """
     url = environment.text("ARCHIVE_URL")
     beside = {name: environment.text(f"ARCHIVE_{name}") for name in ("ENDPOINT", "REGION", "KEY_ID", "SECRET")}
-    days = environment.count("ARCHIVE_AFTER_DAYS", AFTER_DAYS)
+    days = environment.days("ARCHIVE_AFTER_DAYS", AFTER_DAYS)
     if not url:
         if alone := next((name for name, value in beside.items() if value), ""):
             raise ImproperlyConfigured(f"ARCHIVE_{alone} is set, but ARCHIVE_URL is not.")
