@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -38,6 +39,9 @@ OUR_PATHS = frozenset(
     "shared sign-in sign-out simulate static stats streams system v1 v1beta views ws".split()
 )
 PLACEHOLDER = re.compile(r"change.?me|django-insecure|your.?secret|replace.?(me|with)", re.IGNORECASE)
+# As Django knows hosts: without a port, and a dot first for all names below one.
+_HOST = re.compile(r"\*|\.?[a-z0-9-]+(\.[a-z0-9-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*?#@]+")
 _asked: set[str] = set()
 
 
@@ -112,6 +116,50 @@ def workers(name: str) -> int:
 def words(name: str) -> list[str]:
     """A list written with commas; empty when the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def hosts(name: str) -> list[str]:
+    """Names of hosts, with commas. Raises ImproperlyConfigured for what no request could name."""
+    for word in (found := words(name)):
+        if not _HOST.fullmatch(word):
+            raise ImproperlyConfigured(
+                f"{name} must be names such as viz.example, without scheme, port or path, not {word!r}."
+            )
+    return found
+
+
+def origins(name: str, *, may_be_all: bool = False) -> list[str]:
+    """Origins, with commas, as browsers write them; `*` for all where that may be, elsewhere `https://*.viz.example`.
+    Raises ImproperlyConfigured for what no browser could send."""
+    found = [word.lower().rstrip("/") for word in words(name)]
+    for word in found:
+        is_all = may_be_all and word == "*"
+        if not is_all and not _ORIGIN.fullmatch(word if may_be_all else word.replace("://*.", "://", 1)):
+            raise ImproperlyConfigured(f"{name} must be origins such as https://viz.example, not {word!r}.")
+    return found
+
+
+def address(name: str, default: str = "") -> str:
+    """Where something is called by HTTP. Raises ImproperlyConfigured, without repeating it, for what is no address."""
+    return _url(name, ("http", "https"), "http://HOST:8001", default)
+
+
+def redis(name: str) -> str:
+    """Where Redis is. Raises ImproperlyConfigured, without repeating it, for what is no address of one."""
+    return _url(name, ("redis", "rediss", "unix"), "redis://HOST:6379/0")
+
+
+def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -> str:
+    url = text(name, default)
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in schemes and bool(parts.path if parts.scheme == "unix" else parts.netloc)
+        is_one = is_one and parts.port != 0  # which is read here: it may be no number
+    except ValueError:
+        is_one = False
+    if url and not is_one:
+        raise ImproperlyConfigured(f"{name} must look like {example}.")
+    return url
 
 
 def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:

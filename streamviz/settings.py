@@ -40,8 +40,8 @@ if not SECRET_KEY and PUBLIC:
 SECRET_KEY = SECRET_KEY or environment.kept_secret(VAR_DIR / "secret_key")
 
 LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
-ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, HOST]
-CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
+ALLOWED_HOSTS = environment.hosts("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, f"[{HOST}]" if ":" in HOST else HOST]
+CSRF_TRUSTED_ORIGINS = environment.origins("CSRF_TRUSTED_ORIGINS")
 
 # Proxies that are believed who a request comes from, and whether it came by https.
 TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
@@ -63,7 +63,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", 
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 SIMULATOR_PORT = environment.port("SIMULATOR_PORT", 8001)
-SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
+SIMULATOR_URL = environment.address("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
 
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
@@ -74,7 +74,7 @@ METRICS_DIR = VAR_DIR / "metrics"
 
 # Where an OpenTelemetry collector is told of streams, which reads the rest of its settings itself, and whether of what
 # was said in them too.
-OTLP_ENDPOINT = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTLP_ENDPOINT = environment.address("OTEL_EXPORTER_OTLP_ENDPOINT")
 CAPTURE_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", default=False)
 if OTLP_ENDPOINT:
     if not environment.is_installed("opentelemetry.exporter.otlp.proto.http"):
@@ -90,7 +90,7 @@ PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
 STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
 
 # Sites whose pages may call models from a browser, with a key of their own; `*` for all.
-CORS_ORIGINS = frozenset(environment.words("CORS_ORIGINS"))
+CORS_ORIGINS = frozenset(environment.origins("CORS_ORIGINS", may_be_all=True))
 
 # How many streams' events one key, or one user, may read at once from one server, and all of them together: to read
 # one that runs takes about a hundredth of a core.
@@ -224,7 +224,7 @@ SERVER = environment.count("STREAMVIZ_SERVER", 0)
 SHARES = environment.text("STREAMVIZ_SHARES")
 HUB = environment.text("STREAMVIZ_HUB")
 
-REDIS_URL = environment.text("REDIS_URL")
+REDIS_URL = environment.redis("REDIS_URL")
 HAS_PEERS = bool(REDIS_URL or HUB)
 if REDIS_URL:
     _LAYER = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}

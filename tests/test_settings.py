@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import validate_host
 
 from streamviz import environment
 from streamviz.version import version
@@ -51,6 +52,17 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
         ({"RETAIN_STREAM_DAYS": "999999"}, "RETAIN_STREAM_DAYS must be at most 36500 days"),
         ({"RETAIN_CHUNK_DAYS": "9" * 5000}, "RETAIN_CHUNK_DAYS must be a whole number"),
         ({"ARCHIVE_URL": BUCKET, "RETAIN_CHUNK_DAYS": "0", "ARCHIVE_AFTER_DAYS": "999999"}, "AFTER_DAYS must be"),
+        ({"ALLOWED_HOSTS": "viz.example,https://viz.example"}, "ALLOWED_HOSTS must be names"),
+        ({"ALLOWED_HOSTS": "viz.example:8000"}, "ALLOWED_HOSTS must be names"),
+        ({"CSRF_TRUSTED_ORIGINS": "viz.example"}, "CSRF_TRUSTED_ORIGINS must be origins"),
+        ({"CSRF_TRUSTED_ORIGINS": "https://viz.example/streamviz"}, "CSRF_TRUSTED_ORIGINS must be origins"),
+        ({"CORS_ORIGINS": "app.example"}, "CORS_ORIGINS must be origins"),
+        ({"CORS_ORIGINS": "https://*.app.example"}, "CORS_ORIGINS must be origins"),
+        ({"REDIS_URL": "http://ann:hunter2@redis"}, "REDIS_URL must look like"),
+        ({"REDIS_URL": "redis:/ann:hunter2@redis"}, "REDIS_URL must look like"),
+        ({"REDIS_URL": "redis://:hunter2@redis:port/0"}, "REDIS_URL must look like"),
+        ({"SIMULATOR_URL": "localhost:8001"}, "SIMULATOR_URL must look like"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "ann:hunter2@c:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT must look like"),
         ({"ARCHIVE_UR": "s3://records"}, "ARCHIVE_UR is not a setting; ARCHIVE_URL is."),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "HTTP/PROTOBUF, not"),
         ({"DATABASE_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_URL must look like"),
@@ -67,6 +79,21 @@ def test_what_cannot_be_is_refused_in_one_line(
     [said] = str(refused.value).splitlines()
     assert line in said
     assert "hunter2" not in said
+
+
+def test_origins_are_read_as_browsers_write_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {"CSRF_TRUSTED_ORIGINS": "https://Viz.example/, https://*.inner.example", "CORS_ORIGINS": "*,app://desk/"}
+    monkeypatch.setattr(os, "environ", clean_environment(VAR_DIR=str(tmp_path), **given))
+    read = run_path(str(ROOT / "streamviz" / "settings.py"))
+    assert read["CSRF_TRUSTED_ORIGINS"] == ["https://viz.example", "https://*.inner.example"]
+    assert read["CORS_ORIGINS"] == {"*", "app://desk"}
+
+
+def test_a_server_answers_at_its_own_address_of_ipv6(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {"HOST": "fd00::5", "SECRET_KEY": secrets.token_hex(32)}
+    monkeypatch.setattr(os, "environ", clean_environment(VAR_DIR=str(tmp_path), **given))
+    read = run_path(str(ROOT / "streamviz" / "settings.py"))
+    assert validate_host("[fd00::5]", read["ALLOWED_HOSTS"])
 
 
 def test_the_readme_has_a_row_for_each_setting_and_for_nothing_else(
