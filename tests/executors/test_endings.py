@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.executors.registry import build
 from tests.executors.support import Scripted, aggregated, bytes_of, plan, said, use
+from tests.recordings import RECORDED_FORMATS
 
 LIMITS = {"steps": 3, "tool_calls": 4, "tool_seconds": 0.01, "seconds": 60}
 USES = st.lists(
@@ -37,7 +38,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.parametrize("is_streaming", [True, False])
-@given(steps=st.lists(STEPS, min_size=1, max_size=4), name=st.sampled_from(list(WIRE_FORMATS)[:4]))
+@given(steps=st.lists(STEPS, min_size=1, max_size=4), name=st.sampled_from(RECORDED_FORMATS))
 def test_what_steps_answer_the_stream_is_legal_and_within_limits(
     is_streaming: bool, steps: list[str], name: str
 ) -> None:

@@ -16,6 +16,7 @@ from streamviz.executors.registry import build
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.structured import Structure
 from tests.executors.support import USAGE, Scripted, aggregated, bytes_of, payloads, plan, said, use
+from tests.recordings import RECORDED_FORMATS
 
 
 async def opened(call: Scripted, **parameters: object) -> Answer:
@@ -100,7 +101,7 @@ async def test_thinking_of_the_model_itself_is_told_apart() -> None:
     assert "Deep." in deltas(chunks, "reasoning_content")
 
 
-@pytest.mark.parametrize("name", list(WIRE_FORMATS)[:4])
+@pytest.mark.parametrize("name", RECORDED_FORMATS)
 @pytest.mark.parametrize("is_streaming", [True, False])
 async def test_each_format_has_thinking_and_the_answer(name: str, is_streaming: bool) -> None:
     call = Scripted(said(plan(thought="A thought.")), said("Done."), wire_format=name, is_streaming=is_streaming)
