@@ -43,7 +43,8 @@ POLL_SECONDS = 0.05
 # What Postgres keeps of the record in memory, in MB: a part in so many of what there is, within these bounds. With its
 # own 128 MB a search that reads 20,000 of its pages copies most of them from the system's cache each time.
 MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
-_FAILED = re.compile(r"\b(FATAL|PANIC|error):")
+# A server that fails while it commits, as on a full disk, panics behind that.
+_FAILED = re.compile(r"\b(FATAL|PANIC|error):(?! +cannot abort transaction)")
 
 
 def socket_dir(data: Path) -> Path:
@@ -173,8 +174,10 @@ class EmbeddedPostgres:
             ) from None
 
     def _is_server(self, process: psutil.Process) -> bool:
+        """Whether it is this folder's, which may have had another name when the server was started; it works in it."""
         try:
-            return process.name() == "postgres" and str(self.data) in process.cmdline()
+            is_here = str(self.data) in process.cmdline() or process.cwd() == str(self.data)
+            return process.name() == "postgres" and is_here
         except psutil.Error:
             return False
 

@@ -108,6 +108,31 @@ def test_what_a_killed_run_left_is_stopped_first(folder: Path) -> None:
     server.stop()
 
 
+def test_what_it_left_is_stopped_in_a_folder_that_has_another_name_now(folder: Path) -> None:
+    killed = Program([sys.executable, "-c", START_AND_STAY, str(folder / "before" / "postgres")], clean_environment())
+    killed.wait_for("ready")
+    leftover = server_process(folder / "before" / "postgres")
+    killed.process.kill()
+    killed.wait()
+
+    server = EmbeddedPostgres((folder / "before").rename(folder / "after") / "postgres")
+    server.start()
+    assert not leftover.is_running()
+    server.stop()
+
+
+def test_the_server_of_the_folder_that_it_was_copied_from_is_left_alone(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "original")
+    server.start()
+    process = server_process(folder / "original")
+    (folder / "copy").mkdir()
+    shutil.copy(folder / "original" / "postmaster.pid", folder / "copy")
+    EmbeddedPostgres(folder / "copy")._end_leftover()
+    assert process.is_running()
+    assert not (folder / "copy" / "postmaster.pid").exists()
+    server.stop()
+
+
 def test_a_server_killed_at_once_recovers(folder: Path) -> None:
     data = folder / "postgres"
     server = EmbeddedPostgres(data)
@@ -169,6 +194,8 @@ def test_a_server_that_cannot_start_says_why(folder: Path, option: dict[str, str
 
 def test_a_disk_that_is_full_is_why_no_database_can_be_made() -> None:
     said = "initdb: error: could not write file: No space left on device\ninitdb: removing contents of data directory\n"
+    assert "No space left" in _reason(said)
+    said = "FATAL:  could not extend file: No space left on device\nPANIC:  cannot abort transaction 1\n"
     assert "No space left" in _reason(said)
 
 
