@@ -72,7 +72,7 @@ class Upkeep:
         troubles += filter(None, [self._tried(self._analyse)])
         troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
         troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
-        self._tell("; ".join(troubles))
+        self._tell("; ".join(dict.fromkeys(troubles)))  # where Postgres is away, each step says the same
         self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
         return self._pause if troubles else EVERY_SECONDS
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -139,6 +140,12 @@ def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
         "table maintenance failed",
         "table maintenance works again",
     ]
+
+
+def test_what_fails_in_each_step_is_said_once(tmp_path: Path) -> None:
+    upkeep = Upkeep(RULES, lambda: f"host={tmp_path}")
+    upkeep.round(NOT_YET)
+    assert upkeep.trouble.count("No such file or directory") == 1
 
 
 def test_requests_from_before_they_were_searched_are_found_after_it(
