@@ -26,6 +26,13 @@ def main() -> int:
     return 0
 
 
+def _port(text: str) -> int:
+    """Raises ArgumentTypeError for what is no port."""
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"a port is from 0 to 65535, not {text!r}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     environ = os.environ
     parser = argparse.ArgumentParser(
@@ -33,7 +40,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=environ.get("SIMULATOR_PORT") or "8001", help="default %(default)s; 0: any free one"
+        "--port",
+        type=_port,
+        default=environ.get("SIMULATOR_PORT") or "8001",
+        help="default %(default)s; 0: any free one",
     )
     parser.add_argument(
         "--speed",

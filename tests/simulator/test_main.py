@@ -16,6 +16,13 @@ def test_a_taken_port_costs_one_line(simulator: Simulator) -> None:
     assert str(simulator.port) in done.stderr
 
 
+def test_a_port_that_is_none_is_told_so() -> None:
+    command = [sys.executable, "-m", "streamviz.simulator", "--port", "99999"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
 def test_it_imports_nothing_of_django_nor_of_the_rest() -> None:
     program = (
         "import sys, streamviz.simulator.__main__\n"
