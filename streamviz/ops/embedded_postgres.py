@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -23,12 +22,11 @@ from psycopg import sql
 from streamviz import cores
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
-from streamviz.ops import passage, system_account
+from streamviz.ops import passage, sockets, system_account
 
 MAJOR_VERSION = "18"
 USER = DATABASE = "streamviz"
 SOCKET_NAME = ".s.PGSQL.5432"
-LONGEST_SOCKET_PATH = 103  # bytes, the least that the systems we run on allow
 INITDB = (
     "--auth-local=trust",  # the socket's folder is what keeps others out
     "--auth-host=reject",
@@ -48,12 +46,12 @@ _FAILED = re.compile(r"\b(FATAL|PANIC|error):(?! +cannot abort transaction)")
 
 
 def socket_dir(data: Path) -> Path:
-    """Where the server of the folder `data` has its socket: there, or in /tmp where that path is too long for one, or
-    has a comma or a quotation mark, at which libpq and Postgres end a path."""
+    """Where the server of the folder `data` has its socket: there, or in a temporary folder where that path is too long
+    for one, or has a comma or a quotation mark, at which libpq and Postgres end a path."""
     path = os.fsencode(data / SOCKET_NAME)
-    if len(path) <= LONGEST_SOCKET_PATH and not set(path) & set(b',"'):
+    if len(path) <= sockets.LONGEST_PATH and not set(path) & set(b',"'):
         return data
-    return Path(tempfile.gettempdir()) / f"streamviz-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
+    return sockets.folder() / f"streamviz-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
 
 
 def django_settings(data: Path) -> dict[str, Any]:
@@ -118,8 +116,8 @@ class EmbeddedPostgres:
             except subprocess.TimeoutExpired:
                 continue
         self._process = None
-        if (sockets := socket_dir(self.data)) != self.data:
-            shutil.rmtree(sockets, ignore_errors=True)
+        if (away := socket_dir(self.data)) != self.data:
+            shutil.rmtree(away, ignore_errors=True)
 
     def has_ended(self) -> bool:
         """Whether the server, once started, is no longer running."""
@@ -182,12 +180,12 @@ class EmbeddedPostgres:
             return False
 
     def _launch(self) -> None:
-        sockets = socket_dir(self.data)
-        if sockets != self.data:
-            self._own_folder(sockets)
+        own = socket_dir(self.data)
+        if own != self.data:
+            self._own_folder(own)
         options = {
             "listen_addresses": "",
-            "unix_socket_directories": f'"{sockets}"',
+            "unix_socket_directories": f'"{own}"',
             "unix_socket_permissions": "0700",
             # A statement on all of the record locks each partition and each of their indexes.
             "max_locks_per_transaction": "512",

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from django.conf import settings
 
 from streamviz.faults import Fault
+from streamviz.ops import sockets
 from streamviz.ops.children import Child, stop_together
 from streamviz.ops.keeping import Keeping
 from streamviz.ops.supervisor import stoppable
@@ -39,12 +40,17 @@ class Server(Child):
         super().start(told)
 
 
+def own_folder() -> TemporaryDirectory[str]:
+    """A folder for what these servers share, the hub's socket among it; it goes with them."""
+    return TemporaryDirectory(prefix="streamviz-", dir=sockets.folder())
+
+
 def run(count: int) -> None:
     """Serve with so many processes until a stop signal. Raises Fault where the port or a server cannot be had."""
     with (
         stoppable(lambda _: None),
         _listening() as listener,
-        TemporaryDirectory(prefix="streamviz-") as folder,
+        own_folder() as folder,
     ):
         hub, servers = _children(count, listener.fileno(), Path(folder))
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
