@@ -10,7 +10,7 @@ from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
 from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.recovery import end_of
-from streamviz.records.writer.refused import is_refused, set_aside
+from streamviz.records.writer.refused import is_refused, refused, set_aside
 from streamviz.records.writer.store import Store, open_streams
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ class Moving:
         # Streams of which this has set something aside: what comes later of them goes there too, or it could not be
         # stored any more once what comes later is.
         self._aside: set[UUID] = set()
+        # Those of which a writer before this one may have, from this journal as well.
+        self._aside_before = {UUID(path.stem) for path in refused(journal.parent)}
         self.is_done = False
         # Whether the last call of `advance` left something to do that there is an end of.
         self.has_more = False
@@ -79,9 +81,10 @@ class Moving:
             self._due = []
 
     def _is_aside(self, stream_id: UUID) -> bool:
-        """Whether something of it was set aside, by this or by a writer before it. Asked for each: while streams are
-        handed back some of them are in a journal already, and others not yet."""
-        return stream_id in self._aside or is_refused(self.journal.parent, stream_id)
+        """Whether something of it was set aside before what this journal has. What a writer before had set aside may
+        have been handed back by now; what is set aside from another journal meanwhile comes behind what is here."""
+        was_aside = stream_id in self._aside_before and is_refused(self.journal.parent, stream_id)
+        return was_aside or stream_id in self._aside
 
     def _set_aside(self, batch: Batch, why: str) -> None:
         set_aside(self.journal.parent, batch, why)

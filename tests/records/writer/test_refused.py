@@ -102,6 +102,25 @@ def test_streams_are_handed_back_while_the_writer_runs(
     assert query("SELECT outcome FROM records_stream") == [("completed",)] * 2
 
 
+def test_a_stream_that_runs_on_when_it_is_handed_back_comes_whole(query: Query, tmp_path: Path) -> None:
+    query("ALTER TABLE records_stream ADD CONSTRAINT odd CHECK (false) NOT VALID")
+    stream_id = uuid.uuid4()
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"])])
+    writer = Writer(tmp_path, conninfo)
+    writer.turn(everything=True)
+    query("ALTER TABLE records_stream DROP CONSTRAINT odd")
+    hand_back(tmp_path)
+    for entry in (received(stream_id, [b"b"], 1), closed(stream_id, chunk_count=2)):
+        journal.append(entry)
+    journal.close()
+    writer.finish()
+    hand_back(tmp_path)
+    move(tmp_path)
+    assert [bytes(raw) for (raw,) in query("SELECT raw FROM records_chunk ORDER BY seq")] == [b"a", b"b"]
+    assert query("SELECT outcome FROM records_stream") == [("completed",)]
+    assert refused(tmp_path) == []
+
+
 def test_other_files_beside_those_of_streams_are_left_alone(query: Query, tmp_path: Path) -> None:
     other = folder.private_folder(tmp_path / folder.REFUSED) / "copy of one.segment"
     other.touch()
