@@ -1,6 +1,7 @@
 """What the policies in force would make of a recorded stream, beside what its client got."""
 
 import json
+import re
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_what_a_policy_would_change_now_stands_beside_what_the_client_got(cast: 
     page = replayed(cast, stream)
     assert "The client would now get a different response." in page
     assert page.count(f"The word is {SECRET_WORD}.") == page.count("The word is [removed].") == 1
+
+
+def test_the_policies_in_force_are_a_list_to_be_read(cast: Cast, stream: Stream) -> None:
+    for name in ("quiet", "silent"):
+        Policy(name=name, kind="text_rule", mode="enforce", parameters={"patterns": [SECRET_WORD]}).save()
+    [said] = re.findall('<p class="muted">(Enforced.*?)</p>', replayed(cast, stream))
+    assert re.sub("<[^>]*>", "", said) == "Enforced: quiet, silent"
 
 
 def test_a_policy_of_other_models_does_not_count(cast: Cast, stream: Stream) -> None:

@@ -23,6 +23,11 @@ def test_a_key_is_made_on_the_spot_and_stands_in_what_is_pasted(cast: Cast) -> N
         assert key.name == ("administrator" if number == 1 else "administrator 2")
 
 
+def test_where_keys_are_and_what_can_be_called_are_two_sentences(cast: Cast) -> None:
+    page = re.sub("<[^>]*>", "", cast["bob"].get("/").content.decode())
+    assert "Replace sv-… with an API key from Keys. The simulator answers models named sim/…" in page
+
+
 @pytest.mark.parametrize("who", ["alice", "bob", "charlie"])
 def test_who_may_not_issue_keys_gets_none(cast: Cast, who: str) -> None:
     assert cast[who].post("/keys/own/").status_code == 403
