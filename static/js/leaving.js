@@ -14,7 +14,7 @@ export function start() {
 }
 
 // By its address, as the answer to a form would be asked for by sending the form again.
-function openAgain() {
+export function openAgain() {
   const url = new URL(location.href);
   url.hash = "";
   location.replace(url);

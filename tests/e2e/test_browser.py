@@ -195,6 +195,23 @@ def test_who_was_signed_out_meanwhile_is_led_to_sign_in_by_what_they_do_next(
         scrubbed.wait_for_url("**/sign-in/?next=/streams/**")
 
 
+def test_who_was_signed_out_meanwhile_sends_no_form_again(
+    chromium: Browser, proxied: Proxied, alice: Visitor, session: str
+) -> None:
+    Call(proxied, "content?chunks=30&speed=inf", session).result()
+    path = f"/streams/{proxied.recorded(session).id}/"
+    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
+        visitor.page.clock.install()
+        page, sent = visitor.open(path), list[str]()
+        page.get_by_role("button", name="Replay").click()
+        expect(page.get_by_role("heading", name="Replayed with the enforced policies")).to_be_visible()
+        page.on("request", lambda each: sent.append(each.method))
+        visitor.context.clear_cookies()
+        page.clock.fast_forward(15_000)  # it asks by itself what waits for a person
+        page.wait_for_url(f"**/sign-in/?next={path}**")
+        assert "POST" not in sent
+
+
 def test_the_admin_leaves_no_page_behind_either(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
     with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
         beside = visitor.open("/admin/records/policy/")
