@@ -74,8 +74,17 @@ def _save(path: Path, lines: Iterable[bytes]) -> None:
             fresh.flush()
             os.fsync(fresh.fileno())
             with suppress(FileNotFoundError):
-                shutil.copymode(path, fresh.name)
+                _hand_on(path, fresh.name)
             os.replace(fresh.name, path)
         except BaseException:
             os.unlink(fresh.name)
             raise
+
+
+def _hand_on(path: Path, fresh: str) -> None:
+    """Give a new file the mode of the one that it replaces, and its owner where the system lets us: who reads the old
+    one is to read the new one. Raises FileNotFoundError where there is none to replace."""
+    there = path.stat()
+    with suppress(OSError):
+        os.chown(fresh, there.st_uid, there.st_gid)
+    shutil.copymode(path, fresh)
