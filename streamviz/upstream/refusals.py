@@ -26,8 +26,10 @@ _KINDS = {
 }
 
 _LONGEST_CODE = 100
-# How LiteLLM fails where a request is not as it takes it to be.
-_STUMBLES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+# How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
+_STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
+# Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
+_READS_REQUEST = re.compile(r"transform|optional_params|validate_and_fix")
 
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
@@ -41,7 +43,7 @@ _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 
 def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True) -> UpstreamError:
     """The error with the provider's status, message, rate limits and request id, where it gave any. Where nothing
-    `was_sent`, the request is at fault for what LiteLLM stumbled over.
+    `was_sent`, the request is at fault for what LiteLLM stumbled over as it read it.
 
     `key` is the credential of the call, which no message holds; nor does one hold those of the environment, or a
     traceback.
@@ -74,16 +76,23 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
     _note(error)
     absent = str(error.args[0])[:_LONGEST_CODE] if isinstance(error, KeyError) and error.args else None
     why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
-    if isinstance(error, ValueError) or not isinstance(error, _STUMBLES):
+    if not isinstance(error, _STUMBLES):
         why = _QUOTED.sub(r"\1", str(error))
     message = f"This request cannot be converted to its provider's format: {told(why, key)}"
     return UpstreamError(400, message, kind=_KINDS[400], param=absent)
 
 
 def _stumble(error: Exception) -> Exception | None:
-    """What LiteLLM failed at by itself, if it did; some of what it raises on purpose is of no class of its own."""
-    found = (each for each in _behind(error) if isinstance(each, _STUMBLES) or type(each) is Exception)
-    return next((each for each in found if isinstance(each, Exception)), None)
+    """What LiteLLM failed at as it read the request, if it did; some of what it raises on purpose is of no class of
+    its own."""
+    kinds = (*_STUMBLES, ValueError)
+    found = (each for each in _behind(error) if isinstance(each, kinds) or type(each) is Exception)
+    return next((each for each in found if isinstance(each, Exception) and _is_of_request(each)), None)
+
+
+def _is_of_request(error: Exception) -> bool:
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(_READS_REQUEST.search(frame.f_code.co_name) for frame, _ in frames)
 
 
 def _note(error: Exception) -> None:

@@ -149,3 +149,24 @@ async def test_nor_is_a_provider_that_is_not_there(simulator: Simulator) -> None
     with pytest.raises(UpstreamError) as refused:
         await open_translated(gone, SAID["openai_chat"], silence_seconds=30)
     assert refused.value.status >= 500
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target("gemini-2.5-pro", "gemini", OPENAI_CHAT.name, Lane.TRANSLATED), "Missing Gemini API key"),
+        (Target("gpt-4.1", "azure", OPENAI_RESPONSES.name, Lane.TRANSLATED, key="test"), "api_base is required"),
+        (Target("gemini-2.5-pro", "vertex_ai", OPENAI_CHAT.name, Lane.TRANSLATED), "credentials file"),
+        (target_of(OPENAI_CHAT, base_url="http://[::1", key="test"), "Invalid IPv6 URL"),
+    ],
+    ids=lambda value: value.provider if isinstance(value, Target) else "",
+)
+async def test_nor_is_what_an_operator_did_not_set(
+    target: Target, words: str, bare_environment: pytest.MonkeyPatch
+) -> None:
+    send_only_what_is_asked()
+    for name, value in (("CREDENTIALS", "/nowhere.json"), ("PROJECT", "p"), ("LOCATION", "europe-west1")):
+        bare_environment.setenv(f"VERTEXAI_{name}", value)
+    with pytest.raises(UpstreamError, match=words) as refused:
+        await open_translated(target, SAID[target.wire_format], silence_seconds=30)
+    assert refused.value.status >= 500
