@@ -10,14 +10,14 @@ from streamviz.upstream.offered_tools import NAMESPACE, in_namespace
 from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
-_TAKEN = frozenset({"", "custom_tool_call", "function_call", "message", "reasoning", "web_search_call"})
+_TAKEN = frozenset({"", "custom_tool_call", "function_call", "message", "reasoning"})
 _RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
 # Calls of OpenAI's own tools that a client carries out, and where they have what the tool is given.
 _RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
 # What OpenAI ran by itself, or looked up: the answer that follows says what the model made of it.
 _RUN_THERE = frozenset(
     "code_interpreter_call file_search_call image_generation_call mcp_call mcp_list_tools tool_search_call"
-    " tool_search_output".split()
+    " tool_search_output web_search_call".split()
 )
 _TEXTS = frozenset({"input_text", "output_text", "refusal", "text"})
 _SOUNDS = frozenset({"input_audio"})
