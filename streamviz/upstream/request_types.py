@@ -126,7 +126,7 @@ class _Item(msgspec.Struct):
     summary: list[_Part] | None = None
     call_id: str | None = None
     name: str | None = None
-    arguments: str | Json | None = None
+    arguments: str | Json | list[object] | None = None
 
 
 class _Text(msgspec.Struct):
@@ -163,7 +163,9 @@ class _Gemini(msgspec.Struct, rename="camel"):
 
 
 class _Embeddings(msgspec.Struct):
-    input: str | list[str | int | list[int]]
+    """The members of `input` may be objects, in which Gemini takes files, and Jina pictures."""
+
+    input: str | list[str | int | list[int] | Json]
     dimensions: int | None = None
     encoding_format: str | None = None
 

@@ -66,7 +66,7 @@ def user(content: Any) -> list[Any]:
         (OPENAI_RESPONSES, {"input": [{"type": ["message"]}]}, "input[0].type"),
         (OPENAI_RESPONSES, {"tools": [{"type": "function", "name": "f", "parameters": 5}]}, "tools[0].parameters"),
         (GEMINI, {"generationConfig": {"maxOutputTokens": "many"}}, "generationConfig.maxOutputTokens"),
-        (EMBEDDINGS, {"input": [{}]}, "input[0]"),
+        (EMBEDDINGS, {"input": [None]}, "input[0]"),
     ],
 )  # fmt: skip
 def test_what_is_of_another_type_is_named(of: WireFormat, more: dict[str, Any], named: str) -> None:
@@ -97,6 +97,17 @@ def test_null_says_nothing_and_numbers_may_be_written_either_way() -> None:
         nothing = {"tools": None, "tool_choice": None, "temperature": None}
         assert fit(target_of(of), {**SAID[of.name], **nothing}).request == SAID[of.name]
     assert fit(target_of(OPENAI_CHAT), {**SAID["openai_chat"], "max_tokens": 5.0, "temperature": 1}).left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("of", "more"),
+    [
+        (EMBEDDINGS, {"input": [{"type": "file", "file": {"file_id": "files/abc"}}, "Hello"]}),
+        (OPENAI_RESPONSES, {"input": [*user("Hello"), {"type": "tool_search_call", "arguments": ["a"]}]}),
+    ],
+)
+def test_what_is_legal_at_one_provider_goes_on(of: WireFormat, more: dict[str, Any]) -> None:
+    assert fit(target_of(of), more).request["input"] == [each for each in more["input"] if "arguments" not in each]
 
 
 async def told(simulator: Simulator, of: WireFormat, more: dict[str, Any]) -> ClientFacingError:
