@@ -23,7 +23,9 @@ _OF_TOOLS = ("tool_choice", "parallel_tool_calls")
 def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Raises RequestError where the answer has to use what would be left out."""
     offered = [each for tool in objects(list_out(fields, "tools")) for each in _members(tool)]
-    if (told := as_object(fields.get("tool_choice"))).get("type") == ALLOWED:
+    if told := without_namespace(as_object(fields.get("tool_choice"))):
+        fields["tool_choice"] = told
+    if told.get("type") == ALLOWED:
         offered = _allowed(offered, fields, told)
     own = [tool for tool in offered if as_text(tool.get("type")) in _OWN]
     beside = [tool for tool in offered if _is_beside(as_text(tool.get("type")))]
@@ -45,7 +47,7 @@ def fit_chat_tools(fields: JsonObject) -> None:
 def _allowed(offered: list[JsonObject], fields: JsonObject, told: JsonObject) -> list[JsonObject]:
     """The tools that may be called, where a choice allows some of those that are offered: a provider is told of no
     others. Raises RequestError (400) where that is none."""
-    named = {_key(tool) for tool in objects(told.get("tools"))}
+    named = {_key(without_namespace(tool)) for tool in objects(told.get("tools"))}
     allowed = [tool for tool in offered if named & {_key(tool), (NAMESPACE, as_text(tool.get(NAMESPACE)))}]
     if not allowed:
         raise wrong_type("tool_choice", "about tools that are among `tools`")
@@ -65,6 +67,14 @@ def namespaces_of(tools: object) -> dict[str, tuple[str, str]]:
 def in_namespace(namespace: str, name: str) -> str:
     """What a tool is called where there are no namespaces."""
     return f"{namespace}__{name}"
+
+
+def without_namespace(named: JsonObject) -> JsonObject:
+    """A call or a choice of a tool, by the name that the model knows the tool by."""
+    if not (namespace := as_text(named.get(NAMESPACE))):
+        return named
+    told = {name: value for name, value in named.items() if name != NAMESPACE}
+    return {**told, "name": in_namespace(namespace, as_text(named.get("name")))}
 
 
 def _members(tool: JsonObject) -> list[JsonObject]:

@@ -6,7 +6,7 @@ from streamviz.core.calls import name_of
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_text
 from streamviz.upstream.chat_parts import require_heard
-from streamviz.upstream.offered_tools import NAMESPACE, in_namespace
+from streamviz.upstream.offered_tools import without_namespace
 from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
@@ -54,21 +54,13 @@ class _Items(NamedTuple):
             raise refusal(self.target, kind[:_LONGEST_NAME])
         if kind != "reasoning":
             self._require_sayable(item.get("output" if kind in _RESULTS else "content"))
-        return [_without_namespace(item)]
+        return [without_namespace(item)]
 
     def _require_sayable(self, content: object) -> None:
         require_heard(self.target, content)
         for part in content if isinstance(content, list) else []:
             if isinstance(part, dict) and not _is_said(part):
                 raise refusal(self.target, _label(part))
-
-
-def _without_namespace(item: JsonObject) -> JsonObject:
-    """A call by the name that the model knows its tool by."""
-    if not (namespace := as_text(item.get(NAMESPACE))):
-        return item
-    told = {name: value for name, value in item.items() if name != NAMESPACE}
-    return {**told, "name": in_namespace(namespace, as_text(item.get("name")))}
 
 
 def _id(item: JsonObject) -> JsonObject:

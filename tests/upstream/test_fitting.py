@@ -415,6 +415,16 @@ def test_of_tools_that_are_not_allowed_another_provider_is_not_told(mode: str, c
     assert (request["tool_choice"], left_out) == (choice, ())
 
 
+def test_a_tool_of_a_namespace_is_chosen_by_both_names() -> None:
+    namespace = {"type": "namespace", "name": "fs", "tools": [function("read"), function("rm")]}
+    read = {"type": "function", "namespace": "fs", "name": "read"}
+    request, _ = fitted(OPENAI_RESPONSES, CLAUDE, tools=[namespace], tool_choice=read)
+    assert request["tool_choice"] == {"type": "function", "name": "fs__read"}
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [read]}
+    request, _ = fitted(OPENAI_RESPONSES, CLAUDE, tools=[namespace], tool_choice=allowed)
+    assert [tool["name"] for tool in objects(request["tools"])] == ["fs__read"]
+
+
 def test_so_it_is_in_chat() -> None:
     ls, rm = ({"type": "function", "function": {"name": name}} for name in ("ls", "rm"))
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [ls]}}
