@@ -8,6 +8,7 @@ from json import JSONDecodeError
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
+from streamviz.upstream.lite import UnaskedCall
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 log = logging.getLogger(__name__)
@@ -83,9 +84,9 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
 
 
 def _stumble(error: Exception) -> Exception | None:
-    """What LiteLLM failed at as it read the request, if it did; some of what it raises on purpose is of no class of
-    its own."""
-    kinds = (*_STUMBLES, ValueError)
+    """What LiteLLM failed at as it read the request, if it did: also what it may not fetch; some of what it raises on
+    purpose is of no class of its own."""
+    kinds = (*_STUMBLES, ValueError, UnaskedCall)
     found = (each for each in _behind(error) if isinstance(each, kinds) or type(each) is Exception)
     return next((each for each in found if isinstance(each, Exception) and _is_of_request(each)), None)
 

@@ -141,6 +141,15 @@ async def test_what_else_litellm_stumbles_over_is_the_requests_fault(
     assert "LiteLLM: " in caplog.text
 
 
+async def test_a_picture_that_would_have_to_be_fetched_is_the_requests_fault() -> None:
+    send_only_what_is_asked()
+    place = Target("amazon.nova-pro-v1:0", "bedrock", OPENAI_CHAT.name, Lane.TRANSLATED, key="test")
+    picture = {"type": "image_url", "image_url": {"url": "https://pictures.example/a.png"}}
+    with pytest.raises(UpstreamError, match="is not asked: streamviz makes no call") as refused:
+        await open_translated(place, {"messages": user([picture])}, silence_seconds=30)
+    assert refused.value.status == 400
+
+
 async def test_a_messages_request_without_a_bound_is_told_which(simulator: Simulator) -> None:
     error = await told(simulator, ANTHROPIC_MESSAGES, {"max_tokens": None})
     assert (error.status, error.message) == (400, "`max_tokens` is missing.")
