@@ -10,10 +10,12 @@ from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEve
 
 @dataclass(slots=True)
 class Instead:
-    """What stands for a block: `kind` is that which the client sees, as a denied call is a text to it."""
+    """What stands for a block: `kind` is that which the client sees, as a denied call is a text to it, and `choice` the
+    one in which it does."""
 
     kind: BlockKind
     pieces: list[str] = field(default_factory=list)
+    choice: int = 0
 
     @property
     def text(self) -> str:
@@ -33,10 +35,11 @@ def note(
     some of upstream's text `before`, by ordinal."""
     for event in said:
         if isinstance(event, BlockStarted) and event.ordinal in replaced:
-            instead[event.ordinal] = Instead(event.kind)
+            instead[event.ordinal] = Instead(event.kind, choice=event.choice)
         elif isinstance(event, BlockDelta) and (event.ordinal in edited or event.ordinal in instead):
             if event.ordinal not in instead:
-                instead[event.ordinal] = Instead(blocks[event.ordinal].kind, [before.get(event.ordinal, "")])
+                block = blocks[event.ordinal]
+                instead[event.ordinal] = Instead(block.kind, [before.get(event.ordinal, "")], block.choice)
             instead[event.ordinal].pieces.append(event.text)
 
 
@@ -47,6 +50,7 @@ def cut_off(
     not."""
     for block in blocks:
         if block.ordinal not in started:
-            instead[block.ordinal] = Instead(BlockKind.CONTENT)
+            instead[block.ordinal] = Instead(BlockKind.CONTENT, choice=block.choice)
         elif block.ordinal not in instead and waiting[block.ordinal]:
-            instead[block.ordinal] = Instead(block.kind, [block.text[: block.length - waiting[block.ordinal]]])
+            had = block.text[: block.length - waiting[block.ordinal]]
+            instead[block.ordinal] = Instead(block.kind, [had], block.choice)

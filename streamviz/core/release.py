@@ -109,7 +109,7 @@ class Release:
                 # A chunk that broke the stream came to nobody's ears: what the end says of its blocks means nothing.
                 item = item._replace(events=[event for event in item.events if self._rewriting.has_begun(event)])
             if item.halt is not None:
-                self._halt(*item.halt, [], state, context)
+                self._halt(*item.halt, [], None, state, context)
             elif item.made is not None:
                 context.outbox.append(item.made)
             elif self._writing.has_begun or self._rewriting.is_changed(item.events):
@@ -176,7 +176,7 @@ class Release:
                 if isinstance(event, BlockDelta):
                     changed.append(self._rewriting.cut_short(event))
                 self._note(changed, item.events, state, context)
-                self._halt(*halt, changed, state, context)
+                self._halt(*halt, changed, event, state, context)
                 return
             changed += self._rewriting.changed(event)
         self._note(changed, item.events, state, context)
@@ -205,10 +205,12 @@ class Release:
         active: ActivePolicy,
         verdict: Verdict,
         before: list[StreamEvent],
+        at: StreamEvent | None,
         state: StreamState,
         context: ChainContext,
     ) -> None:
-        """End the stream legally, with a last word that names the policy. What has ended cannot be halted any more."""
+        """End the stream legally, with a last word that names the policy, in the choice that it is halted `at`. What
+        has ended cannot be halted any more."""
         choices = {block.choice for block in state.blocks} | {0}
         left = sorted(choices - self._rewriting.finished)
         finish = [StreamFinished(self._composer.finish_halted, choice) for choice in left]
@@ -219,9 +221,11 @@ class Release:
         started = self._rewriting.started
         ordinal = max(started, default=-1) + 1
         text = verdict.text or f"[Halted by policy {active.name}.]"
-        last: list[StreamEvent] = [BlockStarted(ordinal, BlockKind.CONTENT), BlockDelta(ordinal, text)]
+        choice = _choice_of(at, state)
+        choice = choice if choice in left else left[0]
+        last: list[StreamEvent] = [BlockStarted(ordinal, BlockKind.CONTENT, choice), BlockDelta(ordinal, text)]
         cut_off(context.instead, state.blocks, started, self._waiting)
-        context.instead[ordinal] = Instead(BlockKind.CONTENT, [text])
+        context.instead[ordinal] = Instead(BlockKind.CONTENT, [text], choice)
         said: list[StreamEvent] = [*before, *last, BlockCompleted(ordinal), BlockSealed(ordinal), *finish]
         self._writing.compose(said, active.name, context)
         self._writing.stop(active.name, context)
@@ -232,6 +236,11 @@ class Release:
 
 def _is_about(events: Iterable[StreamEvent], ordinals: Set[int]) -> bool:
     return any(isinstance(event, BlockStarted | BlockDelta) and event.ordinal in ordinals for event in events)
+
+
+def _choice_of(event: StreamEvent | None, state: StreamState) -> int | None:
+    """The choice that an event about a block is in."""
+    return state.blocks[event.ordinal].choice if isinstance(event, BlockStarted | BlockDelta) else None
 
 
 def _end_holds(events: Iterable[StreamEvent], context: ChainContext) -> None:

@@ -141,14 +141,14 @@ def answers_of(blocks: Iterable[StreamBlock], instead: Mapping[int, Instead] = _
     answers: dict[int, Turn] = {}
     behind = dict(instead)
     for block in blocks:
-        answer = answers.setdefault(block.choice, Turn(is_answer=True))
         other = behind.pop(block.ordinal, None)
+        answer = answers.setdefault(block.choice if other is None else other.choice, Turn(is_answer=True))
         if other is not None and other.kind is not block.kind:
             answer.say(other.text)
         else:
             _tell(answer, block, block.text if other is None else other.text)
     for other in behind.values():
-        answers.setdefault(0, Turn(is_answer=True)).say(other.text)
+        answers.setdefault(other.choice, Turn(is_answer=True)).say(other.text)
     return [answer for answer in answers.values() if answer.weight or answer.ids]
 
 

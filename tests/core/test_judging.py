@@ -5,17 +5,21 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.judgements import ChainContext, InParts, ModelSaid, PersonDecided, Subject, Unanswered
 from streamviz.core.policy import ActivePolicy, Consult, Edit, Policy, Reading, Tail
 from streamviz.core.policy_settings import BlockScope, ByHand
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode, Verdict
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.policies import build
 from tests.core.sdk import Reader
-from tests.core.support import Opinion, Run, active, call, calls, chunks, delta, deny_names, told
+from tests.core.support import HEAD, Opinion, Run, active, call, calls, chunks, delta, deny_names, told
 
 DENY = Verdict(Decision.DENY, "scored", "[no]")
 
@@ -159,6 +163,32 @@ async def test_a_halt_ends_the_stream_legally_in_its_place() -> None:
     assert reasons == {0: "content_filter"}
     assert it.tape.endswith(b"data: [DONE]\n\n")
     assert b'"rm"' not in it.tape
+
+
+HALTS = build("text_rule", {"patterns": ["secret"], "action": "halt", "text": "[stop]"})
+
+
+async def test_of_several_choices_the_one_that_is_halted_says_why() -> None:
+    stream = [delta(content="well"), delta(1, content="a "), delta(finish="stop"), delta(1, content="secret")]
+    it = await Run([active(HALTS)]).finish(chunks(*stream, delta(1, finish="stop"), "[DONE]"))
+    messages, reasons = Reader().stream(it.tape)
+    assert messages == {0: [("content", "well")], 1: [("content", "a [stop]")]}
+    assert reasons == {0: "stop", 1: "content_filter"}
+
+
+async def test_of_a_whole_answers_choices_the_one_that_is_halted_says_why() -> None:
+    said = enumerate(["well", "a secret"])
+    choices = [
+        {"index": at, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} for at, text in said
+    ]
+    body: JsonObject = {**HEAD, "object": "chat.completion", "choices": choices}
+    raw = encode(body)
+    it = await Run([active(HALTS)], OpenAIChatBodyComposer(body)).finish([Chunk(0, 0, raw, raw)])
+    told = Reader().body(it.tape).choices
+    assert [(each.message.content, each.finish_reason) for each in told] == [
+        ("well", "stop"),
+        ("a [stop]", "content_filter"),
+    ]
 
 
 async def test_what_has_ended_cannot_be_halted_any_more() -> None:

@@ -65,6 +65,13 @@ async def test_a_stream(policies: Sequence[ActivePolicy], stream: list[Any]) -> 
     assert bool(run.context.instead) == any(frame.seq is None for frame in run.context.outbox)
 
 
+async def test_a_stream_of_two_choices_of_which_the_second_is_halted() -> None:
+    stream = [delta(content="well"), delta(1, content="the se"), delta(finish="stop"), delta(1, content="cret is out")]
+    run = await Run([active(build("text_rule", HALT))]).finish(chunks(*stream, "[DONE]"))
+    had, noted = _said(run)
+    assert noted == had
+
+
 @pytest.mark.parametrize("policies", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("format", BODIES)
 async def test_a_whole_answer(policies: Sequence[ActivePolicy], format: str) -> None:

@@ -140,6 +140,19 @@ async def test_a_halted_stream_ends_legally() -> None:
     assert b"secret" not in run.tape
 
 
+async def test_a_candidate_that_has_ended_is_not_told_why_another_is_halted() -> None:
+    rule = build("text_rule", {"patterns": ["secret"], "action": "halt", "text": "[stop]"})
+    other = {"content": {"role": "model", "parts": [{"text": "a secret"}]}, "index": 1}
+    ended = said({"text": "well"}, finish="STOP")
+    ended["candidates"].append(other)
+    run = await streamed(rule, ended)
+    legal.check("gemini", payloads(run.tape))
+    told = {each["index"]: each for payload in payloads(run.tape) for each in payload["candidates"]}
+    assert [part["text"] for part in told[1]["content"]["parts"]] == ["a ", "[stop]"]
+    assert told[1]["finishReason"] == "SAFETY"
+    assert [part["text"] for part in told[0]["content"]["parts"]] == ["well"]
+
+
 async def test_another_kind_of_part_is_said_again_as_it_was() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "1"}}
     image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
