@@ -15,7 +15,7 @@ from streamviz.core.masking import mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
-from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
@@ -91,6 +91,8 @@ async def model_call(
 async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: ASGISendCallable) -> None:
     """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
+    if wire_format is OPENAI_RESPONSES:
+        request = worker.denied_calls.answered(caller.key.id, request, worker.observers.feed.running.values())
     target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)
@@ -251,6 +253,7 @@ def _leave(call: _Call) -> None:
     """
     stream, worker = call.stream, call.worker
     _tell_run(call)
+    worker.denied_calls.note(stream)
     if call.exchange.has_questions or call.exchange.masking:
         worker.sessions.ended(stream)
         worker.run_behind(_close_later(call))

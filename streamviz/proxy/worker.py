@@ -20,6 +20,7 @@ from streamviz.live.feed import feed
 from streamviz.live.publisher import publisher
 from streamviz.proxy import http
 from streamviz.proxy.afterwards import Afterwards
+from streamviz.proxy.denied_calls import DeniedCalls
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
@@ -61,6 +62,7 @@ class Worker:
     def __init__(self) -> None:
         self.configuration = Configuration()
         self.sessions = Sessions(settings.SECRET_KEY)
+        self.denied_calls = DeniedCalls()
         self.turns = Turns()
         self.afterwards = Afterwards(self.turns)
         self.tallies = Tallies(conninfo)

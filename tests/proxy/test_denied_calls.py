@@ -1,0 +1,137 @@
+"""What goes on from an answer that the provider keeps, of which the client did not get all calls."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Mode
+from streamviz.core.wire import OPENAI_RESPONSES
+from streamviz.policies import build
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
+from streamviz.records.models.access import digest
+from streamviz.records.scoped_policies import ScopedPolicy
+from tests.proxy.running import Client, Model
+
+OUTPUT = {"type": "function_call_output", "call_id": "call_rm", "output": "[no]"}
+GOT = {"type": "function_call_output", "call_id": "call_ls", "output": "a.txt"}
+ASKED = {"role": "user", "content": "Hi"}
+PLAIN = {"x-streamviz-executor": ""}
+
+
+def call(of: str, type: str = "function_call", **fields: Any) -> dict[str, Any]:
+    own = fields or {"name": of, "arguments": "{}"}
+    return {"id": f"fc_{of}", "type": type, "call_id": f"call_{of}", "status": "completed", **own}
+
+
+def answer(id: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
+    whole = {"id": id, "object": "response", "created_at": 1, "model": "m"}
+    told: list[dict[str, Any]] = [{"type": "response.created", "response": {**whole, "output": []}}]
+    for place, item in enumerate(items):
+        told.append({"type": "response.output_item.added", "output_index": place, "item": item})
+        told.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    told.append({"type": "response.completed", "response": {**whole, "status": "completed", "output": list(items)}})
+    return [{**each, "sequence_number": number} for number, each in enumerate(told)]
+
+
+async def ask(worker: Worker, *, key: str = "sv-a-key", **fields: Any) -> Client:
+    headers = {**PLAIN, "authorization": f"Bearer {key}"}
+    client = Client(worker, "sim/m", OPENAI_RESPONSES, fields, **headers)
+    await client.call
+    return client
+
+
+@pytest.fixture
+def guarded(worker: Worker) -> Worker:
+    parameters = {"names": ["rm", "shell", "patch", "apply_patch"], "text": "[no]"}
+    rule = ActivePolicy(build("tool_rule", parameters), "guard", 1, 1, Mode.ENFORCE)
+    worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
+    worker.configuration.keys[digest("sv-another")] = KnownKey(2, "another")
+    worker.configuration.key_ids = frozenset([1, 2])
+    return worker
+
+
+async def test_the_provider_is_told_that_a_denied_call_was_not_carried_out(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    model = answering(answer("resp_1", call("ls"), call("rm")), answer("resp_2"), answer("resp_3"))
+    client = await ask(guarded)
+    assert b"call_rm" not in client.data
+    await ask(guarded, previous_response_id="resp_1", input=[GOT])
+    assert model.requests[1]["input"] == [OUTPUT, GOT]
+    await ask(guarded, previous_response_id="resp_1", input="Go on")
+    assert model.requests[2]["input"] == [OUTPUT, {"role": "user", "content": "Go on"}]
+    recorded = list(guarded.observers.feed.finished.values())[1]
+    assert b"call_rm" in recorded.request
+
+
+async def test_what_else_is_asked_stays_as_it_is(guarded: Worker, answering: Callable[..., Model]) -> None:
+    model = answering(answer("resp_1", call("rm")), *(answer(f"resp_{at}") for at in range(2, 5)))
+    await ask(guarded)
+    told = [{**OUTPUT, "output": "by the client"}]
+    await ask(guarded, previous_response_id="resp_1", input=told)
+    await ask(guarded, previous_response_id="resp_2")
+    await ask(guarded, key="sv-another", previous_response_id="resp_1")
+    assert [each["input"] for each in model.requests[1:]] == [told, [ASKED], [ASKED]]
+
+
+async def test_in_a_conversation_it_is_told_once_it_goes_on(guarded: Worker, answering: Callable[..., Model]) -> None:
+    model = answering(answer("resp_1", call("rm")), answer("resp_2"), answer("resp_3"))
+    await ask(guarded, conversation="conv_1")
+    await ask(guarded, conversation={"id": "conv_1"})
+    await ask(guarded, conversation="conv_1")
+    assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
+
+
+@pytest.mark.parametrize("named", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}], ids=str)
+async def test_a_client_may_go_on_before_the_stream_is_over(
+    guarded: Worker, answering: Callable[..., Model], named: dict[str, str]
+) -> None:
+    goes_on = asyncio.Event()
+    model = answering([*answer("resp_1", call("rm")), goes_on], answer("resp_2"))
+    first = asyncio.ensure_future(ask(guarded, conversation="conv_1"))
+    running = guarded.observers.feed.running
+    while not any(stream.state.finish_reason for stream in running.values()):
+        await asyncio.sleep(0)
+    await ask(guarded, **named)
+    goes_on.set()
+    await first
+    assert model.requests[1]["input"] == [OUTPUT, ASKED]
+
+
+async def test_so_has_a_call_at_which_the_answer_was_halted(guarded: Worker, answering: Callable[..., Model]) -> None:
+    rule = ActivePolicy(build("limits", {"stream": {"tool_calls": 1}}), "limits", 1, 1, Mode.ENFORCE)
+    guarded.configuration.policies = (ScopedPolicy("limits", 1, Mode.ENFORCE, (), (), rule),)
+    model = answering(answer("resp_1", call("ls"), call("rm")), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1", input=[GOT])
+    [ours, got] = model.requests[1]["input"]
+    assert (ours["type"], ours["call_id"], got) == (OUTPUT["type"], OUTPUT["call_id"], GOT)
+
+
+@pytest.mark.parametrize(
+    ("item", "output"),
+    [
+        (call("patch", "custom_tool_call", name="patch", input="x"), {"output": "[no]"}),
+        (
+            call("shell", "shell_call", action={"commands": ["ls"]}),
+            {"output": [{"stdout": "", "stderr": "[no]", "outcome": {"type": "exit", "exit_code": 1}}]},
+        ),
+        (
+            call("apply_patch", "apply_patch_call", operation={"type": "delete_file", "path": "a"}),
+            {"status": "failed", "output": "[no]"},
+        ),
+    ],
+    ids=["custom", "shell", "patch"],
+)
+async def test_calls_of_each_type_get_an_output_of_theirs(
+    guarded: Worker, answering: Callable[..., Model], item: Any, output: Any
+) -> None:
+    model = answering(answer("resp_1", item), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1")
+    [told, _] = model.requests[1]["input"]
+    assert told == {"type": f"{item['type']}_output", "call_id": item["call_id"], **output}
