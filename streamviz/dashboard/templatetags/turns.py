@@ -85,7 +85,7 @@ def _line(x1: str, x2: str, y1: str, y2: str) -> str:
 
 def _bar(bar: Bar) -> str:
     place = f'x="{bar.span.x}" y="{bar.top}" width="{bar.span.width}" height="{bar.height}" rx="1"'
-    if bar.is_denied:
+    if bar.is_unsent:
         strike = _line(bar.span.x, bar.span.end, bar.middle, bar.middle)
         return f'<rect class="strip-denied" {place}/><line class="strip-strike" {strike}/>'
     over = f'<rect fill="url(#hatch)" {place}/>' if bar.is_held else ""

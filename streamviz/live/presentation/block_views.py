@@ -145,8 +145,15 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return self.state == "held"
 
     @property
-    def is_denied(self) -> bool:
+    def is_unsent(self) -> bool:
+        """Whether the client never got it, whatever kept it back."""
         return self.state == "never sent"
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether that was decided. Where a stream ended during a hold, nobody did."""
+        verdict = self.verdict
+        return self.is_unsent and verdict is not None and verdict.intervenes and not verdict.is_shadow
 
     @property
     def is_arriving(self) -> bool:

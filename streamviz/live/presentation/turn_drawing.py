@@ -32,7 +32,7 @@ class Bar(NamedTuple):
     height: int
     middle: str
     is_held: bool
-    is_denied: bool
+    is_unsent: bool
 
 
 class DrawnTurn(NamedTuple):
@@ -154,7 +154,7 @@ class _Pen(NamedTuple):
         mark = block.mark
         top, height = (15, 15) if block.is_tool_call else (20, 5) if block.is_thinking else (18, 9)
         middle = f"{top + height / 2:g}"
-        return Bar(span, mark.css, top, height, middle, block.held_at is not None, block.is_denied)
+        return Bar(span, mark.css, top, height, middle, block.held_at is not None, block.is_unsent)
 
     def _holds(self, line: Line) -> list[HoldCaption]:
         """Of each turn the longest hold, where it was long and its words fit below the turn."""

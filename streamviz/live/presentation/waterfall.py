@@ -201,6 +201,8 @@ def _place(stream: StreamView, seq: int) -> int:
 def _sum(block: BlockView, hold_end: int) -> str:
     if block.is_denied:
         return "denied"
+    if block.is_unsent:
+        return block.state
     if block.held_at is not None:
         return f"held {age(hold_end - block.held_at)}"
     return f"{block.length:,} chars"

@@ -94,6 +94,12 @@ async def test_a_waterfall_has_a_lane_a_block_with_the_ticks_of_both_tapes() -> 
     assert (content.sum, denied.sum) == ("2 chars", "denied")
 
 
+async def test_a_lane_tells_a_hold_that_the_end_of_the_stream_cut_short_from_a_denial() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).call("{", "rm")
+    [lane] = fall_of(await running.wait(1).end("left")).lanes
+    assert (lane.sum, lane.denied_x) == ("never sent", None)
+
+
 async def test_a_lane_costs_a_bounded_amount() -> None:
     running = Running()
     for _ in range(5_000):

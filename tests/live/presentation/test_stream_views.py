@@ -47,6 +47,12 @@ async def test_it_tells_what_was_denied() -> None:
     assert "held 2.00 s" in block.size
 
 
+async def test_a_block_that_was_held_as_its_stream_ended_was_denied_by_nobody() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).call("{", "ls")
+    block = (await running.end("left")) and view_of_running(running.stream).blocks[0]
+    assert (block.state, block.is_unsent, block.is_denied) == ("never sent", True, False)
+
+
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
     running = await Running(policies=[active(deny_names("rm"), Mode.SHADOW)]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
