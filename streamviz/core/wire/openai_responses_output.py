@@ -26,6 +26,9 @@ from streamviz.core.wire.openai_responses_places import made_by_call, type_of
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+_MADE = "_made"
+# How the id of a message begins that upstream did not send.
+MADE_MESSAGE = _PREFIXES["message"] + _MADE
 
 
 class ClientOutput(Composer):
@@ -175,7 +178,7 @@ class ClientOutput(Composer):
         place = self._next_place if self._is_rewriting or wire is None else wire
         id = as_text(details.get("id")) if details.get("type") == type else ""
         if not id or (id in self._ids and self._is_rewriting):
-            id = made_id(_PREFIXES.get(type, "item") + ("" if self._source else "_made"), place, self._head)
+            id = made_id(_PREFIXES.get(type, "item") + ("" if self._source else _MADE), place, self._head)
         is_whole = self._payload.get("type") == ITEM_DONE or response_in(self._payload) is not None
         item = OutputItem(place, type, id, wire, details, is_whole=is_whole, is_added=is_added, is_gone=is_gone)
         item.call_id = made_id("call", place, self._head)

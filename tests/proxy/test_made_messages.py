@@ -1,0 +1,71 @@
+"""What clients give back of an answer in which a call was denied, as OpenAI takes it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamviz.core.json_value import encode
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Mode
+from streamviz.policies import build
+from streamviz.proxy.made_messages import with_made_in_place
+from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.worker import Worker
+from streamviz.records.models.streams import Relation
+from streamviz.records.scoped_policies import ScopedPolicy
+from tests.proxy.running import Model
+from tests.proxy.test_denied_calls import GOT, answer, ask, call
+
+THOUGHT: dict[str, Any] = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "x"}
+LATER = {**THOUGHT, "id": "rs_2"}
+MADE: dict[str, Any] = {"id": "msg_made_1", "type": "message", "role": "assistant", "content": "[no]"}
+CALL = {"id": "fc_1", "type": "function_call", "call_id": "call_ls", "name": "ls", "arguments": "{}"}
+TEXT: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": "a"}
+ASKED = {"role": "user", "content": "Hi"}
+NAMED = [{"type": "item_reference", "id": id} for id in ("rs_1", "msg_made_1")]
+IN_WORDS = {"type": "message", "role": "assistant", "content": "[A policy denied this.]"}
+
+
+def placed(*items: dict[str, Any]) -> object:
+    fields = {"model": "m", "input": list(items)}
+    return with_made_in_place(ModelRequest(encode(fields), fields, "m", is_streaming=True)).fields["input"]
+
+
+@pytest.mark.parametrize(
+    ("items", "want"),
+    [
+        ([ASKED, THOUGHT, MADE, ASKED], [ASKED, MADE, ASKED]),
+        ([THOUGHT, MADE, CALL, GOT], [MADE, THOUGHT, CALL, GOT]),
+        ([THOUGHT, CALL, MADE, GOT], [THOUGHT, CALL, MADE, GOT]),
+        ([THOUGHT, TEXT, MADE, ASKED], [THOUGHT, TEXT, MADE, ASKED]),
+        ([THOUGHT, MADE, LATER, CALL], [MADE, LATER, CALL]),
+        ([THOUGHT, MADE, MADE], [MADE, MADE]),
+        ([THOUGHT, TEXT, ASKED, MADE], [THOUGHT, TEXT, ASKED, MADE]),
+        ([ASKED, *NAMED, ASKED], [ASKED, IN_WORDS, ASKED]),
+    ],
+    ids=["alone", "before a call", "behind a call", "behind a text", "twice", "two", "elsewhere", "by its id"],
+)
+def test_reasoning_stands_right_before_what_came_of_it(items: list[Any], want: list[Any]) -> None:
+    assert placed(*items) == want
+
+
+def test_a_request_without_a_message_of_ours_is_the_same() -> None:
+    fields = {"model": "m", "input": [ASKED, THOUGHT, TEXT]}
+    request = ModelRequest(encode(fields), fields, "m", is_streaming=True)
+    assert with_made_in_place(request) is request
+
+
+async def test_a_conversation_goes_on_after_a_denied_call(worker: Worker, answering: Callable[..., Model]) -> None:
+    rule = ActivePolicy(build("tool_rule", {"names": ["rm"], "text": "[no]"}), "guard", 1, 1, Mode.ENFORCE)
+    worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
+    model = answering(answer("resp_1", THOUGHT, call("rm"), call("ls")), answer("resp_2"))
+    client = await ask(worker)
+    told = [json.loads(line[6:]) for line in client.data.decode().splitlines() if line.startswith("data: {")]
+    output = told[-1]["response"]["output"]
+    assert [item["type"] for item in output] == ["reasoning", "message", "function_call"]
+    await ask(worker, input=[ASKED, *output, GOT])
+    thought, made, allowed = output
+    assert model.requests[1]["input"] == [ASKED, made, thought, allowed, GOT]
+    assert list(worker.observers.feed.finished.values())[1].place.relation == Relation.TURN
