@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.json_value import encode
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
+from streamviz.proxy.denied_calls import outputs_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
+from tests.core.support import active
+from tests.exchange.support import JSON, Play
 from tests.proxy.running import Client, Model
 
 OUTPUT = {"type": "function_call_output", "call_id": "call_rm", "output": "[no]"}
@@ -110,6 +114,18 @@ async def test_so_has_a_call_at_which_the_answer_was_halted(guarded: Worker, ans
     await ask(guarded, previous_response_id="resp_1", input=[GOT])
     [ours, got] = model.requests[1]["input"]
     assert (ours["type"], ours["call_id"], got) == (OUTPUT["type"], OUTPUT["call_id"], GOT)
+
+
+def test_of_a_whole_answer_all_calls_that_its_client_did_not_get_have_outputs() -> None:
+    rule = active(build("limits", {"stream": {"tool_calls": 1}}), name="limits")
+    play = Play("openai_responses", [rule], is_streaming=False).opened(JSON)
+    play.received(encode(answer("resp_1", call("ls"), call("rm"), call("mv"))[-1]["response"])).ended()
+    assert b"call_rm" not in play.sent
+    outputs = {output["call_id"]: output["output"] for output in outputs_of(play.stream)}
+    assert outputs == {
+        "call_rm": "[Halted by policy limits.]",
+        "call_mv": "[Not carried out: a policy halted the answer before it.]",
+    }
 
 
 @pytest.mark.parametrize(
