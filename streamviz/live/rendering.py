@@ -19,7 +19,7 @@ from streamviz.live.presentation.rows import asks_of
 from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import waterfall_of
-from streamviz.live.presentation.windows import window_of
+from streamviz.live.presentation.windows import Window, window_of
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -95,6 +95,11 @@ def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
     }
 
 
+def pages(shown: Window, stream_id: uuid.UUID, *, oob: bool = False) -> SafeString:
+    """Which of the blocks a page shows, with links to those before and behind them; empty where it shows all."""
+    return fragment("_pages", shown=shown, stream_id=stream_id, oob=oob)
+
+
 def waterfall(
     view: StreamView,
     now: int,
@@ -164,6 +169,7 @@ async def panes(
         stream=view,
         shown=shown,
         **counts(view),
+        pages=pages(shown, view.id),
         items=items,
         cards=await paced((block_card(block, view.id, room) for block in shown.blocks), pace),
         verdicts=verdicts,

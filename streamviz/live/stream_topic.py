@@ -13,6 +13,7 @@ from streamviz.live.presentation.cutting import PAGE_BYTES, fits
 from streamviz.live.presentation.stream_views import paced_view_of_running, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
+from streamviz.live.presentation.windows import first_of_newest, window_of
 from streamviz.live.topics import Update
 
 _SECOND = 1_000_000
@@ -49,7 +50,7 @@ class StreamTopic:
         second = now // _SECOND
         if second != self._second or self.is_over:
             self._second = second
-            if parts := "".join(self._changed_parts(shown, now, with_waterfall=True)):
+            if parts := "".join(self._changed_parts(shown, now, each_second=True)):
                 yield Update(parts, is_text=False)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
@@ -67,10 +68,12 @@ class StreamTopic:
         self._is_over = is_over
         return self._shown
 
-    def _changed_parts(self, shown: StreamView, now: int, *, with_waterfall: bool = False) -> Iterator[str]:
+    def _changed_parts(self, shown: StreamView, now: int, *, each_second: bool = False) -> Iterator[str]:
         view = whole_view_of(self._stream, shown)
         parts = self._around(view, now) | rendering.counts(view, oob=True)
-        if with_waterfall:
+        if each_second:
+            # No more often: a link that is replaced while somebody presses it leads nowhere.
+            parts["pages"] = rendering.pages(window_of(view), view.id, oob=True)
             parts["waterfall"] = rendering.waterfall(view, now, oob=True)
         for name, html in parts.items():
             if self._parts.get(name) != html:
@@ -84,12 +87,15 @@ class StreamTopic:
 
 def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
     """New blocks, transitions, verdicts: what no browser may miss. Of blocks that are as they were nothing, each, so
-    that a turn may end at any of them."""
+    that a turn may end at any of them. Blocks before the newest, which a page that is opened now does not show, go."""
+    first = first_of_newest(after)
     framed_anew = sum(map(_is_framed_anew, before.blocks, after.blocks))
     room = _room_of_each(framed_anew + len(after.blocks) - len(before.blocks))
     for block in after.blocks:
         old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
-        if old is None:
+        if block.ordinal < first:
+            yield ""
+        elif old is None:
             yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
             yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id, room))
         elif _standing(old) != _standing(block):
@@ -101,18 +107,31 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
             )
         else:
             yield ""
+    yield from _left_behind(before, first)
     for verdict in after.verdicts[len(before.verdicts) :]:
-        yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
+        if verdict.ordinal is None or verdict.ordinal >= first:
+            yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
     if _holding(before) != _holding(after):
         yield rendering.holds(after, now, oob=True)
 
 
+def _left_behind(before: StreamView, first: int) -> Iterator[str]:
+    """What was on the page of blocks before `first`: a browser would draw some thousand of them ever more slowly."""
+    gone = range(first_of_newest(before), min(first, len(before.blocks)))
+    for ordinal in gone:
+        yield _take_away(f"i{ordinal}") + _take_away(f"b{ordinal}")
+    for verdict in before.verdicts if gone else ():
+        if verdict.ordinal in gone:
+            yield _take_away(f"v{verdict.number}")
+
+
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
-    """What blocks that were there before have grown by; nothing, each, of those that have not."""
+    """What blocks that are on the page still have grown by; nothing, each, of those that have not."""
+    first = first_of_newest(after)
     room = _room_of_each(sum(map(_has_grown, before.blocks, after.blocks)))
     for old, block in zip(before.blocks, after.blocks, strict=False):
         is_same = not _has_grown(old, block) and old.is_arriving == block.is_arriving
-        if is_same or _is_framed_anew(old, block):
+        if is_same or block.ordinal < first or _is_framed_anew(old, block):
             yield ""
         elif fits(piece := block.text[old.length :], _PIECE_BYTES):
             yield _with_piece(block, piece)
@@ -154,3 +173,8 @@ def _standing(block: BlockView) -> tuple[object, ...]:
 def _put(where: str, tag: str, html: str) -> str:
     """An update that adds a fragment to what the page has."""
     return f'<{tag} hx-swap-oob="{where}">{html}</{tag}>'
+
+
+def _take_away(element: str) -> str:
+    """An update that takes an element off the page."""
+    return f'<div id="{element}" hx-swap-oob="delete"></div>'

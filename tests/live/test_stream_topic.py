@@ -13,6 +13,7 @@ from streamviz.core.judgements import ModelSaid, PersonDecided
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
+from streamviz.live.presentation import windows
 from streamviz.live.rendering import nav_asks
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import head
@@ -86,6 +87,39 @@ async def test_a_page_opened_at_any_time_shows_the_same_as_one_open_from_the_sta
     assert watched.topic.is_over
     for page in watched.pages:
         assert page.root.shape() == fresh.root.shape()
+
+
+async def test_a_page_that_is_open_for_long_keeps_no_more_blocks_than_one_opened_now_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(windows, "BLOCKS_A_PAGE", 4)
+    running = Running(Feed(), policies=[active(deny_names("rm"))], format="anthropic_messages")
+    watched = Watched(running)
+    page = await watched.open()
+    await running.take({"type": "message_start", "message": {"role": "assistant", "content": []}})
+    for index in range(9):
+        await running.wait(1).take(*whole_call(index, "rm" if index % 2 else "ls"))
+        if index % 3 != 1:  # one at a time, and two at once
+            await watched.tick()
+    await running.wait(1).take(
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}
+    )
+    await running.end()
+    await watched.tick()
+    fresh = await watched.open()
+    assert [page.has(f"b{index}") for index in range(9)] == [False] * 5 + [True] * 4
+    assert page.text("verdict-list").count("rm") == 2
+    assert page.text("pages") == "6 to 9Earlier"
+    assert page.root.shape() == fresh.root.shape()
+
+
+def whole_call(index: int, name: str) -> list[dict[str, Any]]:
+    """A tool call in Anthropic's format, where its end is said."""
+    block = {"type": "tool_use", "id": f"c{index}", "name": name, "input": {}}
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        {"type": "content_block_stop", "index": index},
+    ]
 
 
 @pytest.fixture

@@ -33,10 +33,15 @@ class Window(NamedTuple):
         return None if self.is_newest else self.end
 
 
+def first_of_newest(stream: StreamView) -> int:
+    """Where the page of the newest blocks begins."""
+    return max(0, len(stream.blocks) - BLOCKS_A_PAGE)
+
+
 def window_of(stream: StreamView, first: int | None = None) -> Window:
     """The blocks from `first` on, or the newest where it is None. A page is as full as it can be."""
     total = len(stream.blocks)
-    newest = max(0, total - BLOCKS_A_PAGE)
+    newest = first_of_newest(stream)
     start = newest if first is None else min(first, newest)
     end = min(total, start + BLOCKS_A_PAGE)
     verdicts = [each for each in stream.verdicts if each.ordinal is None or start <= each.ordinal < end]
