@@ -36,12 +36,13 @@ test-clients: install-dev
 bench: install-dev
 	@.venv/bin/python -m bench $(ARGS)
 
+# By .venv's Python, as scripts in .venv name the path that it was made at, and a clone may have been moved since.
 lint: install-dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/djlint --lint --quiet templates
-	.venv/bin/mypy
-	.venv/bin/lint-imports --no-logo
+	.venv/bin/python -m djlint --lint --quiet templates
+	.venv/bin/python -m mypy
+	.venv/bin/python -c 'from importlinter.cli import lint_imports_command as lint; lint()' --no-logo
 	.venv/bin/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 # The files under deploy/ by their formats' own schemas, which are fetched the first time.

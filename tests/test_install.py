@@ -1,5 +1,6 @@
 """How packages are installed: by several pips at once, each with its part of a lock file."""
 
+import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -42,3 +43,12 @@ def test_what_cannot_be_installed_is_named(
     with pytest.raises(SystemExit, match=r"pip could not install some\.txt: ERROR: .*nobody-has-made-this==1\.0"):
         script.install(lock)
     assert "installing 1 packages" in capsys.readouterr().out
+
+
+def test_what_make_runs_works_where_the_clone_was_moved() -> None:
+    """Scripts of a .venv begin with the path that it was made at."""
+    lines = "".join((ROOT / file).read_text() for file in ("Makefile", ".ci/run"))
+    named = set(re.findall(r"\.venv/bin/([\w-]+)", lines))
+    beginnings = {name: (Path(sys.executable).parent / name).read_bytes()[:2] for name in named}
+    assert "python" in beginnings
+    assert [name for name, beginning in beginnings.items() if beginning == b"#!"] == []
