@@ -19,7 +19,12 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LEAST_PYTHON = (3, 11)
 # One keeps a core busy most of the time; beyond these the network and the disk do not keep up.
 MOST_PIPS = 4
-CHECK = f"import pip, sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
+# Where making .venv was interrupted, pip is not whole: the list of its files, which comes last, is not there.
+CHECK = f"""
+import sys
+from importlib.metadata import files
+sys.exit(sys.version_info < {LEAST_PYTHON} or not files("pip"))
+"""
 
 
 def main(kind: str) -> None:
@@ -39,7 +44,7 @@ def main(kind: str) -> None:
 
 
 def venv_works() -> bool:
-    """Whether .venv has a Python that starts, is new enough and has pip."""
+    """Whether .venv has a Python that starts, is new enough and has the whole of pip."""
     return PYTHON.exists() and subprocess.run([PYTHON, "-c", CHECK], stderr=subprocess.DEVNULL).returncode == 0
 
 

@@ -1,7 +1,9 @@
 """How packages are installed: by several pips at once, each with its part of a lock file."""
 
 import re
+import subprocess
 import sys
+import venv
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +45,23 @@ def test_what_cannot_be_installed_is_named(
     with pytest.raises(SystemExit, match=r"pip could not install some\.txt: ERROR: .*nobody-has-made-this==1\.0"):
         script.install(lock)
     assert "installing 1 packages" in capsys.readouterr().out
+
+
+def test_a_venv_is_made_anew_where_making_it_was_interrupted(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / ".venv", symlinks=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip())
+    (packages / "pip").mkdir()
+    (packages / "pip" / "__init__.py").touch()
+    monkeypatch.setattr(script, "PYTHON", python)
+    assert not script.venv_works()
+    record = packages / "pip-1.0.dist-info" / "RECORD"  # the last that is written
+    record.parent.mkdir()
+    record.write_text("pip/__init__.py,,\n")
+    assert script.venv_works()
 
 
 def test_what_make_runs_works_where_the_clone_was_moved() -> None:
