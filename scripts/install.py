@@ -4,18 +4,21 @@ Runs before anything is installed, so it uses the standard library only. Does no
 that was installed last.
 """
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+PYTHON = VENV / "bin" / "python"
 LEAST_PYTHON = (3, 11)
 # One keeps a core busy most of the time; beyond these the network and the disk do not keep up.
 MOST_PIPS = 4
@@ -32,15 +35,45 @@ def main(kind: str) -> None:
     if sys.version_info < LEAST_PYTHON:
         sys.exit(f"streamviz: Python {LEAST_PYTHON[0]}.{LEAST_PYTHON[1]} or newer is needed, this is {sys.version}.")
     lock = ROOT / "requirements" / f"{kind}.txt"
-    installed = VENV / f"installed-{kind}.txt"
-    if venv_works() and installed.exists() and installed.read_bytes() == lock.read_bytes():
+    if is_installed(lock):
         return
+    with alone():
+        if not is_installed(lock):
+            bring_up_to_date(lock)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait for another that installs: of two at once, as `make run` and `make test`, each would spoil what the other
+    has made."""
+    with Path(__file__).open("r+") as own:  # some network file systems want that of what is locked
+        try:
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("streamviz: waiting for another installation to end", flush=True)
+            fcntl.flock(own, fcntl.LOCK_EX)
+        yield
+
+
+def is_installed(lock: Path) -> bool:
+    """Whether it is the lock file that was installed last."""
+    noted = note_of(lock)
+    return venv_works() and noted.exists() and noted.read_bytes() == lock.read_bytes()
+
+
+def note_of(lock: Path) -> Path:
+    """The copy that says it was installed."""
+    return VENV / f"installed-{lock.name}"
+
+
+def bring_up_to_date(lock: Path) -> None:
+    """Install a lock file's packages, into a new .venv where there is none that works."""
     os.umask(0o022)  # the embedded Postgres may run as another user, who must be able to read it
     if not venv_works():
         make_venv()
     install(lock)
     compile_installed()
-    shutil.copyfile(lock, installed)
+    shutil.copyfile(lock, note_of(lock))
 
 
 def venv_works() -> bool:

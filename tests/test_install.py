@@ -1,8 +1,10 @@
 """How packages are installed: by several pips at once, each with its part of a lock file."""
 
+import fcntl
 import re
 import subprocess
 import sys
+import threading
 import venv
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -62,6 +64,23 @@ def test_a_venv_is_made_anew_where_making_it_was_interrupted(
     record.parent.mkdir()
     record.write_text("pip/__init__.py,,\n")
     assert script.venv_works()
+
+
+def test_of_two_at_once_one_waits_and_then_finds_it_done(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, found = threading.Event(), iter([False, True])
+    installed: list[Path] = []
+    monkeypatch.setattr(script, "is_installed", lambda _: next(found))
+    monkeypatch.setattr(script, "bring_up_to_date", installed.append)
+    monkeypatch.setattr(script, "print", lambda *_, **__: waits.set(), raising=False)
+    with (ROOT / "scripts" / "install.py").open("r+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        second = threading.Thread(target=script.main, args=["run"], daemon=True)
+        second.start()
+        assert waits.wait(60)
+    second.join(60)
+    assert not second.is_alive()
+    assert next(found, None) is None
+    assert installed == []
 
 
 def test_what_make_runs_works_where_the_clone_was_moved() -> None:
