@@ -96,7 +96,7 @@ def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
 
 
 def pages(shown: Window, stream_id: uuid.UUID, *, oob: bool = False) -> SafeString:
-    """Which of the blocks a page shows, with links to those before and behind them; empty where it shows all."""
+    """Which of the blocks a page shows, with links to those before and behind them; hidden where it shows all."""
     return fragment("_pages", shown=shown, stream_id=stream_id, oob=oob)
 
 

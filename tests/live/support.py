@@ -219,6 +219,11 @@ class Page:
         assert element is not None, f"nothing has the id {element_id}"
         return element.text
 
+    def is_hidden(self, element_id: str) -> bool:
+        found = self.root.find(element_id)
+        assert found, f"nothing has the id {element_id}"
+        return "hidden" in found.attributes
+
     def has(self, element_id: str) -> bool:
         return self.root.find(element_id) is not None
 

@@ -96,6 +96,7 @@ async def test_a_page_that_is_open_for_long_keeps_no_more_blocks_than_one_opened
     running = Running(Feed(), policies=[active(deny_names("rm"))], format="anthropic_messages")
     watched = Watched(running)
     page = await watched.open()
+    assert page.is_hidden("pages")
     await running.take({"type": "message_start", "message": {"role": "assistant", "content": []}})
     for index in range(9):
         await running.wait(1).take(*whole_call(index, "rm" if index % 2 else "ls"))
@@ -110,6 +111,7 @@ async def test_a_page_that_is_open_for_long_keeps_no_more_blocks_than_one_opened
     assert [page.has(f"b{index}") for index in range(9)] == [False] * 5 + [True] * 4
     assert page.text("verdict-list").count("rm") == 2
     assert page.text("pages") == "6 to 9Earlier"
+    assert not page.is_hidden("pages")
     assert page.root.shape() == fresh.root.shape()
 
 
