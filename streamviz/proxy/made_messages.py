@@ -31,7 +31,8 @@ def _in_place(items: Sequence[object]) -> list[object]:
     is_behind = False
     for item in items:
         if _is_reasoning(item):
-            thoughts = [item] if is_behind else [*thoughts, item]
+            thoughts = [] if is_behind else thoughts
+            thoughts.append(item)
             is_behind = False
         elif _is_made(item):
             placed.append(_in_words(as_object(item)))
