@@ -14,6 +14,8 @@ _OFFERED_BESIDE = (
 NAMESPACE, ALLOWED = "namespace", "allowed_tools"
 _OWN = frozenset({"custom", "function"})
 _LONGEST_NAME = 100
+# Characters of a namespace's words that its tools repeat, all together: a request is not to grow by it without end.
+_MOST_REPEATED = 20_000
 # Of a tool of Anthropic's format. What else it has, LiteLLM would take for a part of the schema.
 _MEMBERS = frozenset({"cache_control", "description", "input_schema", "name", "strict", "type"})
 # These say nothing where there are no tools.
@@ -27,7 +29,7 @@ def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str])
         fields["tool_choice"] = told
     if told.get("type") == ALLOWED:
         offered = _allowed(offered, fields, told)
-    own = [tool for tool in offered if as_text(tool.get("type")) in _OWN]
+    own = [tool for tool in offered if _is_own(tool)]
     beside = [tool for tool in offered if _is_beside(as_text(tool.get("type")))]
     if len(own) + len(beside) < len(offered):
         raise refusal(target, f"tools.{_unknown(offered)}")
@@ -78,20 +80,29 @@ def without_namespace(named: JsonObject) -> JsonObject:
 
 
 def _members(tool: JsonObject) -> list[JsonObject]:
-    """A tool, or the client's own tools in a namespace of them, each with the namespace's words before its own."""
+    """A tool, or the client's own tools in a namespace of them, each with the namespace's words before its own; where
+    these are too long to be repeated, the first alone has them. No provider takes names longer than ours may be."""
     namespace = as_text(tool.get("name"))
-    members = objects(tool.get("tools")) if tool.get("type") == NAMESPACE and namespace else []
-    are_own = [as_text(each.get("type")) in _OWN for each in members]
-    if not any(are_own):
+    is_namespace = tool.get("type") == NAMESPACE and 0 < len(namespace) <= _LONGEST_NAME
+    members = objects(tool.get("tools")) if is_namespace else []
+    if not any(map(_is_own, members)):
         return [tool]
-    named = zip(are_own, members, strict=True)
-    return [{**each, **_named_within(namespace, tool, each)} if is_own else each for is_own, each in named]
+    words = as_text(tool.get("description"))
+    repeats = len(words) * len(members) <= _MOST_REPEATED
+    return [
+        _named_within(namespace, words if repeats or place == 0 else "", each) if _is_own(each) else each
+        for place, each in enumerate(members)
+    ]
 
 
-def _named_within(namespace: str, tool: JsonObject, member: JsonObject) -> JsonObject:
-    words = "\n\n".join(filter(None, (as_text(each.get("description")) for each in (tool, member))))
+def _is_own(tool: JsonObject) -> bool:
+    return as_text(tool.get("type")) in _OWN
+
+
+def _named_within(namespace: str, words: str, member: JsonObject) -> JsonObject:
+    told = "\n\n".join(filter(None, (words, as_text(member.get("description")))))
     name = in_namespace(namespace, as_text(member.get("name")))
-    return {"name": name, NAMESPACE: namespace, **({"description": words} if words else {})}
+    return {**member, "name": name, NAMESPACE: namespace, **({"description": told} if told else {})}
 
 
 def _key(tool: JsonObject) -> tuple[str, str]:

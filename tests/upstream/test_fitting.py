@@ -1,5 +1,6 @@
 """What a provider of another format gets of a request: what it can take; the rest is named, or refused."""
 
+import json
 from typing import Any
 
 import pytest
@@ -413,6 +414,14 @@ def test_of_tools_that_are_not_allowed_another_provider_is_not_told(mode: str, c
     request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, tools=offered, tool_choice=allowed)
     assert [tool["name"] for tool in objects(request["tools"])] == ["ls", "fs__read"]
     assert (request["tool_choice"], left_out) == (choice, ())
+
+
+@pytest.mark.parametrize("repeated", ["name", "description"])
+def test_what_a_namespace_says_makes_a_request_no_longer_without_end(repeated: str) -> None:
+    tools = [{**function(f"t{number}"), "description": "It."} for number in range(500)]
+    namespace = {"type": "namespace", "name": "fs", "tools": tools, repeated: "x" * 100_000}
+    request, _ = fitted(OPENAI_RESPONSES, CLAUDE, tools=[function("ls"), namespace])
+    assert len(json.dumps(request)) < 500_000
 
 
 def test_a_tool_of_a_namespace_is_chosen_by_both_names() -> None:
