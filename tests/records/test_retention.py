@@ -273,18 +273,20 @@ def test_whoever_looks_while_streams_are_dropped_misses_nothing(query: Query, mo
     assert len(streams_with(query, "block")) == 1
 
 
+def drop_and_end_behind_streams(part: Partition, kept: Sequence[UUID]) -> None:
+    """As a run that is interrupted between streams and what belongs to them."""
+    drop(part, kept)
+    if part.has_streams:
+        raise OperationalError("interrupted")
+
+
 def test_a_run_that_ends_between_streams_and_their_blocks_leaves_no_strays(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(story(day(200)), story(day(200), session="starred", number=1), story(day(190), number=2))
     Session.objects.filter(label="starred").update(is_starred=True)
 
-    def end_there(part: Partition, kept: Sequence[UUID]) -> None:
-        drop(part, kept)
-        if part.has_streams:
-            raise OperationalError("interrupted")
-
-    monkeypatch.setattr(retention, "drop", end_there)
+    monkeypatch.setattr(retention, "drop", drop_and_end_behind_streams)
     with pytest.raises(OperationalError):
         apply()
     assert [*verify(), list(strays())] == [[], [], []]
@@ -303,12 +305,7 @@ def test_what_an_interrupted_run_has_left_goes_also_where_streams_are_kept_for_l
     starred, _, new = store(story(day(200), session="starred"), story(day(200), number=1), story(day(1)))
     Session.objects.filter(label="starred").update(is_starred=True)
 
-    def end_there(part: Partition, kept: Sequence[UUID]) -> None:
-        drop(part, kept)
-        if part.has_streams:
-            raise OperationalError("interrupted")
-
-    monkeypatch.setattr(retention, "drop", end_there)
+    monkeypatch.setattr(retention, "drop", drop_and_end_behind_streams)
     with pytest.raises(OperationalError):
         apply()
     monkeypatch.setattr(retention, "drop", drop)
