@@ -155,14 +155,21 @@ class Importing:
             with _faults_at(number):
                 require_shallow(line)
                 [(what, value)] = msgspec.json.decode(line, type=dict[str, dict[str, Any]]).items()
-                if number == 1:
-                    self._is_over = _checked_version(what, value) < _FIRST_WITH_END
+                if number == 1 or what == "streamviz":
+                    self._begin(what, value, is_first=number == 1)
                 else:
                     takers[what](value)
         if not self._is_over:
             raise NotAnExport(f"It is cut off behind line {number}: the streams before the last one are stored.")
         with _faults_at(number):
             self._store_stream()
+
+    def _begin(self, what: str, value: Line, *, is_first: bool) -> None:
+        """Another export may come behind the end of one, as `cat` puts them together."""
+        if not (is_first or self._is_over):
+            raise ValueError("another export begins, and the one before it was cut off")
+        self._store_stream()
+        self._is_over = _checked_version(what, value) < _FIRST_WITH_END
 
     def _take_end(self, _: Line) -> None:
         self._is_over = True

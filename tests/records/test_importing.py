@@ -72,6 +72,23 @@ def test_what_people_said_comes_with_the_import_after_one_that_was_killed(
     assert everything(query) == before
 
 
+def test_exports_behind_one_another_are_taken_as_each_by_itself(query: Query, session: uuid.UUID) -> None:
+    store(story(day(0), session="two", number=2))
+    sessions = list(Session.objects.order_by("started_at").values_list("pk", flat=True))
+    files = [list(export([each])) for each in sessions]
+    before = everything(query)
+    for each in sessions:
+        delete_session(each)
+    take([*files[0], *files[1]])
+    assert everything(query) == before
+
+
+def test_a_cut_off_export_before_another_is_told(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    with pytest.raises(NotAnExport, match=f"Line {len(lines)}, .*another export begins, and the one before"):
+        take([*lines[:-1], *lines])
+
+
 def test_what_was_taken_off_a_stream_here_stays_off(session: uuid.UUID) -> None:
     lines = list(export([session]))
     Annotation.objects.update(is_starred=False, note="", labels=[])
