@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamviz.environment import COMMAND
-from streamviz.records.journal.folder import damaged
+from streamviz.records.journal.folder import damaged, refused
 from streamviz.records.journal.room import Limits, why_full
 from streamviz.records.journal.usage import usage
-from streamviz.records.writer.refused import refused
 from streamviz.records.writer.status import WriterStatus, is_running, writer_status
 
 log = logging.getLogger(__name__)

@@ -104,15 +104,9 @@ class Retaining:
         """Those whose time is over, and what an interrupted run left of streams that are gone, however long they would
         be kept by now."""
         days = [first] if (first := first_of_streams()) else []
-        if self._retention.stream_days:
-            days.append(self._first_stream_kept.date())
+        if kept_from := first_stream_kept(self._retention, self._now):
+            days.append(kept_from.date())
         return partitions_before(max(days)) if days else []
-
-    @property
-    def _first_stream_kept(self) -> datetime:
-        """The beginning of the first day whose streams are kept."""
-        day = (self._now - timedelta(days=self._retention.stream_days)).astimezone(UTC).date()
-        return datetime.combine(day, time(), UTC)
 
     def _count(self, statement: str, table: str) -> int:
         [(count,)] = _rows(statement.format(table=table), self._values(days=self._retention.stream_days))
@@ -166,8 +160,8 @@ class Retaining:
             drop(each, kept[span])
             total, size = total + number, size + freed
             say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
-        if kept and self._retention.stream_days:
-            delete_empty_sessions(self._first_stream_kept)
+        if kept and (kept_from := first_stream_kept(self._retention, self._now)):
+            delete_empty_sessions(kept_from)
         return [Freed("streams", "streams", total, size)] if kept else []
 
     def _delete_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
@@ -194,6 +188,14 @@ def _write_words_again(sessions: Sequence[UUID]) -> None:
     for at in range(0, len(sessions), BATCH):
         with transaction.atomic(), connection.cursor() as cursor:
             write_again(cursor, sessions[at : at + BATCH])
+
+
+def first_stream_kept(retention: Retention, now: datetime) -> datetime | None:
+    """The beginning of the first day whose streams are kept; None where all are."""
+    if not retention.stream_days:
+        return None
+    day = (now - timedelta(days=retention.stream_days)).astimezone(UTC).date()
+    return datetime.combine(day, time(), UTC)
 
 
 def days() -> list[date]:

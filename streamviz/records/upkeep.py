@@ -1,5 +1,5 @@
 """What the writer sees to beside its work: half hours put together, partitions made ahead, retention once a day, the
-archive, and the words of requests that were stored before these were searched."""
+archive, what was set aside, and the words of requests that were stored before these were searched."""
 
 import logging
 import threading
@@ -20,8 +20,9 @@ from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
 from streamviz.records.partitions import RUNS, STREAMS, analyse, days_around, days_left_out, make_days
 from streamviz.records.request_index import FIRST, fill_in
-from streamviz.records.retention import is_due, run_retention
+from streamviz.records.retention import first_stream_kept, is_due, run_retention
 from streamviz.records.rules import Archive, Retention
+from streamviz.records.set_aside import SetAside
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,15 @@ class Upkeep:
     pause that grows.
     """
 
-    def __init__(self, retention: Retention, conninfo: Callable[[], str], archive: Archive | None = None) -> None:
+    def __init__(
+        self,
+        retention: Retention,
+        conninfo: Callable[[], str],
+        archive: Archive | None = None,
+        set_aside: SetAside | None = None,
+    ) -> None:
         self.trouble = ""
+        self._set_aside = set_aside
         self._retention = retention
         self._archive = archive
         self._conninfo = conninfo
@@ -69,6 +77,7 @@ class Upkeep:
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
             troubles += filter(None, [self._tried(lambda: self._retain(stop))])
+        troubles += filter(None, [self._tried(self._clear_set_aside)])
         troubles += filter(None, [self._tried(self._analyse)])
         troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
         troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
@@ -142,6 +151,12 @@ class Upkeep:
                 run_retention(self._retention, now, log.info, stop.is_set)
         finally:
             connections.close_all()
+
+    def _clear_set_aside(self) -> None:
+        if self._set_aside is None:
+            return
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
+            self._set_aside.remove(connection, first_stream_kept(self._retention, self.now()))
 
 
 def _archive(archiving: Archiving, before: date) -> None:

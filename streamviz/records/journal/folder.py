@@ -138,6 +138,11 @@ def damaged(root: Path) -> list[Path]:
     return sorted(path for path in (root / DAMAGED).glob("*") if path.suffix in (_SUFFIX, _UNMARKED))
 
 
+def refused(root: Path) -> list[Path]:
+    """The files of streams that Postgres would not take; other files there are left alone."""
+    return sorted(path for path in (root / REFUSED).glob(f"*{_UNMARKED}") if is_uuid(path.stem))
+
+
 def _hide_file(file: Path) -> None:
     with suppress(PermissionError, FileNotFoundError):
         if file.is_file() and not file.is_symlink():

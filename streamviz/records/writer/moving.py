@@ -10,7 +10,7 @@ from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
 from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.recovery import end_of
-from streamviz.records.writer.refused import is_refused, refused, set_aside
+from streamviz.records.writer.refused import is_refused, set_aside
 from streamviz.records.writer.store import Store, open_streams
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Moving:
         # stored any more once what comes later is.
         self._aside: set[UUID] = set()
         # Those of which a writer before this one may have, from this journal as well.
-        self._aside_before = {UUID(path.stem) for path in refused(journal.parent)}
+        self._aside_before = {UUID(path.stem) for path in folder.refused(journal.parent)}
         self.is_done = False
         # Whether the last call of `advance` left something to do that there is an end of.
         self.has_more = False

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from streamviz.records.journal.encoding import append_record
-from streamviz.records.journal.folder import REFUSED, create, is_uuid, private_folder, unmarked_segment
+from streamviz.records.journal.folder import REFUSED, create, private_folder, refused, unmarked_segment
 from streamviz.records.writer.pending import Batch
 
 log = logging.getLogger(__name__)
@@ -24,11 +24,6 @@ def set_aside(root: Path, batch: Batch, why: str) -> None:
     private_folder(root / REFUSED)
     with open(os.open(_file(root, batch.stream_id), os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
         file.write(records)
-
-
-def refused(root: Path) -> list[Path]:
-    """The files of streams that were set aside; other files there are left alone."""
-    return sorted(path for path in (root / REFUSED).glob("*.segment") if is_uuid(path.stem))
 
 
 def is_refused(root: Path, stream_id: UUID) -> bool:

@@ -19,6 +19,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
 from streamviz.records.journal.decoding import records_in
+from streamviz.records.journal.folder import refused
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import DeletedStream, Policy
 from streamviz.records.queries import streams
@@ -27,7 +28,6 @@ from streamviz.records.rules import Retention
 from streamviz.records.runs import RUN
 from streamviz.records.upkeep import Upkeep
 from streamviz.records.writer.process import Writer
-from streamviz.records.writer.refused import refused
 from streamviz.records.writer.status import is_running, writer_status
 from tests.e2e.proxied import until
 from tests.records.conftest import Query

@@ -12,9 +12,10 @@ from pytest_django import Settings
 
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
+from streamviz.records.journal.folder import refused
 from streamviz.records.writer.linking import _LOCK
 from streamviz.records.writer.process import Writer
-from streamviz.records.writer.refused import hand_back, refused
+from streamviz.records.writer.refused import hand_back
 from tests.e2e.proxied import until
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.support import closed, journal_of, move, opened, received

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.ops.days import add_days, since
 from streamviz.records.journal.folder import damaged as damaged_segments
+from streamviz.records.journal.folder import refused
 from streamviz.records.verification import strays, verify, wrong_sums
-from streamviz.records.writer.refused import refused
 
 _TELL_EVERY = 10_000
 

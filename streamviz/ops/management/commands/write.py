@@ -36,7 +36,9 @@ class Command(BaseCommand):
 
 def _write(stop: Event) -> None:
     figures.share(settings.METRICS_DIR)  # before what counts is loaded
+    from streamviz.records.set_aside import SetAside
     from streamviz.records.upkeep import Upkeep
     from streamviz.records.writer.process import Writer
 
-    Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE))
+    upkeep = Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE, SetAside(settings.JOURNAL_DIR))
+    Writer(settings.JOURNAL_DIR, conninfo).run(stop, upkeep)
