@@ -6,17 +6,22 @@ output. Its client cannot give one for a call that it never had.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
 
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.requests import ModelRequest
 
-_REMEMBERED = 5_000
+# Answers, and calls in them.
+_REMEMBERED = 20_000
+# OpenAI's have some 60 characters.
+_LONGEST_ID = 200
 _Key = int | None
 # How an answer ends that its provider adds to its conversation.
 _KEPT_THERE = ("completed", "incomplete")
@@ -36,23 +41,30 @@ def _shell(why: str) -> JsonObject:
     return {"stdout": "", "stderr": why, "outcome": {"type": "exit", "exit_code": 1}}
 
 
+class _Told(NamedTuple):
+    """What to say of a stream's calls; a later stream has a greater id."""
+
+    stream: UUID
+    outputs: list[JsonObject]
+
+
 class DeniedCalls:
-    """What to say of them, by the answer's id or the conversation's; of the newest answers of this worker."""
+    """What to say of them, by the answer's id or the conversation's; of the newest of this worker."""
 
     def __init__(self) -> None:
-        self._outputs: OrderedDict[tuple[_Key, str], list[JsonObject]] = OrderedDict()
+        self._told: OrderedDict[tuple[_Key, str], _Told] = OrderedDict()
+        self._count = 0
 
     def note(self, stream: LiveStream) -> None:
         """A client has all that it gets of an answer."""
         if stream.wire_format != OPENAI_RESPONSES.name:
             return
         id, conversation = _names_of(stream)
-        outputs = outputs_of(stream)
-        if id:
-            self._keep(stream.key_id, id, outputs)
-        if conversation and (outputs or stream.state.finish_reason in _KEPT_THERE):
-            # The calls before have their outputs by now.
-            self._keep(stream.key_id, conversation, outputs)
+        told = _Told(stream.id, outputs_of(stream))
+        self._keep((stream.key_id, id), told)
+        if stream.state.finish_reason in _KEPT_THERE:
+            # The calls before have their outputs by now. What broke off is in no conversation.
+            self._keep((stream.key_id, conversation), told)
 
     def answered(self, key_id: _Key, request: ModelRequest, running: Iterable[LiveStream]) -> ModelRequest:
         """The request with outputs of calls that its client does not know of; some clients go on before the answer's
@@ -64,15 +76,25 @@ class DeniedCalls:
         for stream in running:
             if stream.key_id == key_id and stream.state.finish_reason and not ids.isdisjoint(_names_of(stream)):
                 self.note(stream)
-        found = [output for id in ids for output in self._outputs.get((key_id, id), ())]
+        known = [self._told[key_id, id] for id in ids if (key_id, id) in self._told]
+        found = [output for told in known for output in told.outputs]
         return _with(request, found) if found else request
 
-    def _keep(self, key_id: _Key, id: str, outputs: list[JsonObject]) -> None:
-        self._outputs.pop((key_id, id), None)
-        if outputs:
-            self._outputs[key_id, id] = outputs
-        if len(self._outputs) > _REMEMBERED:
-            self._outputs.popitem(last=False)
+    def _keep(self, key: tuple[_Key, str], told: _Told) -> None:
+        """A conversation may have gone on before an answer in it was noted last: that says nothing new."""
+        known = self._told.get(key)
+        is_late = known is not None and known.stream > told.stream
+        if not 0 < len(key[1]) <= _LONGEST_ID or is_late or (known is None and not told.outputs):
+            return
+        self._forget(key)
+        self._told[key] = told
+        self._count += 1 + len(told.outputs)
+        while self._count > _REMEMBERED:
+            self._forget(next(iter(self._told)))
+
+    def _forget(self, key: tuple[_Key, str]) -> None:
+        if (told := self._told.pop(key, None)) is not None:
+            self._count -= 1 + len(told.outputs)
 
 
 def outputs_of(stream: LiveStream) -> list[JsonObject]:
@@ -82,9 +104,16 @@ def outputs_of(stream: LiveStream) -> list[JsonObject]:
         block = stream.state.blocks[ordinal] if ordinal < len(stream.state.blocks) else None
         if not isinstance(block, ToolCallStreamBlock) or instead.kind is BlockKind.TOOL_CALL:
             continue
-        if (output := _OUTPUTS.get(block.label or LEGACY_CALL)) is not None:
+        if (output := _OUTPUTS.get(block.label or LEGACY_CALL)) is not None and len(block.id) <= _LONGEST_ID:
             outputs.append({**output(instead.text or _HALTED), "call_id": block.id})
-    return outputs
+    carried_out = _carried_out(stream) if outputs else ()
+    return [output for output in outputs if output["call_id"] not in carried_out]
+
+
+def _carried_out(stream: LiveStream) -> set[str]:
+    """The calls that have an output in the answer itself, as those of a shell at the provider do."""
+    told = (block.text for block in stream.state.blocks if block.label == "shell_call_output")
+    return {as_text(as_object(decode(text)).get("call_id")) for text in told}
 
 
 def _names_of(stream: LiveStream) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
+from streamviz.proxy import denied_calls
 from streamviz.proxy.denied_calls import outputs_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -88,6 +89,58 @@ async def test_in_a_conversation_it_is_told_once_it_goes_on(guarded: Worker, ans
     await ask(guarded, conversation={"id": "conv_1"})
     await ask(guarded, conversation="conv_1")
     assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
+
+
+@pytest.mark.parametrize("end", ["response.failed", ""], ids=["failed", "broken off"])
+async def test_what_the_provider_does_not_add_to_its_conversation_has_no_output_there(
+    guarded: Worker, answering: Callable[..., Model], end: str
+) -> None:
+    *told, last = answer("resp_1", call("ls"), call("rm"))
+    failed = {**last, "type": end, "response": {**last["response"], "status": "failed"}}
+    model = answering([*told, *([failed] if end else [])], answer("resp_2"))
+    await ask(guarded, conversation="conv_1")
+    await ask(guarded, conversation="conv_1")
+    assert model.requests[1]["input"] == [ASKED]
+
+
+async def test_a_conversation_that_has_gone_on_when_an_answer_in_it_ends_is_told_no_more(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    goes_on = asyncio.Event()
+    model = answering([*answer("resp_1", call("rm")), goes_on], answer("resp_2"), answer("resp_3"))
+    first = asyncio.ensure_future(ask(guarded, conversation="conv_1"))
+    running = guarded.observers.feed.running
+    while not any(stream.state.finish_reason for stream in running.values()):
+        await asyncio.sleep(0)
+    await ask(guarded, conversation="conv_1")
+    goes_on.set()
+    await first
+    await ask(guarded, conversation="conv_1")
+    assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
+
+
+async def test_what_is_remembered_is_bounded_by_calls(
+    guarded: Worker, answering: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(denied_calls, "_REMEMBERED", 5)
+    two = (call("rm"), {**call("rm"), "id": "fc_2", "call_id": "call_2"})
+    model = answering(answer("resp_1", call("rm")), *(answer(f"resp_{at}", *two) for at in (2, 3)), *[answer("")] * 3)
+    for _ in range(3):
+        await ask(guarded, conversation="c" * 1_000)
+    for at in (1, 2, 3):
+        await ask(guarded, previous_response_id=f"resp_{at}")
+    assert [len(each["input"]) for each in model.requests] == [1, 1, 1, 1, 1, 3]
+
+
+async def test_a_shell_at_the_provider_has_given_its_own_output(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    hosted = call("shell", "shell_call", action={"commands": ["ls"]})
+    output = {"id": "sco_1", "type": "shell_call_output", "call_id": hosted["call_id"], "output": []}
+    model = answering(answer("resp_1", hosted, output), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1")
+    assert model.requests[1]["input"] == [ASKED]
 
 
 @pytest.mark.parametrize("named", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}], ids=str)
