@@ -1,15 +1,16 @@
 // Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
 // every element on the way, which is more than a hundred rows that change ten times a second can afford.
+import { leaves, OPENED, takeAway } from "./blocks.js";
 import { waits } from "./rows.js";
 import { localize } from "./times.js";
 
 const LONG = 4096; // characters
-const OPENED = "details[open][id], .block-raw[id]:not([hidden])";
 
 export function swap(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   for (const element of [...template.content.children]) if (!waits(element, place)) place(element);
+  takeAway();
 }
 
 // Verdicts draw the eye when they come.
@@ -33,7 +34,7 @@ function place(element) {
       localize(element);
       break;
     case "delete":
-      target.remove();
+      if (!leaves(target)) target.remove();
       break;
     case "beforeend":
       append(target, element);

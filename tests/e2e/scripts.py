@@ -1,0 +1,44 @@
+"""A page's own scripts without a server: what a page has, and what its websocket says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from playwright.sync_api import Browser, Page, Route
+
+_SAY = """([number, html]) => document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
+    bubbles: true, cancelable: true, detail: { message: `${number} ${number ? "delta" : "snapshot"} 1 0\\n${html}`,
+    socketWrapper: { send() {}, sendImmediately() {}, reconnect() {} } } }))"""
+_PAGE = """<!doctype html><body data-base="/"><div id="socket" data-pill="pill"><span id="pill"></span>{}</div>
+    <script>window.htmx = {{ config: {{}}, process() {{}} }}</script>
+    <script type="module">import {{ start }} from "/js/socket.js"; start(); document.title = "ready";</script>"""
+
+
+@contextmanager
+def scripted(chromium: Browser, body: str, **options: Any) -> Iterator[Page]:
+    """A page for `connect`, in a browser profile with these options."""
+
+    def answer(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        is_script = path.startswith("/js/")
+        said = (Path(settings.BASE_DIR) / f"static{path}").read_text() if is_script else _PAGE.format(body)
+        route.fulfill(body=said, content_type="text/javascript" if is_script else "text/html")
+
+    with chromium.new_context(base_url="http://pages.test", **options) as context:
+        context.route("**/*", answer)
+        yield context.new_page()
+
+
+def connect(page: Page) -> None:
+    """The page is as at first, and connected."""
+    page.goto("/")
+    page.wait_for_function("document.title === 'ready'")
+    say(page, 0, "")
+
+
+def say(page: Page, number: int, html: str) -> None:
+    """The websocket's message of this number."""
+    page.evaluate(_SAY, [number, html])

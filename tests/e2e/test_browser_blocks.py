@@ -1,0 +1,74 @@
+"""What somebody is at stays on a stream's page, though blocks leave it as newer ones come."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.scripts import connect, say, scripted
+
+CARD = (
+    '<article class="block-card" id="b{0}" style="height: 60px"><p id="p{0}">text {0}</p>'
+    '<a id="a{0}" href="#b{0}">link</a><pre class="block-raw" id="b{0}-text" hidden>raw</pre></article>'
+)
+THINKING = '<details class="block-card" id="b{0}"><summary>Thinking</summary>text</details>'
+ITEM = '<li id="i{0}"><a href="#b{0}">block</a></li>'
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def opened(chromium: Browser) -> Iterator[Page]:
+    items = "".join(map(ITEM.format, range(COUNT)))
+    cards = "".join((THINKING if number == 3 else CARD).format(number) for number in range(COUNT))
+    body = f'<ol style="position: fixed" id="block-list">{items}</ol><div id="block-cards">{cards}</div>'
+    with scripted(chromium, body, viewport={"width": 800, "height": 300}) as page:
+        yield page
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """A page that shows its newest blocks, with a connection."""
+    connect(opened)
+    opened.evaluate("scrollTo(0, 1e6)")
+    return opened
+
+
+def leave(page: Page, number: int, *ordinals: int) -> None:
+    """A message says that these blocks leave."""
+    told = (f'<div id="{kind}{ordinal}" hx-swap-oob="delete"></div>' for ordinal in ordinals for kind in "ib")
+    say(page, number, "".join(told))
+
+
+def stay(page: Page, *ids: str) -> list[bool]:
+    """Which of these are there still."""
+    return [page.locator(f"#{id}").count() == 1 for id in ids]
+
+
+def test_what_nobody_is_at_goes_at_once(page: Page) -> None:
+    leave(page, 1, 0, 1, 3)
+    assert stay(page, "b0", "b1", "b3", "i1", "b2", "i2") == [False] * 4 + [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("be_at", "leave_it"),
+    [
+        ("document.getElementById('a1').focus({ preventScroll: true })", "document.activeElement.blur()"),
+        ("getSelection().setBaseAndExtent(p1.firstChild, 1, p1.firstChild, 3)", "getSelection().removeAllRanges()"),
+        ("document.getElementById('b1-text').hidden = false", "document.getElementById('b1-text').hidden = true"),
+        ("document.getElementById('b1').scrollIntoView({ block: 'end' })", "scrollTo(0, 1e6)"),
+    ],
+    ids=["focused", "selected", "opened", "in sight"],
+)
+def test_what_somebody_is_at_goes_once_they_have_left_it(page: Page, be_at: str, leave_it: str) -> None:
+    page.evaluate(be_at)
+    leave(page, 1, 1, 20)
+    assert stay(page, "b1", "i1", "b20") == [True, False, False]
+    page.evaluate(leave_it)
+    say(page, 2, "")
+    assert stay(page, "b1") == [False]
+
+
+def test_so_does_thinking_that_was_opened(page: Page) -> None:
+    page.evaluate("b3.open = true")
+    leave(page, 1, 3)
+    assert stay(page, "b3") == [True]
