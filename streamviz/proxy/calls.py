@@ -26,7 +26,6 @@ from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import Leaving, leaving_of, until_over
-from streamviz.proxy.made_messages import with_made_in_place
 from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall
@@ -94,7 +93,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     worker, wire_format = caller.worker, caller.wire_format
     if wire_format is OPENAI_RESPONSES:
         running = worker.observers.feed.running.values()
-        request = worker.denied_calls.answered(caller.key.id, with_made_in_place(request), running)
+        request = worker.denied_calls.answered(caller.key.id, request, running)
     target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)

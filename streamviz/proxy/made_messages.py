@@ -7,21 +7,15 @@ of ours behind the reasoning that led to a denied call, or names it by its id al
 from collections.abc import Sequence
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-from streamviz.core.request import ModelCall
-from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
-from streamviz.proxy.requests import ModelRequest
 
 _NAMED = "[A policy denied this.]"
 
 
-def with_made_in_place(request: ModelRequest) -> ModelRequest:
-    """The request as OpenAI takes it; the same where there is no message of ours in it."""
-    items = as_list(request.fields.get("input"))
-    if not any(map(_is_made, items)):
-        return request
-    fields = {**request.fields, "input": _in_place(items)}
-    return request.replaced_by(ModelCall(OPENAI_RESPONSES.name, fields))
+def with_made_in_place(fields: JsonObject) -> JsonObject:
+    """A request's fields as OpenAI takes them; the very same where there is no message of ours in it."""
+    items = as_list(fields.get("input"))
+    return {**fields, "input": _in_place(items)} if any(map(_is_made, items)) else fields
 
 
 def _in_place(items: Sequence[object]) -> list[object]:
@@ -55,10 +49,11 @@ def _is_reasoning(item: object) -> bool:
 
 
 def _is_answer(item: object) -> bool:
-    """Whether a model said it: a message of its own, or a call."""
+    """Whether it is of a model's answer: not what a client says, nor what it gives back for a call."""
     told = as_object(item)
-    type = as_text(told.get("type"))
-    return told.get("role") == "assistant" or type == "item_reference" or type.endswith("_call")
+    if role := told.get("role"):
+        return role == "assistant"
+    return not as_text(told.get("type")).endswith(("_output", "_response"))
 
 
 def _in_words(item: JsonObject) -> JsonObject:

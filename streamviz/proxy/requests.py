@@ -15,8 +15,9 @@ from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
-from streamviz.core.wire import EMBEDDINGS, GEMINI
+from streamviz.core.wire import EMBEDDINGS, GEMINI, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
+from streamviz.proxy.made_messages import with_made_in_place
 from streamviz.upstream.targets import Target
 
 
@@ -133,6 +134,8 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
         raise wrong_type("stream", "true or false")
+    if wire_format is OPENAI_RESPONSES:
+        fields = with_made_in_place(fields)
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
 
 

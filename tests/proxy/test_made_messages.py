@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.json_value import encode
+from streamviz.core.json_value import decode, encode
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
+from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
 from streamviz.proxy.made_messages import with_made_in_place
-from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.requests import read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.models.streams import Relation
 from streamviz.records.scoped_policies import ScopedPolicy
@@ -23,14 +24,16 @@ LATER = {**THOUGHT, "id": "rs_2"}
 MADE: dict[str, Any] = {"id": "msg_made_1", "type": "message", "role": "assistant", "content": "[no]"}
 CALL = {"id": "fc_1", "type": "function_call", "call_id": "call_ls", "name": "ls", "arguments": "{}"}
 TEXT: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": "a"}
+APPROVAL: dict[str, Any] = {"id": "mcpr_1", "type": "mcp_approval_request", "name": "rm", "arguments": "{}"}
 ASKED = {"role": "user", "content": "Hi"}
 NAMED = [{"type": "item_reference", "id": id} for id in ("rs_1", "msg_made_1")]
 IN_WORDS = {"type": "message", "role": "assistant", "content": "[A policy denied this.]"}
 
 
 def placed(*items: dict[str, Any]) -> object:
-    fields = {"model": "m", "input": list(items)}
-    return with_made_in_place(ModelRequest(encode(fields), fields, "m", is_streaming=True)).fields["input"]
+    request = read_request(encode({"model": "m", "input": list(items)}), OPENAI_RESPONSES)
+    assert decode(request.body) == request.fields
+    return request.fields["input"]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +47,13 @@ def placed(*items: dict[str, Any]) -> object:
         ([THOUGHT, MADE, MADE], [MADE, MADE]),
         ([THOUGHT, TEXT, ASKED, MADE], [THOUGHT, TEXT, ASKED, MADE]),
         ([ASKED, *NAMED, ASKED], [ASKED, IN_WORDS, ASKED]),
+        ([THOUGHT, MADE, APPROVAL], [MADE, THOUGHT, APPROVAL]),
+        ([CALL, THOUGHT, MADE, GOT], [CALL, MADE, GOT]),
     ],
-    ids=["alone", "before a call", "behind a call", "behind a text", "twice", "two", "elsewhere", "by its id"],
+    ids=[
+        *("alone", "before a call", "behind a call", "behind a text", "twice", "two", "elsewhere", "by its id"),
+        *("before a question", "before an output"),
+    ],
 )
 def test_reasoning_stands_right_before_what_came_of_it(items: list[Any], want: list[Any]) -> None:
     assert placed(*items) == want
@@ -53,8 +61,7 @@ def test_reasoning_stands_right_before_what_came_of_it(items: list[Any], want: l
 
 def test_a_request_without_a_message_of_ours_is_the_same() -> None:
     fields = {"model": "m", "input": [ASKED, THOUGHT, TEXT]}
-    request = ModelRequest(encode(fields), fields, "m", is_streaming=True)
-    assert with_made_in_place(request) is request
+    assert with_made_in_place(fields) is fields
 
 
 async def test_a_conversation_goes_on_after_a_denied_call(worker: Worker, answering: Callable[..., Model]) -> None:
