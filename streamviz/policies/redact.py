@@ -34,6 +34,8 @@ _PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning.text", "reasoning.encrypted"})
 _THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
+# Of a turn that was nothing but thinking: providers take none without content.
+_LEFT_OUT = {"type": "text", "text": "[thinking left out]"}
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
 _LARGE = 10**40
@@ -190,7 +192,8 @@ class _Masking:
         made = [self.value(item, holder) for item in items]
         if holder is None or all(own is item or not _is_signed(item) for own, item in zip(made, items, strict=True)):
             return made
-        return [own for own, item in zip(made, items, strict=True) if not _is_thinking(item)]
+        left = [own for own, item in zip(made, items, strict=True) if not _is_thinking(item)]
+        return left or ([_LEFT_OUT] if holder == "content" else [])
 
     def _object(self, value: JsonObject, holder: str | None) -> JsonObject:
         """Names that are masked alike are numbered, so that no member goes."""

@@ -173,6 +173,18 @@ def test_signed_thinking_that_would_be_masked_is_left_out_as_its_provider_refuse
     assert verdict.request["messages"] == [turns[0], {"role": "assistant", "content": [masked]}]
 
 
+def test_a_turn_of_which_all_is_left_out_says_so_as_its_provider_refuses_one_without_content() -> None:
+    told = {"type": "thinking", "thinking": f"I write to {MAIL}.", "signature": "c2lnbmVk"}
+    routed = {"type": "reasoning.text", "text": f"I write to {MAIL}.", "signature": "c2lnbmVk"}
+    turns = [{"role": "assistant", "content": [told]}, {"content": "Done.", "reasoning_details": [routed]}]
+    verdict = build("redact", {}).on_request(ModelCall("anthropic_messages", {"messages": turns}), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.request is not None
+    said = [{"type": "text", "text": "[thinking left out]"}]
+    left = [{"role": "assistant", "content": said}, {"content": "Done.", "reasoning_details": []}]
+    assert verdict.request["messages"] == left
+
+
 MAIL = "a@b.de"
 NOT_BYTES: list[dict[str, object]] = [
     {"content": f"data:x;base64, my mail is {MAIL}"},
