@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision
 from streamviz.live.fleet_members import Member
 from streamviz.live.presentation.views import StreamView
@@ -128,6 +129,15 @@ class SessionApproved(PeerMessage, frozen=True):
     by: str
 
 
+class CallsDenied(PeerMessage, frozen=True):
+    """An answer of a key's had calls that its client did not get: what to say of them (`proxy/denied_calls.py`)."""
+
+    key_id: int | None
+    names: list[str]
+    stream_id: uuid.UUID
+    outputs: list[JsonObject]
+
+
 class Acted(PeerMessage, frozen=True):
     """What became of what a person did; only the worker that runs the stream answers."""
 
@@ -147,6 +157,7 @@ AnyMessage = (
     | Decided
     | Cancelled
     | SessionApproved
+    | CallsDenied
     | Acted
 )
 

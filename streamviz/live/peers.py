@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
+from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision
 from streamviz.live import messages
 from streamviz.live.approvals import approvals, nobody
@@ -35,11 +36,16 @@ FORGET_SECONDS = 7.0
 ROWS_SECONDS = 0.5
 
 
+def _nothing(*_: object) -> None:
+    """Who has only browsers serves no requests."""
+
+
 class Peers:
     """One worker's end. Messages can be lost: what is wanted is said again, and what was missed is sent again.
 
     `are_workers`: whether streams run at the others, `is_worker`: whether they do here; browsers alone may. `is_away`
-    while the others cannot be reached, upon which `on_away` is called. `counts` is what the others tell of themselves.
+    while the others cannot be reached, upon which `on_away` is called. `counts` is what the others tell of themselves,
+    `on_denied` is called with what `tell_denied` told there.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class Peers:
         self.counts = PeerCounts()
         self.is_away = False
         self.on_away: Callable[[], None] = lambda: None
+        self.on_denied: Callable[[int | None, Sequence[str], uuid.UUID, list[JsonObject]], object] = _nothing
 
     @property
     def name(self) -> str:
@@ -171,14 +178,24 @@ class Peers:
                 self._remote.take(message)
             case messages.Decided() | messages.Cancelled() | messages.SessionApproved():
                 await self._answers.act(message)
+            case messages.CallsDenied(_, key_id, names, stream_id, outputs):
+                self.on_denied(key_id, names, stream_id, outputs)
             case messages.LookedFor(sender, question, stream_id):
                 await self._answers.say_found(sender, question, stream_id)
             case messages.Acted() | messages.Found():
                 self._questions.take(message)
 
+    def tell_denied(
+        self, key_id: int | None, names: Sequence[str], stream_id: uuid.UUID, outputs: list[JsonObject]
+    ) -> None:
+        """Tell the others what to say of an answer's calls that its client did not get."""
+        self._tell(messages.CallsDenied(self.name, key_id, [*names], stream_id, outputs))
+
     def _tell_approval(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
-        told = self._channel.publish(messages.SessionApproved(self.name, session_id, version_id, by))
-        telling = asyncio.ensure_future(told)
+        self._tell(messages.SessionApproved(self.name, session_id, version_id, by))
+
+    def _tell(self, message: messages.AnyMessage) -> None:
+        telling = asyncio.ensure_future(self._channel.publish(message))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
 

@@ -48,10 +48,16 @@ class _Told(NamedTuple):
     outputs: list[JsonObject]
 
 
+def nobody(key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> None:
+    """There are no other workers to tell."""
+
+
 class DeniedCalls:
-    """What to say of them, by the answer's id or the conversation's; of the newest of this worker."""
+    """What to say of them, by the answer's id or the conversation's; of the newest. Kept in memory: the other workers
+    are told by `tell_others`, and one that starts later does not know."""
 
     def __init__(self) -> None:
+        self.tell_others = nobody
         self._told: OrderedDict[tuple[_Key, str], _Told] = OrderedDict()
         self._count = 0
 
@@ -60,11 +66,17 @@ class DeniedCalls:
         if stream.wire_format != OPENAI_RESPONSES.name:
             return
         id, conversation = _names_of(stream)
-        told = _Told(stream.id, outputs_of(stream))
-        self._keep((stream.key_id, id), told)
-        if stream.state.finish_reason in _KEPT_THERE:
-            # The calls before have their outputs by now. What broke off is in no conversation.
-            self._keep((stream.key_id, conversation), told)
+        # The calls before have their outputs by now. What broke off is in no conversation.
+        names = (id, conversation) if stream.state.finish_reason in _KEPT_THERE else (id,)
+        told = stream.key_id, names, stream.id, outputs_of(stream)
+        if self.take(*told):
+            self.tell_others(*told)
+
+    def take(self, key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> bool:
+        """What to say of an answer's calls, by its names; whether that is new."""
+        told = _Told(stream_id, outputs)
+        kept = [self._keep((key_id, name), told) for name in names]
+        return any(kept)
 
     def answered(self, key_id: _Key, request: ModelRequest, running: Iterable[LiveStream]) -> ModelRequest:
         """The request with outputs of calls that its client does not know of; some clients go on before the answer's
@@ -80,17 +92,19 @@ class DeniedCalls:
         found = [output for told in known for output in told.outputs]
         return _with(request, found) if found else request
 
-    def _keep(self, key: tuple[_Key, str], told: _Told) -> None:
-        """A conversation may have gone on before an answer in it was noted last: that says nothing new."""
+    def _keep(self, key: tuple[_Key, str], told: _Told) -> bool:
+        """Whether it says something new: a conversation may have gone on before an answer in it was noted last."""
         known = self._told.get(key)
         is_late = known is not None and known.stream > told.stream
-        if not 0 < len(key[1]) <= _LONGEST_ID or is_late or (known is None and not told.outputs):
-            return
+        is_known = told.outputs == (known.outputs if known else [])
+        if is_late or is_known or not 0 < len(key[1]) <= _LONGEST_ID:
+            return False
         self._forget(key)
         self._told[key] = told
         self._count += 1 + len(told.outputs)
         while self._count > _REMEMBERED:
             self._forget(next(iter(self._told)))
+        return True
 
     def _forget(self, key: tuple[_Key, str]) -> None:
         if (told := self._told.pop(key, None)) is not None:
@@ -112,8 +126,14 @@ def outputs_of(stream: LiveStream) -> list[JsonObject]:
 
 def _carried_out(stream: LiveStream) -> set[str]:
     """The calls that have an output in the answer itself, as those of a shell at the provider do."""
-    told = (block.text for block in stream.state.blocks if block.label == "shell_call_output")
-    return {as_text(as_object(decode(text)).get("call_id")) for text in told}
+    return {_call_of(block.text) for block in stream.state.blocks if block.label == "shell_call_output"}
+
+
+def _call_of(output: str) -> str:
+    try:
+        return as_text(as_object(decode(output)).get("call_id"))
+    except ValueError:
+        return ""
 
 
 def _names_of(stream: LiveStream) -> tuple[str, str]:

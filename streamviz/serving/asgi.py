@@ -76,6 +76,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     answering.answer = partial(asked, helpers=helpers(worker, {}))
     peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.HAS_PEERS else None
     if peers:
+        peers.on_denied, worker.denied_calls.tell_others = worker.denied_calls.take, peers.tell_denied
         await peers.start()
     watching = asyncio.create_task(vitals.watch(metrics.look), name="vitals")
     await send({"type": "lifespan.startup.complete"})

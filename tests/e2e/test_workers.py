@@ -92,6 +92,29 @@ def test_a_policy_that_is_switched_binds_both(proxied: Proxied) -> None:
     until(lambda: proxied.query(GUARDED) == [("deny", 8)])
 
 
+def test_what_is_to_be_said_of_a_denied_call_both_say(proxied: Proxied) -> None:
+    proxied.wait_for_version("shell-guard", proxied.switch("shell-guard", "enforce"))
+    until(lambda: "on all 2 workers" in proxied.http.get("/policies/shell-guard/spread/").text)
+    denied = respond(proxied, "dangerous?speed=inf").json()["id"]
+
+    def is_said(_: int) -> bool:
+        # Slow enough for them to be at both servers at once.
+        response = respond(proxied, "content?pace=20&chunks=20", previous_response_id=denied)
+        asked = proxied.asked_upstream(response.headers)
+        return "function_call_output" in str(asked["input"])
+
+    with ThreadPoolExecutor(STREAMS) as clients:
+        until(lambda: all(clients.map(is_said, range(STREAMS))))
+    proxied.switch("shell-guard", "off")
+
+
+def respond(proxied: Proxied, model: str, **more: str) -> httpx.Response:
+    """A response, on a connection of its own."""
+    body = {"model": f"sim/{model}", "input": "Hi", **more}
+    headers = {"authorization": f"Bearer {proxied.server.api_key}"}
+    return httpx.post(f"{proxied.server.base_url}/v1/responses", json=body, headers=headers, timeout=120)
+
+
 def test_one_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: Proxied) -> None:
     with ThreadPoolExecutor(STREAMS) as clients:
         calls = [clients.submit(call, proxied, "content?pace=40&chunks=200", f"killed {n}") for n in range(STREAMS)]

@@ -163,6 +163,16 @@ async def test_a_page_opened_again_shows_the_rows_of_all_workers_again(workers: 
     await again.until(lambda page: labels(page, "running") == ["one"])
 
 
+async def test_what_is_to_be_said_of_denied_calls_is_told_to_the_others(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    heard: asyncio.Queue[tuple[object, ...]] = asyncio.Queue()
+    there.peers.on_denied = lambda *told: heard.put_nowait(told)
+    told = 1, ["resp_1", "conv_1"], uuid.uuid4(), [{"type": "function_call_output", "call_id": "call_rm"}]
+    here.peers.tell_denied(*told)
+    async with asyncio.timeout(PATIENCE):
+        assert await heard.get() == told
+
+
 async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple[Worker, Worker]) -> None:
     here, there = workers  # of which this process has one list of what was allowed, and `there` told the others last
     session = uuid.uuid4()

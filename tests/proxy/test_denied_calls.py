@@ -13,6 +13,7 @@ from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
 from streamviz.proxy import denied_calls
 from streamviz.proxy.denied_calls import outputs_of
+from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.models.access import digest
@@ -117,6 +118,21 @@ async def test_a_conversation_that_has_gone_on_when_an_answer_in_it_ends_is_told
     await first
     await ask(guarded, conversation="conv_1")
     assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
+
+
+async def test_another_worker_knows_too(guarded: Worker, answering: Callable[..., Model]) -> None:
+    there, told = denied_calls.DeniedCalls(), []
+    guarded.denied_calls.tell_others = lambda *each: told.append(each)
+    answering(answer("resp_1", call("rm")), answer("resp_2"), answer("resp_3"))
+    for wanted in ([OUTPUT, ASKED], [ASKED]):
+        await ask(guarded, conversation="conv_1")
+        while told:
+            there.take(*told.pop())
+        fields = {"model": "m", "input": [ASKED], "conversation": "conv_1"}
+        request = ModelRequest(encode(fields), fields, "m", is_streaming=True)
+        assert there.answered(1, request, ()).fields["input"] == wanted
+    await ask(guarded, conversation="conv_1")
+    assert told == [], "what says nothing new is not told"
 
 
 async def test_what_is_remembered_is_bounded_by_calls(
