@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
 
+# Without these bytes in it a request has none.
+MADE = f'"{MADE_MESSAGE}'.encode()
 _NAMED = "[A policy denied this.]"
 
 

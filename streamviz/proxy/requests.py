@@ -17,7 +17,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
 from streamviz.core.wire import EMBEDDINGS, GEMINI, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
-from streamviz.proxy.made_messages import with_made_in_place
+from streamviz.proxy.made_messages import MADE, with_made_in_place
 from streamviz.upstream.targets import Target
 
 
@@ -134,7 +134,7 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
         raise wrong_type("stream", "true or false")
-    if wire_format is OPENAI_RESPONSES:
+    if wire_format is OPENAI_RESPONSES and MADE in body:
         fields = with_made_in_place(fields)
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
 
