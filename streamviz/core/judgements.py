@@ -67,6 +67,11 @@ class Hold:
         """Whether a person is asked about it."""
         return self.ended_at is None and self.asks is not None
 
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether the stream ended during it: the block was neither let go nor denied."""
+        return self.ended_at is not None and self.released_at is None and not self.is_denied
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

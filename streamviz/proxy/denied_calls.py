@@ -5,7 +5,7 @@ output. Its client cannot give one for a call that it never had.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,6 +28,8 @@ _KEPT_THERE = ("completed", "incomplete")
 
 # Of a call that came behind where a policy halted the answer.
 _HALTED = "[Not carried out: a policy halted the answer before it.]"
+# Of one that was held, or behind one that was, as the client left.
+_UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
 # What says that a call was not carried out, by what its wire calls it. Of a computer that would be a picture.
 _OUTPUTS: dict[str, Callable[[str], JsonObject]] = {
     LEGACY_CALL: lambda why: {"type": "function_call_output", "output": why},
@@ -113,15 +115,29 @@ class DeniedCalls:
 
 def outputs_of(stream: LiveStream) -> list[JsonObject]:
     """What to say of the calls in an answer that its client does not have."""
-    outputs: list[JsonObject] = []
-    for ordinal, instead in stream.context.instead.items():
-        block = stream.state.blocks[ordinal] if ordinal < len(stream.state.blocks) else None
-        if not isinstance(block, ToolCallStreamBlock) or instead.kind is BlockKind.TOOL_CALL:
-            continue
-        if (output := _OUTPUTS.get(block.label or LEGACY_CALL)) is not None and len(block.id) <= _LONGEST_ID:
-            outputs.append({**output(instead.text or _HALTED), "call_id": block.id})
+    outputs = [
+        {**output(why), "call_id": block.id}
+        for block, why in _not_given(stream)
+        if (output := _OUTPUTS.get(block.label or LEGACY_CALL)) is not None and len(block.id) <= _LONGEST_ID
+    ]
     carried_out = _carried_out(stream) if outputs else ()
     return [output for output in outputs if output["call_id"] not in carried_out]
+
+
+def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
+    """The calls that a client did not get, and why: from the first on that was held as the stream ended, all. A halt
+    says itself what the client has instead."""
+    instead, holds = stream.context.instead, {} if stream.context.halted_by else stream.context.holds
+    held = [ordinal for ordinal, hold in holds.items() if hold.was_cut_short]
+    first = min(held, default=len(stream.state.blocks))
+    for block in stream.state.blocks if instead or held else ():
+        had = instead.get(block.ordinal)
+        if not isinstance(block, ToolCallStreamBlock):
+            continue
+        if had is not None and had.kind is not BlockKind.TOOL_CALL:
+            yield block, had.text or _HALTED
+        elif had is None and block.ordinal >= first:
+            yield block, _UNDECIDED
 
 
 def _carried_out(stream: LiveStream) -> set[str]:

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streamviz.core.json_value import encode
 from streamviz.core.policy import ActivePolicy
-from streamviz.core.verdicts import Mode
+from streamviz.core.policy_settings import ByHand
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
 from streamviz.proxy import denied_calls
@@ -20,7 +22,7 @@ from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
 from tests.core.support import active
 from tests.exchange.support import JSON, Play
-from tests.proxy.running import Client, Model
+from tests.proxy.running import Client, Model, held
 
 OUTPUT = {"type": "function_call_output", "call_id": "call_rm", "output": "[no]"}
 GOT = {"type": "function_call_output", "call_id": "call_ls", "output": "a.txt"}
@@ -118,6 +120,28 @@ async def test_a_conversation_that_has_gone_on_when_an_answer_in_it_ends_is_told
     await first
     await ask(guarded, conversation="conv_1")
     assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
+
+
+async def test_so_has_a_call_that_nobody_decided_on_before_its_client_left(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    [rule] = guarded.configuration.policies
+    assert rule.active is not None
+    asks = replace(rule.active, by_hand=ByHand(600, Decision.DENY))
+    guarded.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), asks),)
+    behind = asyncio.Event()
+    model = answering([*answer("resp_1", call("ls"), call("rm"), call("mv")), behind], answer("resp_2"))
+    fields = {"conversation": "conv_1"}
+    client = Client(guarded, "sim/m", OPENAI_RESPONSES, fields, **PLAIN)
+    stream = await held(guarded)
+    while not stream.state.finish_reason:
+        await asyncio.sleep(0)
+    client.leave()
+    await client.call
+    await ask(guarded, conversation="conv_1", input=[GOT])
+    *ours, got = model.requests[1]["input"]
+    assert got == GOT
+    assert [each["call_id"] for each in ours] == ["call_rm", "call_mv"]
 
 
 async def test_another_worker_knows_too(guarded: Worker, answering: Callable[..., Model]) -> None:
