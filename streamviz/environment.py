@@ -1,5 +1,6 @@
 """Reading settings from environment variables. A value that cannot be meant is refused with one clear line."""
 
+import hashlib
 import os
 import re
 import secrets
@@ -8,6 +9,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -147,6 +149,14 @@ def address(name: str, default: str = "") -> str:
 def redis(name: str) -> str:
     """Where Redis is. Raises ImproperlyConfigured, without repeating it, for what is no address of one."""
     return _url(name, ("redis", "rediss", "unix"), "redis://HOST:6379/0")
+
+
+def redis_layer(url: str, secret: str) -> dict[str, Any]:
+    """The channel layer over this Redis, as Django's CHANNEL_LAYERS has it, of those alone who have this secret: what
+    is published there is heard by all who use it, whichever of its databases they named."""
+    whose = hashlib.sha256(f"streamviz channels {secret}".encode()).hexdigest()[:16]
+    options = {"hosts": [url], "prefix": f"streamviz.{whose}."}
+    return {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": options}
 
 
 def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -> str:

@@ -227,7 +227,7 @@ HUB = environment.text("STREAMVIZ_HUB")
 REDIS_URL = environment.redis("REDIS_URL")
 HAS_PEERS = bool(REDIS_URL or HUB)
 if REDIS_URL:
-    _LAYER = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    _LAYER = environment.redis_layer(REDIS_URL, SECRET_KEY)
 elif HUB:
     _LAYER = {"BACKEND": "streamviz.live.hub.HubLayer", "CONFIG": {"path": HUB}}
 else:

@@ -1,0 +1,66 @@
+"""Workers on a real Redis: those of one installation hear each other, and nobody else's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from django.utils.module_loading import import_string
+
+from streamviz.core.verdicts import Decision
+from streamviz.environment import redis_layer
+from streamviz.live import peer_channel
+from tests.core.support import delta
+from tests.live.workers import PATIENCE, Worker
+
+OURS, THEIRS = "of one installation " * 2, "of another one " * 3
+Join = Callable[[str, str], Awaitable[Worker]]
+
+
+def layer(url: str, secret: str) -> Any:
+    """As Django makes it of the settings."""
+    made = redis_layer(url, secret)
+    return import_string(str(made["BACKEND"]))(**made["CONFIG"])
+
+
+@pytest.fixture
+async def join() -> AsyncIterator[Join]:
+    """A worker that has joined those of the same secret at this Redis."""
+    joined: list[tuple[Worker, Any]] = []
+
+    async def add(url: str, secret: str) -> Worker:
+        own = layer(url, secret)
+        joined.append((worker := Worker(own), own))
+        await worker.peers.start()
+        return worker
+
+    yield add
+    for worker, own in joined:
+        await worker.peers.stop()
+        await own.flush()
+
+
+async def heard(worker: Worker, others: int) -> None:
+    """Return once it has heard of so many others."""
+    async with asyncio.timeout(PATIENCE):
+        while len(worker.peers.counts.names) < others:
+            await asyncio.sleep(0.02)
+
+
+async def test_another_installations_streams_are_neither_shown_nor_decided(
+    redis_url: str, join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = await join(redis_url, OURS), await join(redis_url, OURS)
+    other_database = redis_url.removesuffix("/0") + "/5"  # which what is published does not know of
+    stranger = await join(other_database, THEIRS)
+    running = there.run(asks=True)
+    await running.call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    running.stream.decide = lambda *told: True
+    await heard(here, 1)
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 60.0)
+    assert await here.peers.decide(running.id, 1, Decision.ALLOW, "alice")
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 0.2)
+    assert await stranger.peers.look_for(running.id) is None
+    assert await stranger.peers.decide(running.id, 1, Decision.ALLOW, "mallory") is None
+    assert (here.peers.counts.names, stranger.peers.counts.names) == ([there.peers.name], [])
