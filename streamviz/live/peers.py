@@ -28,7 +28,8 @@ from streamviz.live.topics import count_asking
 
 log = logging.getLogger(__name__)
 
-# How the channels of those begin that run streams, and of those that have browsers alone.
+# What is in the channels' names of those that run streams, and of those that have browsers alone: Redis' layer sets a
+# prefix of its own before it.
 WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
 # Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
 REMIND_SECONDS = 2.0
@@ -102,7 +103,7 @@ class Peers:
     async def catch_up(self) -> None:
         """The rows of the others are on the wall when this returns, where they answer."""
         self._rows.note_forgotten()
-        workers = {name for name in self.counts.names if name.startswith(WORKER)}
+        workers = {name for name in self.counts.names if WORKER in name}
         # Before anybody has said anything, nobody knows who there is.
         has_all = self._rows.have_come_from(workers) if self.counts.names else not self._rows.are_missing
         if has_all:

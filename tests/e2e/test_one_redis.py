@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from streamviz.core.verdicts import Decision
 from streamviz.environment import redis_layer
 from streamviz.live import peer_channel
+from streamviz.live import peers as peers_module
 from tests.core.support import delta
 from tests.live.workers import PATIENCE, Worker
 
@@ -24,8 +25,9 @@ def layer(url: str, secret: str) -> Any:
 
 
 @pytest.fixture
-async def join() -> AsyncIterator[Join]:
+async def join(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Join]:
     """A worker that has joined those of the same secret at this Redis."""
+    monkeypatch.setattr(peers_module, "ROWS_SECONDS", 60.0)
     joined: list[tuple[Worker, Any]] = []
 
     async def add(url: str, secret: str) -> Worker:
@@ -64,3 +66,11 @@ async def test_another_installations_streams_are_neither_shown_nor_decided(
     assert await stranger.peers.look_for(running.id) is None
     assert await stranger.peers.decide(running.id, 1, Decision.ALLOW, "mallory") is None
     assert (here.peers.counts.names, stranger.peers.counts.names) == ([there.peers.name], [])
+
+
+async def test_who_begins_to_watch_waits_for_the_rows_of_the_others(redis_url: str, join: Join) -> None:
+    here, there = await join(redis_url, OURS), await join(redis_url, OURS)
+    await heard(here, 1)
+    running = there.run()
+    await here.publisher.catch_up()
+    assert list(here.publisher.wall.entries) == [running.id]
