@@ -48,19 +48,21 @@ class Found:
 
 
 async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found:
-    """In memory, in the record, or else in another worker's memory; of the record without the times of its chunks and
-    frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
+    """In memory, in the record once it is over, or else in another worker's memory; of the record without the times of
+    its chunks and frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
     if running := feed.get(stream_id):
         view = whole_view_of(running, await paced_view_of_running(running, Pace()))
         return Found(view, running.request, view.is_running)
-    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
-        # One that has no end in the record runs in another worker: its socket shows the rest.
-        return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
+    recorded = await sync_to_async(_recorded)(stream_id, has_times)
+    if recorded and not recorded.view.is_running:
+        return recorded
+    # Of one that runs the record knows no holds, and of the rest only what the writer has moved.
     if elsewhere := await _elsewhere(stream_id):
         return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
     # It may have been stored, and forgotten where it ran, while that was asked.
     if recorded := await sync_to_async(_recorded)(stream_id, has_times):
-        return recorded
+        # One that still has no end there runs in a worker that did not answer: its socket shows the rest.
+        return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
     if publisher.workers is not None and publisher.workers.is_away:
         raise NotFoundHere
     raise Http404("No such stream.")

@@ -1,18 +1,23 @@
-"""A page of a stream that runs here keeps nobody else waiting."""
+"""A page of a stream that runs has what it came to, wherever that is, and keeps nobody else waiting."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from channels.layers import InMemoryChannelLayer
 
 from streamviz.dashboard.finding import find_stream
-from streamviz.live import pace
+from streamviz.live import pace, peer_channel
 from streamviz.live.feed import Feed, feed
 from streamviz.live.messages import Found
 from streamviz.live.peer_answers import PeerAnswers
-from tests.core.support import call, calls
+from streamviz.live.publisher import publisher
+from tests.core.support import call, calls, delta
+from tests.dashboard.conftest import recorded
 from tests.live.support import Running
+from tests.live.workers import Worker
 
 BLOCKS = 20
 
@@ -65,3 +70,35 @@ async def test_so_it_is_for_the_page_of_another_worker() -> None:
     assert await _rounds_of(PeerAnswers(own, sent).say_found("there", 1, running.id)) > BLOCKS
     [found] = sent.messages
     assert len(found.view.blocks) == BLOCKS
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_one_that_waits_at_another_worker_says_so_though_its_beginning_is_on_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layer = InMemoryChannelLayer()
+    here, there = Worker(layer), Worker(layer)
+    for worker in (here, there):
+        await worker.peers.start()
+    monkeypatch.setattr(publisher, "peers", here.peers)
+    running = there.run(asks=True)
+    await running.call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    await sync_to_async(recorded)(id=running.id, outcome="", ended_at=None)
+    found = await find_stream(running.id)
+    for worker in (here, there):
+        await worker.peers.stop()
+    assert [block.asks for block in found.view.blocks] == [1]
+    assert found.is_watchable
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_nor_is_it_lost_where_that_worker_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 0.05)
+    alone = Worker(InMemoryChannelLayer())
+    await alone.peers.start()
+    monkeypatch.setattr(publisher, "peers", alone.peers)
+    stream = await sync_to_async(recorded)(outcome="", ended_at=None)
+    found = await find_stream(stream.id)
+    await alone.peers.stop()
+    assert (found.view.is_running, found.is_watchable) == (True, True)
