@@ -2,7 +2,7 @@
 
 import uuid
 
-from streamviz.live.feed import now_us
+from streamviz.live.feed import has_passed, now_us
 from streamviz.live.pace import Pace
 from streamviz.live.subscriber import OVER, Message, Subscriber, head
 from streamviz.live.topics import Topic
@@ -30,7 +30,7 @@ class Channel:
             message = Message(self.number, head(self.number, "delta", now) + update.html, is_text=update.is_text)
             await self._offer(message, now, pace)
             self._told_at = now
-        if now - self._told_at > _ALIVE_US:
+        if has_passed(_ALIVE_US, self._told_at, now):
             self._told_at = now
             self._tell("alive", now)
         await self._show_again(now, pace)
@@ -60,7 +60,8 @@ class Channel:
     def _is_shown_again(self, subscriber: Subscriber, now: int) -> bool:
         if self.topic.is_over:
             return subscriber.wants_snapshot or subscriber.dropped > 0
-        return subscriber.wants_snapshot and subscriber.has_room and now - subscriber.shown_at >= _SNAPSHOT_US
+        is_due = has_passed(_SNAPSHOT_US, subscriber.shown_at, now)
+        return subscriber.wants_snapshot and subscriber.has_room and is_due
 
     def _tell(self, kind: str, now: int) -> None:
         for subscriber in self.subscribers:

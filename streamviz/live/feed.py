@@ -17,6 +17,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def has_passed(span: int, since: int, now: int) -> bool:
+    """Whether it is so many µs since then, or who can tell, as the clock was set back meanwhile."""
+    return not since <= now < since + span
+
+
 class Feed:
     """What the relay tells of its streams. Each call returns at once: a browser is never in a client's way.
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.channel import Channel
-from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.feed import Feed, feed, has_passed, now_us
 from streamviz.live.fleet_members import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
@@ -217,7 +217,7 @@ class Publisher:
 
     def _look_at_record(self, now: int) -> None:
         """Beside the ticks: a slow database must not stop them."""
-        if now - self.wall.looked_at > _LOOK_US and (self._looking is None or self._looking.done()):
+        if has_passed(_LOOK_US, self.wall.looked_at, now) and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self.wall.look_at_record(now), name="recent streams")
 
     async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID], pace: Pace) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.entries import Entry
-from streamviz.live.feed import RECENT_SECONDS, Feed
+from streamviz.live.feed import RECENT_SECONDS, Feed, has_passed
 from streamviz.live.pace import Pace
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
@@ -82,7 +82,7 @@ class Wall:
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
-        if not self.is_watched and (now - self._caught_up_at > _FORGET_US or self._has_stale()):
+        if not self.is_watched and (has_passed(_FORGET_US, self._caught_up_at, now) or self._has_stale()):
             self._forget()
             await self.look_at_record(now)
         self._caught_up_at = now

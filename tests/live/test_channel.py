@@ -13,6 +13,8 @@ from streamviz.live.pace import Pace
 from streamviz.live.subscriber import WINDOW, Subscriber
 from streamviz.live.topics import Update
 
+HOUR = 3_600_000_000
+
 
 class Finished:
     """A topic that is over, the snapshot of which is made only when the test says so."""
@@ -68,3 +70,19 @@ async def test_who_takes_nothing_is_not_shown_everything_again_and_again(monkeyp
     assert kinds(greedy) == ["snapshot"]
     await channel.publish(set(), now_us(), Pace())
     assert kinds(greedy) == ["snapshot"]
+
+
+async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
+    topic, browser = Finished(), Subscriber()
+    topic.is_over = False
+    topic.may_go_on.set()
+    channel, now = Channel(topic), now_us()
+    channel.subscribers.add(browser)
+    await channel.publish(set(), now, Pace())
+    browser.wants_snapshot = True
+    await channel.publish(set(), now + 1, Pace())
+    assert kinds(browser) == ["snapshot"]  # one was shown just now
+    await channel.publish(set(), now - HOUR, Pace())
+    assert kinds(browser) == ["alive", "snapshot"]
+    await channel.publish(set(), now - HOUR + 1, Pace())
+    assert kinds(browser) == []
