@@ -8,6 +8,10 @@ from streamviz.core.judgements import Hold
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.verdict_record import VerdictRecord
 
+# The name and the version of a policy that the record has lost: a journal may be newer than a database that was
+# restored, and the policy was made between them.
+UNKNOWN_POLICY = ("unknown policy", 0)
+
 
 class Given(NamedTuple):
     """A verdict, and the name and the version of the policy that gave it."""

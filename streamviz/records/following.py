@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
-from streamviz.records.entries import Given
+from streamviz.records.entries import UNKNOWN_POLICY, Given
 from streamviz.records.journal import folder
 from streamviz.records.journal.shared import StreamTail
 from streamviz.records.models import PolicyVersion, Stream, Verdict
@@ -112,10 +112,7 @@ class Following:
         later = Verdict.objects.filter(stream=self._id, number__gte=self._verdict).order_by("number")
         if until is not None:
             later = later.filter(at__lte=until)
-        return [
-            Given(VerdictRecord(**_verdict(each)), each.policy_version.policy.name, each.policy_version.number)
-            for each in later.select_related("policy_version__policy")
-        ]
+        return self._given([VerdictRecord(**_verdict(each)) for each in later])
 
     def _read_journal(self) -> News:
         waiting, self._waiting = self._waiting, []
@@ -164,7 +161,7 @@ class Following:
         if unknown:
             found = PolicyVersion.objects.filter(pk__in=unknown).values_list("pk", "policy__name", "number")
             self._versions |= {pk: (name, number) for pk, name, number in found}
-        return [Given(each, *self._versions.get(each.policy_version_id, ("", 0))) for each in verdicts]
+        return [Given(each, *self._versions.get(each.policy_version_id, UNKNOWN_POLICY)) for each in verdicts]
 
     def _note(self, news: News) -> None:
         if news.chunks:

@@ -3,11 +3,13 @@
 import pytest
 from asgiref.sync import async_to_sync
 
+from streamviz.dashboard.exports import markdown
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.recorded import Recorded
 from streamviz.live.wall import Wall
 from streamviz.records.deletion import delete_session
+from streamviz.records.models import Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
@@ -27,6 +29,20 @@ def test_one_that_says_what_nobody_knows_keeps_no_other_from_being_shown(
     hold(odd, ["a"], kind="zzz")
     assert [view.label for view in async_to_sync(Recorded().recent)()] == ["two"]
     assert str(odd.pk) in caplog.text
+
+
+def test_a_verdict_of_a_policy_that_is_not_on_record_keeps_no_page_from_being_shown(cast: Cast) -> None:
+    stream = recorded("restored")  # by a journal that is newer than the database
+    Verdict.objects.create(
+        stream=stream, number=0, policy_version_id=999_999, mode="enforce", decision="deny", reason="It deletes.",
+        subject="request", at=NOON, took_us=1,
+    )  # fmt: skip
+    assert [view.label for view in async_to_sync(Recorded().recent)()] == ["restored"]
+    for path in ("/", "/policies/", f"/streams/{stream.pk}/", f"/sessions/{stream.session_id}/"):
+        assert cast["alice"].get(path).status_code == 200
+    assert "unknown policy" in cast["alice"].get(f"/streams/{stream.pk}/").content.decode()
+    said = b"".join(markdown.write(Stream.objects.all(), "http://testserver"))
+    assert b"unknown policy: deny the request. It deletes." in said
 
 
 def test_what_was_deleted_is_gone_from_live_though_nobody_was_told(cast: Cast) -> None:

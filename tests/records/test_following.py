@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from streamviz.records.entries import UNKNOWN_POLICY
 from streamviz.records.following import Following, News
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import Policy, Stream
@@ -129,6 +130,16 @@ def test_verdicts_come_with_their_policies(journal: Journal, tmp_path: Path) -> 
     assert from_journal == [(0, "guard", 1), (1, "guard", 1)]
     move(tmp_path)
     assert [each.verdict.number for each in following(tmp_path).read().verdicts] == [0, 1]
+
+
+def test_so_does_one_whose_policy_is_not_on_record(journal: Journal, tmp_path: Path) -> None:
+    reader = following(tmp_path)
+    reader.read()
+    add(journal, judged(STREAM, verdict(999_999)))
+    from_journal = [(each.policy, each.version) for each in reader.read().verdicts]
+    move(tmp_path)
+    from_record = [(each.policy, each.version) for each in following(tmp_path).read().verdicts]
+    assert from_journal == from_record == [UNKNOWN_POLICY]
 
 
 def test_a_long_stream_comes_in_pieces_in_order(journal: Journal, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from streamviz.dashboard.exports.markdown_text import fenced, line, prose
 from streamviz.live.presentation.block_views import described
 from streamviz.records.exporting import whole
 from streamviz.records.models import Block, Stream, Verdict
+from streamviz.records.queries.streams import policy_of
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
@@ -30,7 +31,7 @@ def _chapter(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[s
     yield "## Answer"
     for block in stream.blocks.all():
         yield from _block(block)
-    for verdict in stream.verdicts.exclude(decision="allow").select_related("policy_version__policy"):
+    for verdict in stream.verdicts.exclude(decision="allow").prefetch_related("policy_version__policy"):
         yield _verdict(verdict)
     if stream.error:
         yield f"**Error** {line(stream.error)}"
@@ -82,5 +83,6 @@ def _verdict(verdict: Verdict) -> str:
     would = "would " if verdict.mode == "shadow" else ""
     about = f"the {verdict.subject}" if verdict.ordinal is None else f"block {verdict.ordinal}"
     by = f" by {verdict.by}" if verdict.by else ""
-    said = f"{verdict.policy_version.policy.name}: {would}{verdict.decision} {about}{by}. {verdict.reason}"
+    policy, _ = policy_of(verdict)
+    said = f"{policy}: {would}{verdict.decision} {about}{by}. {verdict.reason}"
     return f"> {line(said)}"

@@ -9,9 +9,9 @@ from django.db.models.functions import Right
 from streamviz.core.verdicts import Decision
 from streamviz.records.archive import reading
 from streamviz.records.block_record import BlockRecord
-from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
+from streamviz.records.entries import NO_TIMES, UNKNOWN_POLICY, Given, StreamEntries, Times
 from streamviz.records.ids import ALL, Span
-from streamviz.records.models import Block, DeletedStream, Session, Stream, Verdict
+from streamviz.records.models import Block, DeletedStream, PolicyVersion, Session, Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import long_rows, rows
 from streamviz.records.recorder import StreamClosed, StreamOpened
@@ -167,11 +167,17 @@ def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntrie
         ended_at=as_microseconds(stream.ended_at or stream.requested_at),
         **_closed(stream),
     )
-    verdicts = [
-        Given(VerdictRecord(**_verdict(each)), each.policy_version.policy.name, each.policy_version.number)
-        for each in stream.verdicts.all()
-    ]
+    verdicts = [Given(VerdictRecord(**_verdict(each)), *policy_of(each)) for each in stream.verdicts.all()]
     times = times._replace(client_waits=closed.client_waits or ())
     last_received_at = times.received_at[-1] if times.received_at else None
     key_name = stream.key.name if stream.key else ""
     return StreamEntries(opened, closed, verdicts, key_name, last_received_at, times)
+
+
+def policy_of(verdict: Verdict) -> tuple[str, int]:
+    """The name and the version of the policy that gave it."""
+    try:
+        version = verdict.policy_version
+    except PolicyVersion.DoesNotExist:
+        return UNKNOWN_POLICY
+    return version.policy.name, version.number
