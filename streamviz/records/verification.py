@@ -13,10 +13,12 @@ from streamviz.core.wire import AGGREGATORS
 from streamviz.records.aggregation import aggregate
 from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.block_record import BlockRecord
+from streamviz.records.entries import UNKNOWN_POLICY
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
 from streamviz.records.partitions import RUNS, STREAMS
 from streamviz.records.queries.rows import rows
+from streamviz.records.queries.streams import policy_of
 from streamviz.records.runs import StoredChunk, StoredFrame
 from streamviz.records.tables import BLOCK
 from streamviz.records.tapes import client_runs_of, upstream_runs_of
@@ -25,6 +27,8 @@ from streamviz.records.writer.pending import NO_WORKER
 AT_ONCE = 100
 # Fewer streams than that, where they are long: all that is recorded of these is in memory at once.
 CHUNKS_AT_ONCE = 20_000
+# What of a stream is read with it.
+_BESIDE = ("blocks", "verdicts__policy_version__policy")
 # Nobody's stream is expected to run for longer.
 _LONGEST = "1 day"
 # What of a block its chunks do not tell, or `_numbers` has looked at.
@@ -88,7 +92,7 @@ def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
     found = Stream.objects.exclude(outcome="").order_by("requested_at", "id").defer("request")
     if since:
         found = found.filter(requested_at__gte=since)
-    for some in _several(found.prefetch_related("blocks", "verdicts").iterator(chunk_size=AT_ONCE)):
+    for some in _several(found.prefetch_related(*_BESIDE).iterator(chunk_size=AT_ONCE)):
         for stream, wrong in _looked_at(some):
             yield [Damage(stream.pk, what) for what in wrong and _seen_again(stream)]
 
@@ -110,7 +114,7 @@ def _several(streams: Iterable[Stream]) -> Iterator[list[Stream]]:
 def _seen_again(stream: Stream) -> list[str]:
     """What is wrong with it by a second look. The first one is of several moments: what is deleted or dropped meanwhile
     is still in the cursor, or in a part of what was read."""
-    again = Stream.objects.exclude(outcome="").filter(pk=stream.pk).prefetch_related("blocks", "verdicts")
+    again = Stream.objects.exclude(outcome="").filter(pk=stream.pk).prefetch_related(*_BESIDE)
     return [what for _, wrong in _looked_at(list(again)) for what in wrong]
 
 
@@ -217,10 +221,12 @@ def _tapes(recorded: Recorded) -> Iterator[str]:
 
 
 def _verdicts(recorded: Recorded) -> Iterator[str]:
-    """What was denied before the client had any of it was not sent."""
+    """What was denied before the client had any of it was not sent, and it is known what denied it."""
     sent = {frame.seq for frame in recorded.frames}
     blocks = {block.ordinal: block for block in recorded.blocks}
     for verdict in recorded.verdicts:
+        if policy_of(verdict) is UNKNOWN_POLICY:
+            yield f"verdict {verdict.number} is of a policy that is not on record"
         if verdict.ordinal is None:
             continue
         block = blocks.get(verdict.ordinal)

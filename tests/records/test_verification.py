@@ -51,6 +51,10 @@ DAMAGE = {
         "block 1 was denied by verdict 0 and sent",
     ),
     "a verdict is about no block": ("UPDATE records_verdict SET ordinal = 7", "is about block 7, which there is not"),
+    "a policy is gone": (
+        "UPDATE records_verdict SET policy_version_id = 999999",
+        "verdict 0 is of a policy that is not on record",
+    ),
     "a verdict is gone": ("UPDATE records_verdict SET number = 1", "verdict 0 is missing"),
     "a block is gone": ("DELETE FROM records_block WHERE ordinal = 1", "there are 1 blocks, and 2 were counted"),
     "a block too many": (
