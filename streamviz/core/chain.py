@@ -1,6 +1,6 @@
 """The policy chain: runs a stream's policies over it and decides what goes out, and when."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from streamviz.core.aggregator import Chunk
@@ -69,6 +69,11 @@ class PolicyChain:
     def is_enforcing(self) -> bool:
         """Whether any of the policies can change what the client gets."""
         return bool(self._enforcing)
+
+    @property
+    def begun(self) -> Set[int] | None:
+        """The blocks that have begun to go out, or what stands in their place; None where all do as they come."""
+        return self._release.begun if self._enforcing else None
 
     @property
     def is_holding(self) -> bool:

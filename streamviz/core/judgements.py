@@ -1,5 +1,6 @@
 """What became of a stream's policies: verdicts as they are recorded, holds, open questions, and who did not run."""
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -154,7 +155,7 @@ class ChainContext(StreamingContext):
 
     `questions` go by number: the driver has them answered and tells the chain. `halted_by` names the policy that ended
     the stream. By ordinal, `masked` is what may be kept of blocks, once that is known, and `instead` what the client
-    has in place of them.
+    has in place of them; `begun` are those that have begun to go out, None where all do as they come.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
@@ -163,6 +164,7 @@ class ChainContext(StreamingContext):
     not_run: list[NotRun] = field(default_factory=list)
     masked: dict[int, str] = field(default_factory=dict)
     instead: dict[int, Instead] = field(default_factory=dict)
+    begun: Set[int] | None = None
     halted_by: str = ""
     _number: int = 0
 

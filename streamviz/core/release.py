@@ -58,6 +58,11 @@ class Release:
         self._wanted: dict[int, int] | None = None
 
     @property
+    def begun(self) -> Set[int]:
+        """The blocks that have begun to go out, or what stands in their place."""
+        return self._rewriting.started
+
+    @property
     def is_holding(self) -> bool:
         """Whether anything waits."""
         return bool(self._pending)
@@ -227,6 +232,7 @@ class Release:
         cut_off(context.instead, state.blocks, started, self._waiting)
         context.instead[ordinal] = Instead(BlockKind.CONTENT, [text], choice)
         said: list[StreamEvent] = [*before, *last, BlockCompleted(ordinal), BlockSealed(ordinal), *finish]
+        _end_holds(before, context)
         self._writing.compose(said, active.name, context)
         self._writing.stop(active.name, context)
         context.halted_by = active.name

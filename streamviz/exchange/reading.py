@@ -217,6 +217,7 @@ class Reading:
         if not self._policies:
             return StreamProcessor(pass_through, self._aggregator, aside=self._means.aside)
         chain = self.chain = PolicyChain(self._policies, self._writing.composer, self._means.within, self._means.rest)
+        self._context.begun = chain.begun
         return StreamProcessor(
             chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing, aside=self._means.aside
         )

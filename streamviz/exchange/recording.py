@@ -150,7 +150,8 @@ def _closed(stream: LiveStream, blocks: list[BlockRecord], latency: Percentiles)
 def _block(block: StreamBlock, context: ChainContext, text: str | None = None) -> BlockRecord:
     hold = context.holds.get(block.ordinal)
     if hold is None:
-        return BlockRecord.of(block, released_at=block.completed_at, text=text)
+        went_out = context.begun is None or block.ordinal in context.begun
+        return BlockRecord.of(block, released_at=block.completed_at if went_out else None, text=text)
     return BlockRecord.of(block, hold.since, hold.policies, hold.released_at, text)
 
 

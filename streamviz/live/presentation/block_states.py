@@ -9,7 +9,8 @@ from streamviz.live.presentation.block_views import VerdictView
 
 
 class Kept(NamedTuple):
-    """Whether a block was ever held, is held now, or waits behind another that is."""
+    """Whether a block was ever held, is held now, or waits behind another that is; of a stream that is over, whether
+    that was so to its end."""
 
     was_held: bool
     is_held: bool
@@ -40,6 +41,11 @@ def _would_count(verdict: VerdictView) -> bool:
     return verdict.intervenes
 
 
+def ends_stream(verdict: VerdictView | None) -> bool:
+    """Whether nothing goes out behind a block that was held and never sent, if this is what was said of it."""
+    return verdict is None or not _counts(verdict) or verdict.decision is Decision.HALT
+
+
 def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_complete: bool) -> str:
     """arriving, held, waiting, sent, replaced or never sent."""
     if kept.is_held and is_running:
@@ -48,8 +54,8 @@ def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_co
         return "replaced" if verdict.decision is Decision.REPLACE else "never sent"
     if kept.is_held:
         return "never sent"
+    if kept.is_behind:
+        return "waiting" if is_running else "never sent"
     if not is_running:
         return "sent"
-    if kept.is_behind:
-        return "waiting"
     return "sent" if is_complete else "arriving"

@@ -12,7 +12,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.exchange import recording
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.pace import Pace, paced
-from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
+from streamviz.live.presentation.block_states import Kept, by_block, deciding, ends_stream, state_of
 from streamviz.live.presentation.block_views import BlockView, VerdictView, title_of
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.text import printable
@@ -167,6 +167,8 @@ def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView]) -> Iterator
         is_held = ordinal in open_holds if is_running else was_held and record.released_at is None
         kept = Kept(was_held, is_held, first_held is not None and first_held < ordinal)
         verdict = deciding(of_blocks.get(ordinal, ()))
+        if is_held and first_held is None and ends_stream(verdict):
+            first_held = ordinal
         is_complete = record.completed_at is not None
         state = state_of(kept, verdict, is_running=is_running, is_complete=is_complete)
         hold = entries.holds.get(ordinal)

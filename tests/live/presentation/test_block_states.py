@@ -23,6 +23,8 @@ def verdict(decision: Decision, mode: str = "enforce", number: int = 0, ordinal:
         (FREE, None, True, True, "sent"),
         (FREE, None, False, True, "sent"),
         (BEHIND, None, True, True, "waiting"),
+        (BEHIND, None, False, True, "never sent"),
+        (BEHIND, None, False, False, "never sent"),
         (HELD, None, True, False, "held"),
         (HELD, None, False, False, "never sent"),
         (LET_GO, verdict(Decision.ALLOW), True, True, "sent"),

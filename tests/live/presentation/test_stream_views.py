@@ -53,6 +53,14 @@ async def test_a_block_that_was_held_as_its_stream_ended_was_denied_by_nobody() 
     assert (block.state, block.is_unsent, block.is_denied) == ("never sent", True, False)
 
 
+async def test_what_waited_behind_a_hold_as_its_stream_ended_was_never_sent() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).say("first")
+    await running.call("{", "ls")
+    await running.say("text")
+    assert await running.end("left")
+    assert [block.state for block in view_of_running(running.stream).blocks] == ["sent", "never sent", "never sent"]
+
+
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
     running = await Running(policies=[active(deny_names("rm"), Mode.SHADOW)]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
