@@ -33,6 +33,7 @@ from streamviz.records.moments import Clock
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
+from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.raw import FAILURES, MOST_OF_A_REFUSAL, RawAnswer, no_answer, refusal_without
 from streamviz.upstream.redaction import told_headers
 
@@ -110,7 +111,9 @@ class _Passing:
         url = URL(place.url, encoded=True)
         data = place.body or None
         client = self._worker.client
-        response = await client.request(scope["method"], url, data=data, headers=headers, allow_redirects=False)
+        response = await client.request(
+            scope["method"], url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(place.url)
+        )
         if why := _why_none(response.status):
             response.close()
             raise UpstreamError(502, f"upstream answered {response.status}{why}")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import socket
+import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
+from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import told_headers, without
 from streamviz.upstream.targets import Target
@@ -142,7 +144,9 @@ async def open_raw(
     headers = {"user-agent": "streamviz", **target.headers, **client_headers, "content-type": "application/json"}
     try:
         # A redirect is not followed: it would send the request to an address that no operator chose.
-        response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
+        response = await client.post(
+            target.url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(target.url)
+        )
         if not 200 <= response.status < 300:
             raise await _refusal(response, target.key)
     except FAILURES as error:
@@ -156,6 +160,8 @@ def no_answer(error: Exception, provider: str) -> UpstreamError:
     """What a client is told of one of FAILURES."""
     if isinstance(error, TimeoutError):
         return UpstreamError(504, f"{provider} did not answer in time")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return UpstreamError(502, f"{provider} could not be reached: its proxy answered {error.status}")
     happened = "answered in broken HTTP" if isinstance(error, aiohttp.ClientResponseError) else "could not be reached"
     return UpstreamError(502, f"{provider} {happened}: {_words(error)}")
 
@@ -210,12 +216,22 @@ def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
 
 def _words(error: Exception) -> str:
     """In a line: without the address, which is the operator's, and the bytes that aiohttp quotes below."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted ({_why_not_trusted(error.certificate_error)})"
     if isinstance(error, aiohttp.ClientSSLError):
         return "no connection by TLS"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"its proxy: {_why_unconnected(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _why_unconnected(error.os_error)
     said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
     return _BEFORE.sub("", said).partition("\n")[0].rstrip(":") or type(error).__name__
+
+
+def _why_not_trusted(error: Exception) -> str:
+    """OpenSSL's words, without the name of the host that it may put behind them."""
+    said = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else "of another name"
+    return said.partition(",")[0]
 
 
 def _why_unconnected(error: OSError) -> str:

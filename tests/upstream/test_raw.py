@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -367,4 +370,26 @@ async def test_who_cannot_be_reached_is_told_without_the_address(
     plan = RoutePlan("openai/x", url.format(port=simulator.port), key="sk-precious")
     with pytest.raises(UpstreamError) as raised:
         await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
+    assert raised.value.message == f"openai could not be reached: {why}"
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> ssl.SSLContext:
+    """For a server whose certificate nobody knows."""
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
+    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
+    subprocess.run(["openssl", "req", *kind, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+async def test_a_certificate_that_is_not_trusted_is_told(
+    client: aiohttp.ClientSession, stranger: ssl.SSLContext
+) -> None:
+    async with await asyncio.start_server(lambda _, to: to.close(), "127.0.0.1", port := free_port(), ssl=stranger):
+        plan = RoutePlan("openai/x", f"https://127.0.0.1:{port}", key="sk-precious")
+        with pytest.raises(UpstreamError) as raised:
+            await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
+    why = "its certificate is not trusted (self-signed certificate)"
     assert raised.value.message == f"openai could not be reached: {why}"

@@ -1,0 +1,44 @@
+"""The network's own proxy, by which alone many companies let calls out: `HTTPS_PROXY` and the like, as other programs
+read them."""
+
+import os
+from functools import lru_cache
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy by which this is to be called; None where it is called directly."""
+    parts = urlsplit(url)
+    return _proxy_to(parts.scheme, parts.hostname or "")
+
+
+@lru_cache(maxsize=256)  # to look through the environment takes as long as all else that a call needs here
+def _proxy_to(scheme: str, host: str) -> str | None:
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(host):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    return proxy if _can_be_used(proxy) else None
+
+
+def _can_be_used(proxy: str) -> bool:
+    """Whether it is one that is spoken to over HTTP: SOCKS we do not speak."""
+    try:
+        parts = urlsplit(proxy)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is no number
+        return False
+
+
+def leave_out_this_machine() -> None:
+    """Have nothing in this process, LiteLLM neither, call by a proxy what runs on this machine: from there it leads to
+    the proxy's."""
+    named = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    if named.strip() != "*":  # which means all only by itself
+        names = dict.fromkeys([*filter(None, named.split(",")), *_THIS_MACHINE])
+        os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
+    _proxy_to.cache_clear()
