@@ -2,7 +2,9 @@
 no HTTP, or whose head is too long."""
 
 import io
+import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
@@ -10,6 +12,11 @@ from daphne.http_protocol import WebRequest
 
 from streamviz.serving.event_loop import reactor
 
+logger = logging.getLogger(__name__)
+
+# How a connection begins whose client speaks TLS (RFC 8446, section 5.1), and HTTP does not.
+TLS_HANDSHAKE = b"\x16"
+NO_TLS = "This port takes http://, not https://."
 # A body so short is no longer than a head may be (Twisted's limit), so nothing is won by refusing it before it is read:
 # the application does.
 SHORT_BODY = 16 * 1024
@@ -50,6 +57,18 @@ def refuse_malformed(channel: Any, malformed: Malformed) -> None:
 
     channel.lineLengthExceeded = refuse
     channel._respondToBadRequestAndDisconnect = refuse
+    channel.dataReceived = partial(_begin, channel, malformed)
+
+
+def _begin(channel: Any, malformed: Malformed, data: bytes) -> None:
+    """Called with the first bytes of a connection. Who speaks TLS would otherwise wait for its answer as long as it
+    can, since no line ends in what it said. From ours it knows what is wrong: `wrong version number`."""
+    del channel.dataReceived  # what comes next is for the class's own
+    if data.startswith(TLS_HANDSHAKE):
+        logger.info("%s was refused, as it speaks TLS: this port takes http://", channel.transport.getPeer().host)
+        end_with(channel, malformed(b"", 400, NO_TLS))
+    else:
+        channel.dataReceived(data)
 
 
 def end_with(channel: Any, answer: bytes) -> None:

@@ -5,6 +5,7 @@ import base64
 import http.client
 import signal
 import socket
+import ssl
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -356,6 +357,14 @@ def test_a_head_that_is_too_long_is_refused_with_a_word(shared: Served, head: by
     came = exchanged(shared, head)
     assert came.split()[1] == answer
     assert answer != b"431" or came.endswith(b"/body")
+
+
+def test_who_speaks_tls_learns_at_once_that_it_is_not_spoken_here(shared: Served) -> None:
+    with (
+        socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client,
+        pytest.raises(ssl.SSLError, match="WRONG_VERSION_NUMBER"),
+    ):
+        ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
 
 
 BODY = b"POST /body HTTP/1.1\r\nHost: localhost\r\n"
