@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.util import find_spec
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,6 +43,7 @@ OUR_PATHS = frozenset(
 PLACEHOLDER = re.compile(r"change.?me|django-insecure|your.?secret|replace.?(me|with)", re.IGNORECASE)
 # As Django knows hosts: without a port, and a dot first for all names below one.
 _HOST = re.compile(r"\*|\.?[a-z0-9-]+(\.[a-z0-9-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+_HOST_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*?#@]+")
 _asked: set[str] = set()
 
@@ -71,6 +72,20 @@ def port(name: str, default: int) -> int:
     return int(word)
 
 
+def host(name: str, default: str) -> str:
+    """Where to listen. Raises ImproperlyConfigured for what is neither an address nor a name."""
+    word = text(name, default)
+    try:
+        ip_address(word)
+    except ValueError:
+        if not _HOST_NAME.fullmatch(word):
+            raise ImproperlyConfigured(
+                f"{name} must be an address or a name to listen on, such as 0.0.0.0, without scheme, port or brackets, "
+                f"not {word!r}."
+            ) from None
+    return word
+
+
 def seconds(name: str, default: float) -> float:
     """A time in seconds, more than none. Raises ImproperlyConfigured for anything else."""
     return amount(name, default, "a time in seconds")
@@ -88,11 +103,12 @@ def amount(name: str, default: float, meaning: str) -> float:
     return value
 
 
-def count(name: str, default: int) -> int:
-    """A whole number, 0 included. Raises ImproperlyConfigured for anything else."""
+def count(name: str, default: int, least: int = 0) -> int:
+    """A whole number, no less than `least`. Raises ImproperlyConfigured for anything else."""
     word = text(name, str(default))
-    if not word.isdecimal() or len(word) > MOST_DIGITS:
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {word[:40]!r}.")
+    if not word.isdecimal() or len(word) > MOST_DIGITS or int(word) < least:
+        bound = f" of at least {least}" if least else ""
+        raise ImproperlyConfigured(f"{name} must be a whole number{bound}, not {word[:40]!r}.")
     return int(word)
 
 

@@ -24,7 +24,7 @@ WORKING_DIR = BASE_DIR if IS_CLONE else Path.cwd()
 PYTHON = [sys.executable] if IS_CLONE else [sys.executable, "-P"]
 VAR_DIR = (WORKING_DIR / (environment.text("VAR_DIR") or ("var" if IS_CLONE else environment.data_home()))).resolve()
 
-HOST = environment.text("HOST", "127.0.0.1")
+HOST = environment.host("HOST", "127.0.0.1")
 PORT = environment.port("PORT", 8000)
 PUBLIC = not is_loopback(HOST)
 DEBUG = environment.flag("DEBUG", default=False)
@@ -109,8 +109,8 @@ MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of me
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
     event_bytes=int(environment.amount("MAX_EVENT_MB", 32, "a number of megabytes") * MIB),
-    blocks=environment.count("MAX_BLOCKS", 20_000),
-    values=environment.count("MAX_VALUES", 200_000),
+    blocks=environment.count("MAX_BLOCKS", 20_000, least=1),
+    values=environment.count("MAX_VALUES", 200_000, least=1),
 )
 
 # What workers have recorded and the writer has not stored yet.
@@ -122,8 +122,8 @@ JOURNAL_LIMITS = Limits(
 )
 
 # Processes that judge what takes long in a policy's place, and what each may have beyond its own size.
-POLICY_PROCESSES = max(1, environment.count("POLICY_PROCESSES", 2))
-POLICY_MEMORY_MB = max(64, environment.count("POLICY_MEMORY_MB", 512))
+POLICY_PROCESSES = environment.count("POLICY_PROCESSES", 2, least=1)
+POLICY_MEMORY_MB = environment.count("POLICY_MEMORY_MB", 512, least=64)
 
 # Whether a server moves what it has loaded to pages of 2 MB, which takes some tenths of a second at its start.
 HUGE_PAGES = environment.flag("HUGE_PAGES", default=True)

@@ -31,7 +31,7 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             raise Fault(
-                f"streamviz is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR."
+                f"It is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR to another folder."
             ) from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
@@ -53,13 +53,17 @@ def require_free_port(host: str, port: int, variable: str) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except socket.gaierror:
-        raise Fault(f"HOST={host} is not an address that can be looked up.") from None
+        raise Fault(f"HOST={host} cannot be looked up. Set HOST to an address of this machine's.") from None
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            why = "is in use by another program"
-        else:
-            why = f"cannot be used ({(error.strerror or str(error)).lower()})"
-        other = port + 80 if port < 60_000 else port - 80
-        raise Fault(
-            f"Port {port} on {host} {why}. Set {variable} to another one, such as {variable}={other}."
-        ) from None
+        raise Fault(_why_not_there(error, host, port, variable)) from None
+
+
+def _why_not_there(error: OSError, host: str, port: int, variable: str) -> str:
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"HOST={host} is an address of another machine. Set HOST to one of this machine's, or to 0.0.0.0."
+    if error.errno == errno.EADDRINUSE:
+        why = "is in use by another program"
+    else:
+        why = f"cannot be used ({(error.strerror or str(error)).lower()})"
+    other = port + 80 if port < 60_000 else port - 80
+    return f"Port {port} on {host} {why}. Set {variable} to another one, such as {variable}={other}."
