@@ -53,6 +53,8 @@ def _run() -> None:
     from streamviz.faults import Fault, Refused, end_with
 
     try:
+        if sys.argv[1:2] == ["runserver"]:
+            raise Fault("`runserver` is Django's, which serves no models. Use `up`, or `serve` with a DATABASE_URL.")
         _execute()
     except ImproperlyConfigured as error:
         end_with(Refused(error))

@@ -217,6 +217,13 @@ def test_the_version_is_ours() -> None:
     assert run(["manage.py", "--version"]).stdout == f"streamviz {version()}\n"
 
 
+def test_djangos_own_server_is_not_started_in_place_of_ours(tmp_path: Path) -> None:
+    refused = run(["manage.py", "runserver"], VAR_DIR=str(tmp_path), DATABASE_URL=UNASKED)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    [line] = refused.stderr.splitlines()
+    assert line.startswith("streamviz: `runserver` is Django's")
+
+
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "django").mkdir()
     (tmp_path / "django" / "__init__.py").write_text("raise ModuleNotFoundError(name='django')")

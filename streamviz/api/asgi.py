@@ -16,6 +16,7 @@ from streamviz.api.events import Wanted, send_events
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError, Unavailable
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy import cors, http
+from streamviz.proxy.paths import no_such
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
 from streamviz.records.archive.bucket import ChunksAway
@@ -57,7 +58,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
 async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     found = _EVENTS.fullmatch(scope["path"])
     if found is None:
-        raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
+        raise no_such(scope["path"])
     if scope["method"] != "GET":
         raise RequestError(405, "Events take GET.", code="method_not_allowed", headers={"allow": "GET"})
     reader = await readers.reader_of(scope, worker)

@@ -8,13 +8,12 @@ from django.conf import settings
 from django.utils.crypto import salted_hmac
 
 from streamviz.records.models import ApiKey
-from streamviz.records.models.access import digest
+from streamviz.records.models.access import PREFIX, digest
 from streamviz.simulator.scenarios import listing
 
 log = logging.getLogger(__name__)
 
 KEY_NAME = "simulated streams"
-_PREFIX = "sv-"
 _ATTEMPTS = 20
 _RETRY_SECONDS = 0.1
 # Where a server that listens on every address can be reached from here.
@@ -37,7 +36,7 @@ async def send(scenario: str) -> None:
 
 async def _key() -> str:
     """The secret is worked out from SECRET_KEY, so every process has it and nobody needs to keep it."""
-    secret = _PREFIX + salted_hmac("streamviz.dashboard.demo", KEY_NAME, algorithm="sha256").hexdigest()
+    secret = PREFIX + salted_hmac("streamviz.dashboard.demo", KEY_NAME, algorithm="sha256").hexdigest()
     known = {"prefix": secret[:8], "digest": digest(secret)}
     key, _ = await ApiKey.objects.aget_or_create(name=KEY_NAME, defaults=known)
     if key.is_revoked:

@@ -14,7 +14,7 @@ from streamviz.proxy.embeddings import embeddings
 from streamviz.proxy.gemini import gemini_call
 from streamviz.proxy.pass_through import pass_through
 from streamviz.proxy.passage import METHODS
-from streamviz.proxy.paths import canonical, format_of, is_gemini_call
+from streamviz.proxy.paths import canonical, format_of, is_gemini_call, no_such
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
 
@@ -75,7 +75,7 @@ def _endpoint(scope: HTTPScope) -> Endpoint:
     if found is None and path.startswith("/v1/") and scope["method"] in METHODS:
         return pass_through
     if found is None:
-        raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
+        raise no_such(scope["path"])
     method, endpoint = found
     if method != scope["method"] and (method, scope["method"]) != ("GET", "HEAD"):
         message = f"{scope['path']} takes {method}, not {scope['method']}."

@@ -7,14 +7,13 @@ from urllib.parse import parse_qs
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
-from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.core.wire import GEMINI
 from streamviz.core.wire.gemini_requests import as_call
 from streamviz.proxy import count_tokens, http
 from streamviz.proxy.as_list import AsList
 from streamviz.proxy.calls import model_call
-from streamviz.proxy.paths import GEMINI_CALL, GEMINI_METHODS
+from streamviz.proxy.paths import GEMINI_CALL, GEMINI_METHODS, no_such
 from streamviz.proxy.requests import decoded, read_aside
 from streamviz.proxy.worker import Worker
 
@@ -23,7 +22,7 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     found = GEMINI_CALL.fullmatch(scope["path"])
     if found is None or found["method"] not in GEMINI_METHODS:
-        raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
+        raise no_such(scope["path"])
     worker.authenticate(scope)
     body = await read_aside(await http.read_body(scope, receive), decoded)
     model, is_streaming = model_named(worker, found["model"]), found["method"] == "streamGenerateContent"

@@ -17,6 +17,7 @@ from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.proxy import http
+from streamviz.proxy.paths import no_such
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.upstream.providers import PROVIDERS
@@ -75,7 +76,7 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey)
     path = _plain_path(scope)
     model, spoken, target = await _served(worker, scope, _named(worker, scope, body, key))
     if target.provider == SIMULATOR:
-        raise _unknown(path)  # it has nothing else
+        raise no_such(path)  # it has nothing else
     if target.lane is not Lane.RAW:
         message = f"Requests cannot be passed through to {target.provider}: it does not speak this format."
         raise RequestError(400, message, code="provider_not_passed_to")
@@ -90,12 +91,8 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey)
 def _plain_path(scope: HTTPScope) -> str:
     path = scope["path"]
     if b"%" in scope["raw_path"] or not _PATH.fullmatch(path):
-        raise _unknown(path)
+        raise no_such(path)
     return path
-
-
-def _unknown(path: str) -> RequestError:
-    return RequestError(404, f"There is no {path[:200]} here.", kind="not_found_error", code="unknown_url")
 
 
 def _query(scope: HTTPScope) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from streamviz.base_path import below
+from streamviz.core.errors import RequestError
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 
@@ -22,6 +23,7 @@ _UNVERSIONED = re.compile(
 )
 # A client may ask for any, and a path may be long.
 _KEPT = 100
+_LONGEST = 200  # of a path that is repeated to who asked for it
 
 
 @lru_cache(_KEPT)
@@ -64,3 +66,12 @@ def is_gemini_call(path: str) -> bool:
     """Whether a path names a model and what Gemini's format has it do."""
     found = GEMINI_CALL.fullmatch(path)
     return found is not None and found["method"] in GEMINI_METHODS
+
+
+def no_such(path: str) -> RequestError:
+    """What is told where nothing is. Of a call that is somewhere else it says where."""
+    called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith(VERSIONS)]
+    meant = next((each for each in called if path.rstrip("/").endswith(each)), "")
+    here = f"here; {meant} is. Check the base URL." if meant else "here."
+    message = f"There is no {path[:_LONGEST]} {here}"
+    return RequestError(404, message, kind="not_found_error", code="unknown_url")

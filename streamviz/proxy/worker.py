@@ -28,6 +28,7 @@ from streamviz.records.backlog import Backlog, Watch, backlog
 from streamviz.records.configuration import Configuration, KnownKey, KnownRoute
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
+from streamviz.records.models.access import PREFIX
 from streamviz.records.moves import Move, follow
 from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import Recorder
@@ -220,9 +221,8 @@ class Worker:
         secrets = [own] if own else [credential.secret for credential in sent]
         key = next((key for secret in secrets if (key := self.configuration.key_for(secret))), None)
         if key is None:
-            words = "The API key is unknown or was revoked." if secrets else "No API key was sent."
             place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
-            message = f"{words} Send one as `{place}`."
+            message = f"{_wrong_with(secrets)} Send one as `{place}`; the Keys page makes them."
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
         return key
 
@@ -270,6 +270,14 @@ class Worker:
         """The first route may have been set: its first call is not to wait for LiteLLM."""
         if self._needs_litellm():
             self.run_behind(asyncio.to_thread(_load_late))
+
+
+def _wrong_with(secrets: list[str]) -> str:
+    if not secrets:
+        return "No API key was sent."
+    if not any(secret.startswith(PREFIX) for secret in secrets):
+        return f"The API key is none of streamviz's, which begin with {PREFIX}."
+    return "The API key is unknown or was revoked."
 
 
 def _telemetry() -> "Telemetry | None":

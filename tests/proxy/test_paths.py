@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamviz.proxy.paths import canonical
+from streamviz.proxy.paths import canonical, no_such
 
 CALL = "/v1/chat/completions"
 
@@ -14,3 +14,15 @@ CALL = "/v1/chat/completions"
 )  # fmt: skip
 def test_a_base_url_may_end_with_a_slash_or_a_version(path: str) -> None:
     assert canonical(path) == CALL
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/api/v1/responses", "There is no /api/v1/responses here; /v1/responses is. Check the base URL."),
+        ("/anthropic/v1/messages/", "There is no /anthropic/v1/messages/ here; /v1/messages is. Check the base URL."),
+        ("/v1/none", "There is no /v1/none here."),
+    ],
+)
+def test_who_asks_at_another_base_url_is_told_where_it_is(path: str, said: str) -> None:
+    assert no_such(path).message == said

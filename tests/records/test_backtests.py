@@ -175,6 +175,7 @@ def test_the_command_prints_the_figures(guard: Policy, tmp_path: Path) -> None:
         (["guard", "--streams", "0"], "--streams takes 1 or more, not 0"),
         (["guard", "--streams", "-1"], "--streams takes 1 or more, not -1"),
         (["--job", "99"], "There is no back-test 99"),
+        ([], r"Name a policy\. Policies: .*guard"),
     ],
 )
 def test_the_command_says_what_there_is_not(guard: Policy, arguments: list[str], said: str) -> None:

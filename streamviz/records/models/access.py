@@ -12,6 +12,7 @@ from django.utils import timezone
 from streamviz.records.models.routes import Route, require_no_comma
 from streamviz.upstream.providers import PROVIDERS
 
+PREFIX = "sv-"  # how each key begins
 _SHOWN = 8
 
 
@@ -32,7 +33,7 @@ class ApiKeyManager(models.Manager["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for,
         `provider` is whom its calls that are passed through go to."""
-        secret = f"sv-{secrets.token_urlsafe(32)}"
+        secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
         key = self.create(
             name=name,
             prefix=secret[:_SHOWN],

@@ -88,7 +88,8 @@ def _version(name: str | None, number: int | None) -> PolicyVersion:
     policy = Policy.objects.filter(name=name).first()
     if policy is None:
         known = ", ".join(Policy.objects.values_list("name", flat=True))
-        raise CommandError(f"No policy is called {name}. Policies: {known}.")
+        why = f"No policy is called {name}." if name else "Name a policy."
+        raise CommandError(f"{why} Policies: {known}.")
     try:
         return policy.versions.select_related("policy").get(number=number or policy.version)
     except PolicyVersion.DoesNotExist:
