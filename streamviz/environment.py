@@ -4,12 +4,13 @@ import hashlib
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -272,6 +273,14 @@ def is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def miss(setting: str, what: str, package: str) -> NoReturn:
+    """Raises ImproperlyConfigured where a setting needs what is not installed. Its package is named, not our own with
+    an extra: of our name the package index has somebody else's."""
+    raise ImproperlyConfigured(
+        f"{setting} is set, but {what} is not installed: {sys.executable} -m pip install {package}"
+    )
 
 
 def data_home() -> Path:

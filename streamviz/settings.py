@@ -78,9 +78,7 @@ OTLP_ENDPOINT = environment.address("OTEL_EXPORTER_OTLP_ENDPOINT")
 CAPTURE_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", default=False)
 if OTLP_ENDPOINT:
     if not environment.is_installed("opentelemetry.exporter.otlp.proto.http"):
-        raise ImproperlyConfigured(
-            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: pip install 'streamviz[otel]'."
-        )
+        environment.miss("OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry", "opentelemetry-exporter-otlp-proto-http")
     environment.choice("OTEL_EXPORTER_OTLP_PROTOCOL", ("HTTP/PROTOBUF",), "HTTP/PROTOBUF")
 
 # Whether administrators may make links with which strangers read a stream or a session.

@@ -239,7 +239,15 @@ def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
     refused = run(["manage.py", "up"], **told)
     assert refused.returncode == os.EX_CONFIG
     [line] = refused.stderr.splitlines()
-    assert line.endswith("OpenTelemetry is not installed: pip install 'streamviz[otel]'.")
+    said = f"OpenTelemetry is not installed: {sys.executable} -m pip install opentelemetry-exporter-otlp-proto-http"
+    assert line.endswith(said)
+
+
+def test_nobody_is_told_to_install_us_by_name() -> None:
+    # Of that name the package index has somebody else's.
+    written = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("streamviz/**/*.py"), ROOT / "Makefile"]
+    by_name = re.compile(r"""pip install (?:-\S+ )*['"]?streamviz\b""")
+    assert not [path for path in written if by_name.search(" ".join(path.read_text().split()))]
 
 
 def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:

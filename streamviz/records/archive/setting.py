@@ -50,4 +50,4 @@ def _require_sense(beside: dict[str, str], days: int, chunk_days: int) -> None:
         most = f" and less than RETAIN_CHUNK_DAYS, {chunk_days}" if chunk_days else ""
         raise ImproperlyConfigured(f"ARCHIVE_AFTER_DAYS must be 1 or more{most}; it is {days}.")
     if not environment.is_installed("boto3"):
-        raise ImproperlyConfigured("ARCHIVE_URL is set, but boto3 is not installed: pip install 'streamviz[s3]'.")
+        environment.miss("ARCHIVE_URL", "boto3", "boto3")
