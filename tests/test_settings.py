@@ -119,6 +119,14 @@ def test_the_readme_has_a_row_for_each_setting_and_for_nothing_else(
     assert named == asked - others
 
 
+def test_the_readme_has_a_row_for_each_command() -> None:
+    table = (ROOT / "README.md").read_text().partition("## Commands\n")[2].partition("\n## ")[0]
+    rows = " ".join(row.split("|")[1] for row in table.splitlines() if row.startswith("|"))
+    files = (ROOT / "streamviz" / "ops" / "management" / "commands").glob("[a-z]*.py")
+    commands = {file.stem for file in files} - {"screens"}  # which a server starts by itself
+    assert commands <= set(re.findall(r"`(\w+)", rows))
+
+
 @pytest.mark.parametrize("command", ["up", "serve"])
 def test_a_command_ends_with_that_line(tmp_path: Path, command: str) -> None:
     refused = run(["manage.py", command], VAR_DIR=str(tmp_path), DATABASE_URL="postgres//ann:hunter2@db/records")
