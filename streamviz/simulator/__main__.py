@@ -33,6 +33,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _speed(text: str) -> float:
+    """Raises ArgumentTypeError for what is no speed."""
+    try:
+        return parse_speed(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a speed is a number from 0, or inf, not {text!r}") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     environ = os.environ
     parser = argparse.ArgumentParser(
@@ -47,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--speed",
-        type=parse_speed,
+        type=_speed,
         default=environ.get("SIMULATOR_SPEED") or "1",
         help="how many times faster than a real provider; 0 or inf: no delays (default %(default)s)",
     )

@@ -23,6 +23,14 @@ def test_a_port_that_is_none_is_told_so() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_speed_that_is_none_is_told_so() -> None:
+    command = [sys.executable, "-m", "streamviz.simulator"]
+    environment = os.environ | {"SIMULATOR_SPEED": "fast"}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("a speed is a number from 0, or inf, not 'fast'")
+
+
 def test_it_imports_nothing_of_django_nor_of_the_rest() -> None:
     program = (
         "import sys, streamviz.simulator.__main__\n"
