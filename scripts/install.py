@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -46,13 +47,24 @@ def main(kind: str) -> None:
 def alone() -> Iterator[None]:
     """Wait for another that installs: of two at once, as `make run` and `make test`, each would spoil what the other
     has made."""
-    with Path(__file__).open("r+") as own:  # some network file systems want that of what is locked
+    with opened(Path(__file__)) as own:
         try:
             fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             print("streamviz: waiting for another installation to end", flush=True)
             fcntl.flock(own, fcntl.LOCK_EX)
         yield
+
+
+def opened(own: Path) -> TextIO:
+    """To be locked, which some network file systems want to be open for writing. Raises SystemExit where it cannot."""
+    try:
+        return own.open("r+")
+    except OSError as error:
+        sys.exit(
+            f"streamviz: {ROOT} cannot be written to ({error.strerror}), and .venv is made in it. Clone it into a "
+            "folder of your own."
+        )
 
 
 def is_installed(lock: Path) -> bool:
@@ -85,10 +97,16 @@ def make_venv() -> None:
     print("streamviz: making .venv", flush=True)
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], capture_output=True, text=True)
     if made.returncode != 0 or not venv_works():
-        sys.exit(
-            f"streamviz: {sys.executable} cannot make a virtual environment. Install its venv module "
-            f"(on Debian and Ubuntu: apt install python{sys.version_info.major}.{sys.version_info.minor}-venv)."
-        )
+        sys.exit(f"streamviz: {sys.executable} cannot make a virtual environment{why_no_venv(made.stderr)}")
+
+
+def why_no_venv(said: str) -> str:
+    """What the venv module says, as of a full disk; where it is not whole, as Debian has it, how to have it so."""
+    reason = said.strip().rpartition("\n")[2]
+    if reason.startswith("Error: "):
+        return f": {reason.removeprefix('Error: ')}"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f". Install its venv module (on Debian and Ubuntu: apt install python{version}-venv)."
 
 
 def install(lock: Path) -> None:

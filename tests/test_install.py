@@ -66,6 +66,21 @@ def test_a_venv_is_made_anew_where_making_it_was_interrupted(
     assert script.venv_works()
 
 
+def test_a_folder_that_cannot_be_written_to_is_one_line(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "__file__", str(tmp_path))  # as no file that root may not write to, it is a folder
+    with pytest.raises(SystemExit, match=r"^streamviz: .* cannot be written to \(Is a directory\)"), script.alone():
+        pass
+
+
+def test_why_no_venv_can_be_made_is_told(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(script, "VENV", tmp_path / "file" / ".venv")
+    with pytest.raises(SystemExit, match=r"cannot make a virtual environment: .*Not a directory"):
+        script.make_venv()
+
+
 def test_of_two_at_once_one_waits_and_then_finds_it_done(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     waits, found = threading.Event(), iter([False, True])
     installed: list[Path] = []
