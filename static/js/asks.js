@@ -1,18 +1,23 @@
 // What waits for a person: how many streams, in the tab's title, as a notification for whoever wants one, and by key.
 import { part } from "./parts.js";
+import { isTold } from "./socket.js";
 import { keep, kept } from "./storage.js";
 import { swap } from "./swap.js";
 
-const POLL_MS = 15000; // of pages that have no socket
+const POLL_MS = 15000; // where no socket tells: none is there, its stream is over, it is paused or lost
 const WANTED = "streamviz.notify"; // in this browser's storage
 
 let told = 0;
+let isKnown = true; // whether the server has said of late how many there are
+let shown = null; // the notification, while it can be seen
 
 export function start() {
   told = count();
   document.addEventListener("streamviz:updated", tell);
   document.addEventListener("htmx:afterSwap", ({ target }) => target.closest?.(".asks-row, #hold-list") && tell());
-  if (!document.getElementById("socket") && document.getElementById("nav-asks")) setInterval(ask, POLL_MS);
+  // It would outlive the page that knows when nobody waits any longer.
+  window.addEventListener("pagehide", () => shown?.close());
+  if (document.getElementById("nav-asks")) setInterval(() => isTold() || ask(), POLL_MS);
   offer();
 }
 
@@ -37,32 +42,43 @@ function count() {
 
 function tell() {
   const asking = count();
-  const title = document.title.replace(/^\(\d+\) /, "");
-  document.title = asking ? `(${asking}) ${title}` : title;
-  if (asking > told && isWanted() && Notification.permission === "granted") notify(asking);
+  isKnown ||= isTold();
+  const title = document.title.replace(/^\((\d+|\?)\) /, "");
+  document.title = mark(asking) + title;
+  if (asking > told && isWanted() && Notification.permission === "granted") notify(asking, true);
+  else if (!asking) shown?.close();
+  else if (asking < told && shown) notify(asking, false);
   told = asking;
 }
 
-function notify(asking) {
+function mark(asking) {
+  if (!isKnown) return "(?) ";
+  return asking ? `(${asking}) ` : "";
+}
+
+// What is shown already is replaced, and draws attention again where there is more.
+function notify(asking, isMore) {
   const row = document.querySelector(".asks-row");
   const body = row ? `${row.querySelector(".row-link").textContent}: ${row.querySelector(".asks-call b").textContent}` : "";
-  const shown = new Notification(asking === 1 ? "A stream needs you" : `${asking} streams need you`, {
+  const notification = new Notification(asking === 1 ? "A stream needs you" : `${asking} streams need you`, {
     body,
     tag: "streamviz-asks", // one at a time
+    renotify: isMore,
     icon: `${document.body.dataset.base}static/icon.svg`,
   });
-  shown.onclick = () => {
+  notification.onclose = () => shown === notification && (shown = null);
+  notification.onclick = () => {
     window.focus();
-    shown.close();
+    notification.close();
     if (!document.getElementById("wall")) location.assign(document.body.dataset.base);
   };
+  shown = notification;
 }
 
 async function ask() {
-  const url = `${document.body.dataset.base}needs-you/`;
-  const found = await part(url);
-  if (found === null) return; // not there just now
-  swap(found);
+  const found = await part(`${document.body.dataset.base}needs-you/`);
+  isKnown = found !== null;
+  if (isKnown) swap(found);
   tell();
 }
 

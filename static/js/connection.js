@@ -31,6 +31,11 @@ export class Connection {
     this.pill = document.getElementById(element.dataset.pill);
   }
 
+  // Whether what is shown is how things are.
+  get isCurrent() {
+    return this.#expected !== null && !this.isOver && !this.#isPaused;
+  }
+
   opened(wrapper) {
     this.#wrapper = wrapper;
     this.#heardAt = Date.now();
@@ -110,7 +115,7 @@ export class Connection {
         return !this.#isPaused;
       case "behind":
         this.#expected = number + 1;
-        if (!this.#isPaused) this.#say(`${dropped} ${dropped === 1 ? "update" : "updates"} dropped`, "is-behind", "off");
+        if (!this.#isPaused) this.#say(`${updates(dropped)} dropped`, "is-behind", "off");
         return false;
       case "alive":
         if (this.#expected !== null && number !== this.#expected - 1) this.#again();
@@ -142,7 +147,7 @@ export class Connection {
 
   #settle(dropped) {
     if (!dropped) return this.#say("live");
-    this.#say(`${dropped} updates dropped, caught up`, "is-behind");
+    this.#say(`${updates(dropped)} dropped, caught up`, "is-behind");
     setTimeout(() => !this.#isPaused && !this.isOver && this.#expected !== null && this.#say("live"), CAUGHT_UP_MS);
   }
 
@@ -158,4 +163,8 @@ export class Connection {
     this.pill.textContent = text;
     this.pill.className = `pill ${state}`;
   }
+}
+
+function updates(number) {
+  return number === 1 ? "1 update" : `${number} updates`;
 }

@@ -26,6 +26,11 @@ export function start() {
   setInterval(() => connections.forEach((connection) => connection.watch()), 1000);
 }
 
+// Whether the page is told of all that happens.
+export function isTold() {
+  return [...connections.values()].some((connection) => connection.isCurrent);
+}
+
 function connectionOf(element) {
   if (!connections.has(element)) connections.set(element, new Connection(element));
   return connections.get(element);

@@ -1,0 +1,89 @@
+"""What a page says of the streams that wait for a person, in the tab's title and by notifications, while it is open."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browsing import SAY, page_of_ours
+
+ASKS = '<li id="nav-asks" data-asks="{}"{}></li>'
+OOB = ' hx-swap-oob="true"'
+POLL_MS = 15_000
+# What is shown to people, and what of it is gone.
+NOTIFICATION = """window.shown = []; window.Notification = class {
+    static permission = "granted";
+    constructor(title, options) { Object.assign(this, options, { title, isClosed: false }); shown.push(this); }
+    close() { this.isClosed = true; this.onclose?.(); }
+}; localStorage.setItem("streamviz.notify /", "yes"); window.WebSocket = class { close() {} };"""
+END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
+    bubbles: true, cancelable: true, detail: { message: "1 end 1 0\\n", socketWrapper: { send() {} } } }))"""
+CONNECT = """window.socket = htmx.createWebSocket("/ws/");
+document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
+LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
+    detail: { event: { code: 1006, target: window.socket }, socketWrapper: { reconnect() {} } } }))"""
+HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
+<span id="pill"></span><button id="pause"><span></span><svg><use></use></svg></button>{ASKS.format(0, "")}
+<script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
+import {{ start as startSocket }} from "/js/socket.js"; import {{ start as startAsks }} from "/js/asks.js";
+startSocket(); startAsks(); document.body.id = "ready";</script>"""
+
+
+@pytest.fixture(scope="module")
+def opened(chromium: Browser) -> Iterator[Page]:
+    with page_of_ours(chromium, HTML) as page:
+        page.add_init_script(NOTIFICATION)
+        page.clock.install()
+        yield page
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """Live, with a connection. Whoever asks the server is told that one stream waits."""
+    opened.unroute("**/needs-you/")
+    opened.route("**/needs-you/", lambda route: route.fulfill(body=ASKS.format(1, OOB), content_type="text/html"))
+    opened.goto("/")
+    opened.wait_for_selector("#ready")
+    opened.evaluate(CONNECT)
+    opened.evaluate(SAY, [0, ""])
+    return opened
+
+
+def shown(page: Page) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.evaluate("shown")
+    return found
+
+
+@pytest.mark.parametrize("cut", [END, LOST, "document.getElementById('pause').click()"], ids=["over", "lost", "paused"])
+def test_who_is_not_told_asks(page: Page, cut: str) -> None:
+    page.evaluate(cut)
+    page.clock.fast_forward(POLL_MS)
+    expect(page).to_have_title("(1) Live")
+    assert [one["title"] for one in shown(page)] == ["A stream needs you"]
+
+
+def test_where_nobody_answers_the_title_says_that_it_is_not_known(page: Page) -> None:
+    page.evaluate(SAY, [1, ASKS.format(2, OOB)])
+    expect(page).to_have_title("(2) Live")
+    page.evaluate(LOST)
+    page.unroute("**/needs-you/")
+    page.route("**/needs-you/", lambda route: route.abort())
+    page.clock.fast_forward(POLL_MS)
+    expect(page).to_have_title("(?) Live")
+    page.evaluate(SAY, [0, ASKS.format(0, OOB)])
+    expect(page).to_have_title("Live")
+
+
+def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: Page) -> None:
+    for number, asks in enumerate((1, 2, 1, 0), 1):
+        page.evaluate(SAY, [number, ASKS.format(asks, OOB)])
+    told = [("A stream needs you", True), ("2 streams need you", True), ("A stream needs you", False)]
+    assert [(one["title"], one["renotify"]) for one in shown(page)] == told
+    assert shown(page)[-1]["isClosed"]
+
+
+def test_a_page_that_goes_leaves_no_notification(page: Page) -> None:
+    page.evaluate(SAY, [1, ASKS.format(1, OOB)])
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
+    assert shown(page)[-1]["isClosed"]
