@@ -59,7 +59,7 @@ def outcome_words(bucket: Bucket) -> str:
         "completed": bucket.completed,
         "running": bucket.running,
         "halted": bucket.halted,
-        "upstream error": bucket.failed,
+        "upstream error" if bucket.failed == 1 else "upstream errors": bucket.failed,
         "client left": bucket.left,
         "interrupted": bucket.interrupted,
     }

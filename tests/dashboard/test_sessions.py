@@ -56,6 +56,16 @@ def test_a_session_is_called_by_what_it_is_about_with_its_clients_id_beside_it(c
         assert "<bdi>&lt;b&gt;ses_1&lt;/b&gt;</bdi>" in shown
 
 
+def test_several_errors_are_said_as_such(cast: Cast) -> None:
+    session = recorded(outcome="upstream_error").session
+    recorded(session=session, outcome="upstream_error")
+    recorded("alone", outcome="upstream_error")
+    shown = cast["bob"].get("/sessions/?range=all").content.decode()
+    said = re.findall(r">\s*([^<>]*upstream error[^<>]*)</span>", shown)
+    assert sorted(" ".join(words.split()) for words in said) == ["2 upstream errors", "upstream error"]
+    assert "3 streams: 3 upstream errors" in brought(cast, "/sessions/?range=all")
+
+
 def test_the_names_of_models_are_escaped_once(cast: Cast) -> None:
     recorded("one", requested_model="sim/big?speed=5&chunks=<b>")
     shown = cast["bob"].get("/sessions/?range=all").content.decode()

@@ -45,12 +45,14 @@ DECISIONS = {
 
 
 class StateMark(NamedTuple):
-    """Where a stream stands; `group` is its place on the Live page. `css` is a shape, `tone` a colour of text."""
+    """Where a stream stands; `group` is its place on the Live page. `css` is a shape, `tone` a colour of text. Several
+    are `many`, where that is another word."""
 
     word: str
     css: str
     group: str
     tone: str = ""
+    many: str = ""
 
 
 ASKS = StateMark("needs you", "state-asks", "asks", "tone-wait")
@@ -60,7 +62,7 @@ RUNNING = StateMark("running", "state-running", "running")
 OUTCOMES = {
     "completed": StateMark("completed", "state-completed", "finished"),
     "halted": StateMark("halted", "state-halted", "finished", "tone-deny"),
-    "upstream_error": StateMark("upstream error", "state-failed", "finished", "tone-deny"),
+    "upstream_error": StateMark("upstream error", "state-failed", "finished", "tone-deny", "upstream errors"),
     "client_disconnected": StateMark("client left", "state-cut", "finished", "tone-wait"),
     "interrupted": StateMark("interrupted", "state-cut", "finished", "tone-wait"),
 }

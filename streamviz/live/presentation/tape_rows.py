@@ -148,7 +148,7 @@ class Rows:
             case Fate.REPLACED if is_masked:
                 return "masked"
             case Fate.REPLACED if is_same:
-                return "written anew"
+                return "rewritten"
             case _:
                 return FATES[row.fate].word
 
