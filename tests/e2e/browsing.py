@@ -129,13 +129,14 @@ class Call(threading.Thread):
 
 @contextmanager
 def page_of_ours(chromium: Browser, html: str) -> Iterator[Page]:
-    """A page of this markup that finds our scripts below /js/, and no server."""
+    """A page of this markup that finds our scripts below /js/, our styles below /css/, and no server."""
 
     def answer(route: Route) -> None:
         path = urlsplit(route.request.url).path
-        is_script = path.startswith("/js/")
-        body = (Path(settings.BASE_DIR) / f"static{path}").read_text() if is_script else html
-        route.fulfill(body=body, content_type="text/javascript" if is_script else "text/html")
+        if path.startswith(("/js/", "/css/")):
+            route.fulfill(path=Path(settings.BASE_DIR) / f"static{path}")
+        else:
+            route.fulfill(body=html, content_type="text/html")
 
     with chromium.new_context(base_url="http://pages.test") as context:
         context.route("**/*", answer)

@@ -23,6 +23,8 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 
 
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
+# How much of what is in an element is beyond its edge.
+CUT_OFF = "element => element.scrollWidth - element.clientWidth"
 # Whether the outline of an element goes beyond the box around it, which shows nothing outside itself.
 IS_CUT = """element => {
   const { outlineOffset, outlineWidth } = getComputedStyle(element);
@@ -399,3 +401,21 @@ def test_a_public_link_is_read_by_strangers_until_it_ends(site: Site) -> None:
         assert answer is not None
         assert answer.status == 404
         expect(page.get_by_role("heading")).to_have_text("Page not found")
+
+
+def test_all_columns_fit_an_ordinary_window_and_all_times_a_small_one(site: Site) -> None:
+    name = "a task of an agent, in words, of which there are more than fit into a column of a table of sessions"
+    for model in ("dangerous?speed=inf&seed=1234567", "error-500?seed=1234567", "error-500?seed=7654321"):
+        site.proxied.ask(model, name)
+    until(lambda: len(site.proxied.query(STREAM, name)) == 3)
+    site.proxied.query("UPDATE records_apikey SET name = name || repeat(' of a team', 5)")
+    site.proxied.query("UPDATE records_policyversion SET reason = repeat('as ever ', 20)")
+    site.proxied.query("UPDATE records_policy SET name = repeat('schema-check-', 3) WHERE name = 'schema-check'")
+    with site.visit() as visitor:
+        for path in ("/sessions/?range=all", "/policies/"):
+            visitor.open(path)
+            table = visitor.page.locator(".table-wrap", has=visitor.page.locator("tr[data-row]"))
+            assert table.evaluate(CUT_OFF) == 0
+        visitor.page.set_viewport_size({"width": 360, "height": 800})
+        visitor.open("/sessions/")
+        assert visitor.page.locator(".topbar-end > .segments").evaluate(CUT_OFF) == 0

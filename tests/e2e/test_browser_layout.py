@@ -1,0 +1,39 @@
+"""What is longer than its place goes on in the next line, or makes room for itself: nothing lies over its neighbour."""
+
+from playwright.sync_api import Browser
+
+from streamviz.core.verdicts import Decision
+from streamviz.live import rendering
+from streamviz.live.presentation.block_views import VerdictView
+from tests.e2e.browsing import page_of_ours
+
+STYLES = "".join(
+    f'<link rel="stylesheet" href="/css/{name}.css">'
+    for name in ("tokens", "base", "parts", "rows", "stream", "conversation")
+)
+# The width of what is written in an element, and that of its place.
+WRITTEN = """element => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return [range.getBoundingClientRect().width, element.getBoundingClientRect().width];
+}"""
+TOOL = "mcp__plugin_playwright_playwright__browser_network_requests_of_all"
+TURN = """<nav class="pane"><ol class="turn-tree"><li><a class="turn-item" href="/"><span class="turn-no">14.1.12</span>
+<b><bdi>run_shell</bdi></b><span class="turn-marks"></span><span class="steps">0:16</span></a></li></ol></nav>"""
+
+
+def test_a_tools_long_name_stays_among_the_verdicts(chromium: Browser) -> None:
+    verdict = rendering.verdict(VerdictView(1, 0, TOOL, "guard", 3, "enforce", Decision.ALLOW, "", "", 0, 40))
+    html = f'<!doctype html>{STYLES}<aside class="pane" id="pane"><ol class="verdict-list">{verdict}</ol></aside>'
+    with page_of_ours(chromium, html) as page:
+        page.set_viewport_size({"width": 260, "height": 300})
+        page.goto("/")
+        written, room = page.locator("#pane").evaluate(WRITTEN)
+        assert written <= room
+
+
+def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{TURN}") as page:
+        page.goto("/")
+        written, room = page.locator(".turn-no").evaluate(WRITTEN)
+        assert written <= room
