@@ -9,6 +9,7 @@ export function start() {
   if (!document.getElementById("peek")) return;
   document.addEventListener("click", clicked);
   document.addEventListener("streamviz:updated", mark);
+  for (const kind of ["htmx:responseError", "htmx:sendError"]) document.addEventListener(kind, failed);
   const wanted = new URLSearchParams(location.search).get("peek");
   // Anybody can have written the link that led here: nothing but a stream's id may go into an address.
   if (ID.test(wanted) && ROOM.matches) open(wanted);
@@ -35,6 +36,11 @@ function open(id) {
   peek.scrollTop = 0;
   htmx.ajax("GET", `${document.body.dataset.base}streams/${id}/peek/`, { target: "#peek", swap: "innerHTML" });
   note();
+}
+
+// A notice says why it does not come; beside it an empty peek would only take room.
+function failed({ detail }) {
+  if (shown && detail.target?.id === "peek" && detail.pathInfo.requestPath.includes(`/${shown}/`)) close();
 }
 
 // Whether there was one to close.
