@@ -59,7 +59,9 @@ function whole(at) {
 function refresh() {
   if (document.hidden || document.documentElement.dataset.paused) return;
   const now = Date.now() + offset;
-  for (const element of document.querySelectorAll("[data-since]")) {
+  // Without a server nobody knows whether what ran still does.
+  const isLost = document.getElementById("pill")?.classList.contains("is-lost");
+  for (const element of isLost ? [] : document.querySelectorAll("[data-since]")) {
     write(element, (element.dataset.before ?? "") + age(now - element.dataset.since));
   }
   for (const element of document.querySelectorAll("[data-ago]")) write(element, ago(now - element.dataset.ago));

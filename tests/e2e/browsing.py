@@ -25,6 +25,12 @@ SAY = """([number, html]) => document.getElementById("socket").dispatchEvent(new
     bubbles: true, cancelable: true, detail: { message: `${number} ${number ? "delta" : "snapshot"} 1 0\\n${html}`,
     socketWrapper: { send() {}, sendImmediately() {}, reconnect() {} } } }))"""
 
+# Such a page is connected, and its connection breaks.
+CONNECT = """window.WebSocket = class { close() {} }; window.socket = htmx.createWebSocket("/ws/");
+document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
+LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
+    detail: { event: { code: 1006, target: window.socket }, socketWrapper: { reconnect() {} } } }))"""
+
 
 class Visitor:
     """A browser profile of its own. What its pages complain of, be it errors or broken rules, is in `complaints`."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import SAY, page_of_ours
+from tests.e2e.browsing import CONNECT, LOST, SAY, page_of_ours
 
 ASKS = '<li id="nav-asks" data-asks="{}"{}></li>'
 OOB = ' hx-swap-oob="true"'
@@ -16,13 +16,9 @@ NOTIFICATION = """window.shown = []; window.Notification = class {
     static permission = "granted";
     constructor(title, options) { Object.assign(this, options, { title, isClosed: false }); shown.push(this); }
     close() { this.isClosed = true; this.onclose?.(); }
-}; localStorage.setItem("streamviz.notify /", "yes"); window.WebSocket = class { close() {} };"""
+}; localStorage.setItem("streamviz.notify /", "yes");"""
 END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
     bubbles: true, cancelable: true, detail: { message: "1 end 1 0\\n", socketWrapper: { send() {} } } }))"""
-CONNECT = """window.socket = htmx.createWebSocket("/ws/");
-document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
-LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
-    detail: { event: { code: 1006, target: window.socket }, socketWrapper: { reconnect() {} } } }))"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
 <span id="pill"></span><button id="pause"><span></span><svg><use></use></svg></button>{ASKS.format(0, "")}
 <script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
