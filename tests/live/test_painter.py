@@ -6,6 +6,7 @@ import pytest
 
 from streamviz.core.judgements import PersonDecided
 from streamviz.core.verdicts import Decision, Mode
+from streamviz.exchange.stream import Place
 from streamviz.live.filters import parse_filter
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
@@ -132,3 +133,10 @@ async def test_a_run_is_a_row_with_its_calls() -> None:
     await run.end()
     assert "tools 2: completed" in row.look().parts["calls"]
     assert Row(made[0]).look().parts["calls"] == ""
+
+
+@pytest.mark.parametrize("relation", ["", "turn", "subagent"])
+def test_a_sub_agents_row_says_so(relation: str) -> None:
+    running = Running()
+    running.stream.place = Place(relation=relation)
+    assert ("sub-agent" in whole(running)["who"]) == (relation == "subagent")

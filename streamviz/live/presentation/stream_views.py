@@ -74,6 +74,7 @@ def _view(entries: StreamEntries, verdicts: list[VerdictView], blocks: list[Bloc
         executor=opened.executor,
         part=opened.part,
         parent=opened.parent,
+        relation=opened.relation,
         awaited=entries.awaited,
     )
 

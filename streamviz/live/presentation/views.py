@@ -84,6 +84,8 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
     call_count: int = 0
     parent: uuid.UUID | None = None
     """The stream that it goes on from, or the run that it is a call of."""
+    relation: str = ""
+    """How it goes on from that (`Relation`)."""
     status: int | None = None
     """Of the answer that the client got, as HTTP has it."""
     client_finish: str | None = None
