@@ -281,3 +281,5 @@ def test_a_filter_that_there_is_not_is_said(cast: Cast) -> None:
     for path in ("/sessions/?q=nonsense:foo", "/?q=nonsense:<b>"):
         shown = cast["bob"].get(path).content.decode()
         assert "There is no filter nonsense: (there are model:" in shown
+    replaced_by_typing = shown[shown.index('id="socket"') : shown.index('id="peek"')]
+    assert "There is no filter nonsense:" in replaced_by_typing
