@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
-from streamviz.upstream import message_blocks, response_items
+from streamviz.upstream import message_blocks, response_items, written_out
 from streamviz.upstream.chat_parts import TAKE_OPENAIS_TOOLS, require_sayable, with_refusals
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, may_not_think, samples, taken_by
@@ -50,6 +50,8 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
     """`as_chat` says that the provider is called in the format of chat, whatever else it speaks. Raises RequestError
     (400) for what it cannot take then and the answer depends on, and for what is not of the format's types."""
     require_types(target.wire_format, request)
+    if target.provider not in TAKE_OPENAIS_TOOLS:
+        written_out.require_short(request)
     left_out: list[str] = []
     is_chat = as_chat or _is_called_as_chat(target)
     fields = _fit_fields(target, request, left_out, is_chat=is_chat)
