@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import litellm
+from litellm.litellm_core_utils import litellm_logging, secret_redaction
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 
 from streamviz.core.json_value import encode, object_in
@@ -55,6 +56,25 @@ def _groqs_answer_without_tier(
 
 
 litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
+
+
+_redacted, _cause_of = secret_redaction.python_redact_string, litellm_logging.normalize_error
+# Of an error LiteLLM quotes what it could not read, which can be a whole request.
+_MOST_OF_AN_ERROR = 4 * 1024
+
+
+def _redacted_beginning(text: str) -> str:
+    """To look for credentials it takes 12 s a megabyte, each of several times, for a log that nobody has."""
+    return _redacted(text[:_MOST_OF_AN_ERROR])
+
+
+def _cause_by_beginning(error: Exception | None, status: str, message: str) -> str | None:
+    """The same of words that tell what went wrong: 5 s a megabyte."""
+    return _cause_of(error, status, message[:_MOST_OF_AN_ERROR])
+
+
+secret_redaction.python_redact_string = _redacted_beginning
+litellm_logging.normalize_error = _cause_by_beginning
 
 
 class UnaskedCall(httpx.RequestError):

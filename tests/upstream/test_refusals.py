@@ -1,6 +1,7 @@
 """What clients are told of a call that failed."""
 
 import pytest
+from litellm.litellm_core_utils.litellm_logging import StandardLoggingPayloadSetup
 
 from streamviz.upstream.redaction import told
 from streamviz.upstream.refusals import as_upstream_error
@@ -133,3 +134,11 @@ def test_nor_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Failed("refused", 401)
     failed.litellm_response_headers = {"x-request-id": "for sk-own-22222 and sk-environment-1"}
     assert as_upstream_error(failed, "sk-own-22222").headers == {"x-request-id": "for … and …"}
+
+
+def test_of_a_long_error_litellm_reads_the_beginning_alone() -> None:
+    """It may quote a whole request, and is searched for credentials several times."""
+    told_of = StandardLoggingPayloadSetup.get_error_information(Failed(f"Bearer {'a' * 20} {'x ' * 500_000}", 400))
+    assert len(told_of["error_message"]) < 5_000
+    assert told_of["error_message"].startswith("REDACTED ")
+    assert told_of["normalized_error"] == "400_INVALID_REQUEST"
