@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
-from streamviz.upstream import message_blocks, response_items, written_out
+from streamviz.upstream import calls_at_once, message_blocks, response_items, written_out
 from streamviz.upstream.chat_parts import TAKE_OPENAIS_TOOLS, require_sayable, with_refusals
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, may_not_think, samples, taken_by
@@ -136,7 +136,9 @@ def _note_json_mode(target: Target, fields: JsonObject, left_out: list[str]) -> 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Thinking and effort go on as effort, where the model has such a thing."""
     fit_messages_tools(target, fields, left_out)
-    fields["messages"] = message_blocks.sayable(target, list_out(fields, "messages"), left_out)
+    messages = list_out(fields, "messages")
+    calls_at_once.require_few(calls_at_once.in_messages(messages))
+    fields["messages"] = message_blocks.sayable(target, messages, left_out)
     if not fields.get("stop_sequences"):
         fields.pop("stop_sequences", None)
     elif not has(target, "stop"):
@@ -160,7 +162,8 @@ def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> No
 def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     fit_responses_tools(target, fields, left_out)
     if isinstance(items := fields.get("input"), list):
-        fields["input"] = response_items.sayable(target, items, left_out)
+        fields["input"] = said = response_items.sayable(target, items, left_out)
+        calls_at_once.require_few(calls_at_once.in_items(said))
     text = dict(object_out(fields, "text"))
     if text.pop("verbosity", None) is not None:
         left_out.append("text.verbosity")
@@ -184,6 +187,7 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
 
 def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """A model that thinks is to see its thinking again, which clients of chat may not have kept."""
+    calls_at_once.require_few(calls_at_once.in_chat(fields.get("messages")))
     if target.provider not in TAKE_OPENAIS_TOOLS:
         fit_chat_tools(fields)
     if wants_thinking_blocks(target, fields):
