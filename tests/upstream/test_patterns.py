@@ -1,0 +1,31 @@
+"""LiteLLM compiles the patterns in schemas for OpenAI's models to see which would be refused there: not without end."""
+
+from typing import Any
+
+from litellm.litellm_core_utils.prompt_templates.common_utils import drop_non_python_regex_patterns
+
+from streamviz.upstream.lite import Sending
+
+NOT_PYTHONS = {"type": "string", "pattern": r"^\p{L}$"}
+
+
+def kept_of(*patterns: str) -> list[Any]:
+    """What is left of them, and of one that Python does not know, in a schema that goes to a model."""
+    Sending()
+    properties = {f"p{number}": {"pattern": each} for number, each in enumerate(patterns)}
+    kept: Any = drop_non_python_regex_patterns({"properties": {**properties, "last": NOT_PYTHONS}})
+    return [each.get("pattern") for each in kept["properties"].values()]
+
+
+def test_a_pattern_that_would_be_refused_is_left_out() -> None:
+    assert kept_of("^[a-z]+$") == ["^[a-z]+$", None]
+
+
+def test_behind_very_long_ones_they_go_on_unread() -> None:
+    assert kept_of("(a|b)" * 5_000)[1:] == [NOT_PYTHONS["pattern"]]
+    assert kept_of(*(f"(a|{number})" * 10 for number in range(1_000)))[1_000:] == [NOT_PYTHONS["pattern"]]
+
+
+def test_each_call_is_looked_at_anew() -> None:
+    kept_of("(a|b)" * 5_000)
+    assert kept_of() == [None]
