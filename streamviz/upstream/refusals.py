@@ -28,7 +28,7 @@ _KINDS = {
 
 _LONGEST_CODE = 100
 # How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
-_STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
+_STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
 # Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
 _READS_REQUEST = re.compile(r"transform|optional_params|validate_and_fix")
 

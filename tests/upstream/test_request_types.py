@@ -190,3 +190,13 @@ async def test_nor_is_what_an_operator_did_not_set(
     with pytest.raises(UpstreamError, match=words) as refused:
         await open_translated(target, SAID[target.wire_format], silence_seconds=30)
     assert refused.value.status >= 500
+
+
+async def test_a_result_that_is_nested_too_deeply_for_litellm_is_the_requests_fault(simulator: Simulator) -> None:
+    send_only_what_is_asked()
+    at = Target("gemini-2.5-flash", "gemini", OPENAI_CHAT.name, Lane.TRANSLATED, base_url=simulator.url, key="test")
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "[" * 5_000}
+    with pytest.raises(ClientFacingError, match="cannot be converted") as refused:
+        await open_translated(at, {"messages": [{"role": "assistant", "tool_calls": [call]}, result]}, 30)
+    assert refused.value.status == 400
