@@ -11,6 +11,12 @@ from streamviz.core.json_value import JsonObject, as_object
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
 from streamviz.upstream.lite import litellm
 
+# What LiteLLM tells of tools that the provider runs by itself: all of it again with each thing that comes to it. Who
+# reads that takes the last.
+_TOLD_AGAIN = frozenset(
+    ("code_interpreter_results", "compaction_blocks", "tool_results", "web_search_calls", "web_search_results")
+)
+
 
 def _says_anything(choice: JsonObject) -> bool:
     return choice["finish_reason"] is not None or any(as_object(choice.get("delta")).values())
@@ -29,6 +35,7 @@ class ChatStream:
         self._wrapper = wrapper
         self._choices = choices
         self._has_usage = has_usage
+        self._held: JsonObject = {}
         inner = wrapper.completion_stream
         self._direct = inner if isinstance(inner, AsyncStream | OpenAIChatCompletionStreamingHandler) else None
 
@@ -47,16 +54,27 @@ class ChatStream:
         if not is_finished:
             raise UpstreamError(502, "upstream closed the stream before it was finished")
 
-    async def _remodelled(self) -> AsyncIterator[object]:
+    async def _remodelled(self) -> AsyncIterator[litellm.ModelResponseStream]:
         finished = 0
         async for chunk in self._wrapper:
             if getattr(chunk, "usage", None) is not None and not self._is_usage_reported():
                 continue
+            self._hold_back(chunk)
             yield chunk
             self._forget()
             finished += typed_chunk(chunk).finished
             if finished >= self._choices and not self._has_usage:
                 return
+
+    def _hold_back(self, chunk: litellm.ModelResponseStream) -> None:
+        """Until the end, what would be told again: else an answer grows with the square of its searches."""
+        for choice in chunk.choices:
+            told = as_object(choice.delta.provider_specific_fields)
+            self._held |= {name: told[name] for name in told.keys() & _TOLD_AGAIN}
+            kept = {name: value for name, value in told.items() if name not in _TOLD_AGAIN}
+            if choice.finish_reason is not None:
+                kept, self._held = self._held | kept, {}
+            choice.delta.provider_specific_fields = kept or None
 
     def _forget(self) -> None:
         """Let go of the chunk that LiteLLM kept of late, unless it tells usage or, as the first, the stream's id."""

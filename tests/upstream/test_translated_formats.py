@@ -4,11 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import encode
+from streamviz.core.sse import write_event
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
 from streamviz.upstream.translated import open_translated
@@ -214,15 +217,43 @@ async def test_a_whole_answer_of_groqs_need_not_name_a_service_tier(stream: bool
     assert response["output"][0]["content"][0]["text"] == '{"a":1}'
 
 
+def search(number: int) -> list[bytes]:
+    """What Anthropic tells of one that it ran."""
+    call = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {}}
+    page = {"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": f"page-{number}-"}
+    found = {"type": "web_search_tool_result", "tool_use_id": call["id"], "content": [page]}
+    events: list[bytes] = []
+    for index, block in enumerate((call, found), 2 * number):
+        start = {"type": "content_block_start", "index": index, "content_block": block}
+        stop = {"type": "content_block_stop", "index": index}
+        events += [write_event(encode(each), str(each["type"])) for each in (start, stop)]
+    return events
+
+
+async def test_what_searches_found_is_told_once_with_the_end() -> None:
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
+    begin = {"type": "message_start", "message": {**message, "usage": {"input_tokens": 1, "output_tokens": 1}}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
+    around = [write_event(encode(each), str(each["type"])) for each in (begin, end, {"type": "message_stop"})]
+    async with answering(b"".join([around[0], *chain(*map(search, range(20))), *around[1:]])) as url:
+        claude = resolve("smart", OPENAI_CHAT, RoutePlan("anthropic/claude-sonnet-4-5", url, key="test"))
+        asked = {"model": "smart", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+        data = await bytes_of(await open_translated(claude, asked, silence_seconds=30))
+    assert [data.count(f"page-{number}-".encode()) for number in range(20)] == [1] * 20
+    ends = [chunk["choices"][0] for chunk in payloads(data) if chunk["choices"][0]["finish_reason"]]
+    [told] = [each["delta"]["provider_specific_fields"] for each in ends]
+    assert (len(told["web_search_results"]), len(told["web_search_calls"])) == (20, 20)
+
+
 @asynccontextmanager
 async def answering(said: object) -> AsyncIterator[str]:
-    """The address of a provider that says the same to all."""
-    body = json.dumps(said).encode()
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    """The address of a provider that says the same to all, in JSON or, where it is bytes, in events."""
+    kind, body = (b"text/event-stream", said) if isinstance(said, bytes) else (b"application/json", encode(said))
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(head % len(body) + body)
+        writer.write(head % (kind, len(body)) + body)
         await writer.drain()
         writer.close()
 
