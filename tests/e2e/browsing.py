@@ -1,15 +1,10 @@
 """People and clients at once: pages that say what went wrong in them, and calls that run while a page is looked at."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from tests.e2e.proxied import Proxied
 
@@ -20,16 +15,6 @@ expect.set_options(timeout=PATIENCE_MS)
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
 GRAVE = {"serious", "critical"}
-# A message of the server's, by its number and its fragments, to a page of ours that has no server.
-SAY = """([number, html]) => document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
-    bubbles: true, cancelable: true, detail: { message: `${number} ${number ? "delta" : "snapshot"} 1 0\\n${html}`,
-    socketWrapper: { send() {}, sendImmediately() {}, reconnect() {} } } }))"""
-
-# Such a page is connected, and its connection breaks.
-CONNECT = """window.WebSocket = class { close() {} }; window.socket = htmx.createWebSocket("/ws/");
-document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
-LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
-    detail: { event: { code: 1006, target: window.socket }, socketWrapper: { reconnect() {} } } }))"""
 
 
 class Visitor:
@@ -131,22 +116,6 @@ class Call(threading.Thread):
     def finish_reasons(self) -> list[str]:
         """Every finish_reason that came."""
         return [choice.finish_reason for chunk in self.chunks for choice in chunk.choices if choice.finish_reason]
-
-
-@contextmanager
-def page_of_ours(chromium: Browser, html: str) -> Iterator[Page]:
-    """A page of this markup that finds our scripts below /js/, our styles below /css/, and no server."""
-
-    def answer(route: Route) -> None:
-        path = urlsplit(route.request.url).path
-        if path.startswith(("/js/", "/css/")):
-            route.fulfill(path=Path(settings.BASE_DIR) / f"static{path}")
-        else:
-            route.fulfill(body=html, content_type="text/html")
-
-    with chromium.new_context(base_url="http://pages.test") as context:
-        context.route("**/*", answer)
-        yield context.new_page()
 
 
 def grown(page: Page, selector: str, by: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""A page's own scripts without a server: what a page has, and what its websocket says."""
+"""A page's own scripts and styles without a server: what a page has, and what its websocket says."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +16,35 @@ _PAGE = """<!doctype html><body data-base="/"><div id="socket" data-pill="pill">
     <script>window.htmx = {{ config: {{}}, process() {{}} }}</script>
     <script type="module">import {{ start }} from "/js/socket.js"; start(); document.title = "ready";</script>"""
 
+# A connection comes about, and breaks.
+CONNECT = """window.WebSocket = class { close() {} }; window.socket = htmx.createWebSocket("/ws/");
+document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
+LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
+    detail: { event: { code: 1006, target: window.socket }, socketWrapper: { reconnect() {} } } }))"""
+
 
 @contextmanager
-def scripted(chromium: Browser, body: str, **options: Any) -> Iterator[Page]:
-    """A page for `connect`, in a browser profile with these options."""
+def page_of_ours(chromium: Browser, html: str, **options: Any) -> Iterator[Page]:
+    """A page of this markup, in a browser profile with these options, that finds our scripts below /js/, our styles
+    below /css/, and no server."""
 
     def answer(route: Route) -> None:
         path = urlsplit(route.request.url).path
-        is_script = path.startswith("/js/")
-        said = (Path(settings.BASE_DIR) / f"static{path}").read_text() if is_script else _PAGE.format(body)
-        route.fulfill(body=said, content_type="text/javascript" if is_script else "text/html")
+        if path.startswith(("/js/", "/css/")):
+            route.fulfill(path=Path(settings.BASE_DIR) / f"static{path}")
+        else:
+            route.fulfill(body=html, content_type="text/html")
 
     with chromium.new_context(base_url="http://pages.test", **options) as context:
         context.route("**/*", answer)
         yield context.new_page()
+
+
+@contextmanager
+def scripted(chromium: Browser, body: str, **options: Any) -> Iterator[Page]:
+    """A page for `connect` that has this in its socket's element."""
+    with page_of_ours(chromium, _PAGE.format(body), **options) as page:
+        yield page
 
 
 def connect(page: Page) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import CONNECT, LOST, SAY, page_of_ours
+from tests.e2e.scripts import CONNECT, LOST, page_of_ours, say
 
 ASKS = '<li id="nav-asks" data-asks="{}"{}></li>'
 OOB = ' hx-swap-oob="true"'
@@ -42,7 +42,7 @@ def page(opened: Page) -> Page:
     opened.goto("/")
     opened.wait_for_selector("#ready")
     opened.evaluate(CONNECT)
-    opened.evaluate(SAY, [0, ""])
+    say(opened, 0, "")
     return opened
 
 
@@ -60,26 +60,26 @@ def test_who_is_not_told_asks(page: Page, cut: str) -> None:
 
 
 def test_where_nobody_answers_the_title_says_that_it_is_not_known(page: Page) -> None:
-    page.evaluate(SAY, [1, ASKS.format(2, OOB)])
+    say(page, 1, ASKS.format(2, OOB))
     expect(page).to_have_title("(2) Live")
     page.evaluate(LOST)
     page.unroute("**/needs-you/")
     page.route("**/needs-you/", lambda route: route.abort())
     page.clock.fast_forward(POLL_MS)
     expect(page).to_have_title("(?) Live")
-    page.evaluate(SAY, [0, ASKS.format(0, OOB)])
+    say(page, 0, ASKS.format(0, OOB))
     expect(page).to_have_title("Live")
 
 
 def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: Page) -> None:
     for number, asks in enumerate((1, 2, 1, 0), 1):
-        page.evaluate(SAY, [number, ASKS.format(asks, OOB)])
+        say(page, number, ASKS.format(asks, OOB))
     told = [("A stream needs you", True), ("2 streams need you", True), ("A stream needs you", False)]
     assert [(one["title"], one["renotify"]) for one in shown(page)] == told
     assert shown(page)[-1]["isClosed"]
 
 
 def test_a_page_that_goes_leaves_no_notification(page: Page) -> None:
-    page.evaluate(SAY, [1, ASKS.format(1, OOB)])
+    say(page, 1, ASKS.format(1, OOB))
     page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
     assert shown(page)[-1]["isClosed"]

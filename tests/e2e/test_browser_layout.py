@@ -5,7 +5,7 @@ from playwright.sync_api import Browser
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.presentation.block_views import VerdictView
-from tests.e2e.browsing import page_of_ours
+from tests.e2e.scripts import page_of_ours
 
 STYLES = "".join(
     f'<link rel="stylesheet" href="/css/{name}.css">'

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import page_of_ours
+from tests.e2e.scripts import page_of_ours
 
 STREAM = "01a22665-95db-7f58-9072-712299871288"
 HTML = f"""<!doctype html><body data-base="/"><ul id="wall"><li id="r-{STREAM.replace("-", "")}">
