@@ -3,7 +3,8 @@
 from asgiref.typing import ASGISendCallable, ASGISendEvent
 
 from streamviz.core.aggregator import DONE
-from streamviz.core.sse import SSEParser
+from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.wire.gemini_errors import bare_error
 
 
 class AsList:
@@ -30,12 +31,13 @@ class AsList:
 
     def _written(self, data: bytes, *, is_last: bool) -> bytes:
         events = [*self._parser.feed(data), *(self._parser.close() if is_last else ())]
-        written = b"".join(self._member(event.data) for event in events)
+        written = b"".join(self._member(event) for event in events)
         if not is_last:
             return written
         return written + (b"]" if self._has_begun else b"[]")
 
-    def _member(self, data: bytes | None) -> bytes:
+    def _member(self, event: SSEEvent) -> bytes:
+        data = event.data or bare_error(event.raw)
         if not data or data.startswith(DONE):
             return b"\n"
         before = b",\r\n" if self._has_begun else b"["

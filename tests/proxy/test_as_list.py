@@ -36,6 +36,15 @@ async def test_events_are_members_however_they_are_cut(size: int) -> None:
     assert dict(client.events[0]["headers"])[b"x"] == b"y"
 
 
+async def test_an_error_without_data_is_a_member() -> None:
+    client = Client()
+    send = AsList(client.take)
+    await http.start(send, 200, {"content-type": "text/event-stream"})
+    await http.body(send, b'data: {"a":1}\r\n\r\n{\n  "error": {\n    "code": 503\n  }\n}\n', more=True)
+    await http.body(send, b"")
+    assert json.loads(client.body) == [{"a": 1}, {"error": {"code": 503}}]
+
+
 async def test_a_stream_of_nothing_is_an_empty_list() -> None:
     client = Client()
     await http.start(AsList(client.take), 200, {"content-type": "text/event-stream"})

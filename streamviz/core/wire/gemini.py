@@ -9,10 +9,12 @@ they are kept apart from it and put together by `build()`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.calls import as_arguments, name_of
-from streamviz.core.events import BlockKind
+from streamviz.core.events import BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.media import GEMINI_PARTS, type_of_part
 from streamviz.core.medium import is_sound
@@ -25,6 +27,7 @@ from streamviz.core.wire.gemini_beside import (
     own_arguments,
     says_beside,
 )
+from streamviz.core.wire.gemini_errors import bare_error
 from streamviz.core.wire.gemini_message import build_message
 
 _CODE = ("executableCode", "executable_code")
@@ -57,6 +60,12 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         self._open_candidates = 0
         self._parts: dict[int, JsonObject] = {}
         self._pieces: dict[int, list[JsonObject]] = {}
+
+    def prepared(self, chunk: Chunk) -> Chunk:
+        return _with_error(super().prepared(chunk))
+
+    def aggregate(self, chunk: Chunk) -> list[StreamEvent]:
+        return super().aggregate(_with_error(chunk))
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if "candidates" not in payload and isinstance(wrapped := payload.get("response"), dict):
@@ -99,6 +108,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         return candidate
 
     def _is_ambiguous(self, chunk: Chunk) -> bool:
+        if chunk.data is not None and chunk.data == bare_error(chunk.raw):
+            return False
         return has_other_lines(chunk.raw) or super()._is_ambiguous(chunk)
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
@@ -195,6 +206,12 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head, self._parts, self._pieces)
+
+
+def _with_error(chunk: Chunk) -> Chunk:
+    """A chunk with an error for its data, where that is all of it."""
+    error = bare_error(chunk.raw) if chunk.data is None else None
+    return chunk if error is None else msgspec.structs.replace(chunk, data=error)
 
 
 def is_own_call(label: str, said: object) -> bool:

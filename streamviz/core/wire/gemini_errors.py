@@ -1,5 +1,7 @@
 """Errors as Google's APIs tell them: https://google.aip.dev/193."""
 
+import re
+
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 
@@ -25,6 +27,15 @@ _CODES = {status: code for code, status in _STATUSES.items()} | {
     "overloaded_error": 503,
     "upstream_error": 503,
 }
+
+_BARE = re.compile(rb'\{\s*"error"\s*:')
+
+
+def bare_error(raw: bytes) -> bytes | None:
+    """The JSON of an event that is an error without `data:`, over any number of lines: Google ends streams so, and its
+    clients read it."""
+    text = raw.strip()
+    return text if _BARE.match(text) and text.endswith(b"}") else None
 
 
 def error_body(message: str, code: int, reason: str | None = None) -> JsonObject:
