@@ -310,7 +310,7 @@ class Exchange(Progress):
 
     def _say_last(self, failure: StreamFailed) -> None:
         is_amid_event = self._reading is not None and self._reading.ends_amid_event
-        self._made.append(self._writing.last_words(failure, self.stream.id, is_amid_event=is_amid_event))
+        self._made.append(self._writing.last_words(failure, self.stream, is_amid_event=is_amid_event))
 
     def _over(self, event: Event) -> bool:
         """The client gets nothing more; False where that was so before."""

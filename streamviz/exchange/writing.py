@@ -1,6 +1,7 @@
 """What the client gets that upstream did not say: keep-alives, and the end of a stream that broke."""
 
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -11,14 +12,23 @@ from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.wire_format import WireFormat
+from streamviz.exchange.stream import LiveStream
 
 log = logging.getLogger(__name__)
+# Gemini CLI has such an SDK in it.
+_OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|google-genai-sdk/[12]\..*\bgl-node/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:
     """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
     and asks five times more after a 403."""
     return user_agent.lower().startswith("codex")
+
+
+def wants_bare_errors(user_agent: str) -> bool:
+    """Whether a client calls itself so that takes an error's event, amid a stream of Gemini's, for an answer without
+    words, and asks again: it knows errors that come by themselves, without `data:`, as Google's."""
+    return _OLD_NODE_SDK_OF_GOOGLE.search(user_agent) is not None
 
 
 class Writing:
@@ -65,14 +75,15 @@ class Writing:
         self.composer.counts_events = is_codex(user_agent)
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
-    def last_words(self, failure: StreamFailed, stream_id: object, *, is_amid_event: bool) -> Frame:
+    def last_words(self, failure: StreamFailed, stream: LiveStream, *, is_amid_event: bool) -> Frame:
         """What ends a broken stream, also one that broke off amid an event, which would swallow it."""
+        is_bare = wants_bare_errors(stream.user_agent)
         try:
             self._catch_up()
-            raw = self.composer.fail(failure)
+            raw = _told(self.composer, failure, is_bare=is_bare)
         except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
-            log.exception("the end of stream %s could not be composed", stream_id)
-            raw = self._format.composer({}).fail(failure)
+            log.exception("the end of stream %s could not be composed", stream.id)
+            raw = _told(self._format.composer({}), failure, is_bare=is_bare)
         return Frame(b"\n\n" + raw if is_amid_event else raw, None, OURSELVES)
 
     def _catch_up(self) -> None:
@@ -81,3 +92,8 @@ class Writing:
             [event] = SSEParser().feed(passed.raw) or [SSEEvent(passed.raw, None)]
             chunk = Chunk(passed.seq or 0, 0, event.raw, event.data, event.name)
             self.composer.catch_up(self._aggregator, chunk)
+
+
+def _told(composer: Composer, failure: StreamFailed, *, is_bare: bool) -> bytes:
+    composer.has_bare_errors = is_bare
+    return composer.fail(failure)

@@ -1,4 +1,4 @@
-"""Errors in the midst of a stream of Gemini's: Google's own, which come without `data:`."""
+"""Errors in the midst of a stream of Gemini's: Google's own, which come without `data:`, and ours."""
 
 import json
 from typing import Any
@@ -50,3 +50,39 @@ def test_what_it_says_is_judged() -> None:
 def test_what_is_no_whole_error_is_none(rest: bytes) -> None:
     play = Play("gemini").opened().received(HI, rest).ended()
     assert play.stream.error == "upstream closed the stream before it was finished"
+
+
+AGENTS = {
+    "GeminiCLI/0.61.0/gemini-2.5-flash (linux; x64; terminal)": True,
+    "CloudCodeVSCode/0.61.0 (aidev_client; host_path=VSCode/1.0; proxy_client=geminicli)": True,
+    "google-genai-sdk/1.30.0 gl-node/v20.20.2": True,
+    "google-genai-sdk/2.10.0 gl-node/web": True,
+    "google-genai-sdk/3.1.0 gl-node/v20.20.2": False,
+    "google-genai-sdk/1.30.0 gl-python/3.11.2": False,
+    "google-genai-sdk/1.2.0 gl-go/go1.24": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize(("user_agent", "is_bare"), AGENTS.items())
+def test_our_own_error_comes_as_its_client_reads_it(user_agent: str, is_bare: bool) -> None:
+    """Some know one only where it is all of what they read from the network at once."""
+    play = Play("gemini", user_agent=user_agent).opened().received(HI)
+    play.take()
+    words = play.happened("cancelled", "alice").take()
+    [said] = [word.partition("send the last ")[2] for word in words if word.startswith("send")]
+    told = said if is_bare else said.removeprefix("data: ")
+    assert "cancelled" in json.loads(told)["error"]["message"].lower()
+
+
+def test_a_broken_event_does_not_swallow_it() -> None:
+    [user_agent, *_] = AGENTS
+    play = Play("gemini", user_agent=user_agent).opened().received(HI, b'data: {"cand').ended()
+    *_, error = play.sent.split(b"\n\n")
+    assert json.loads(error)["error"]["code"] == 500
+
+
+def test_other_formats_have_no_such_errors() -> None:
+    [user_agent, *_] = AGENTS
+    play = Play(user_agent=user_agent).opened().received(event({"choices": [{"delta": {"content": "hi"}}]})).ended()
+    assert b'data: {"error"' in play.sent

@@ -99,7 +99,8 @@ class GeminiComposer(GeminiWriter):
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._has_failed = True
-        return sse.write_event(encode(error_of(failure)))
+        error = encode(error_of(failure))
+        return error + b"\n" if self.has_bare_errors else sse.write_event(error)
 
     def _note(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
