@@ -37,6 +37,11 @@ _INSTRUCTIONS = re.compile(r"\s{0,1000}# AGENTS\.md instructions for [^\n]{0,100
 _MOST_WRAPPED = 20
 # As clients write thinking that the format has no other place for, such as that of another vendor's model.
 _THOUGHT = re.compile(r"\s{0,1000}<(think|thinking)>")
+# smolagents repeats an answer's calls in its text, as Python writes them, and ends the code that it says if it did not.
+_CALLS_IN_TEXT = re.compile(r"(?:\A|\n)Calling tools:\n(?=\[\{'id': ')")
+_CALL_IN_TEXT = re.compile(r"\{'id': '([^'\\]{1,200})', 'type': 'function', 'function': \{'name': '")
+_END_OF_CALLS = "}}]"
+_END_OF_CODE = "</code>"
 _STANDING = ("system", "developer")
 _NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_instruction")
 _ANSWERING = ("assistant", "model")
@@ -68,13 +73,25 @@ class Turn:
     def said(self) -> bytes:
         """A turn's texts count as one, since clients cut them as they like."""
         text = "".join(self.texts).strip()
+        if self.is_answer:
+            text = text.removesuffix(_END_OF_CODE).rstrip()
         return "\x1e".join([brief(text), *self.calls]).encode("utf-8", "surrogatepass")
 
     def say(self, text: str) -> None:
         """Another text of this turn."""
         if text and len(self.texts) < _MOST_PARTS:
-            self.texts.append(_without_thoughts(text) if self.is_answer else without_reminders(text))
+            self.texts.append(self._answered(text) if self.is_answer else without_reminders(text))
             self.weight += len(self.texts[-1])
+
+    def _answered(self, text: str) -> str:
+        text = _without_thoughts(text)
+        begun = _CALLS_IN_TEXT.search(text) if text.endswith(_END_OF_CALLS) else None
+        if begun is None:
+            return text
+        ids = _CALL_IN_TEXT.findall(text, begun.end(), begun.end() + _LONGEST_ARGUMENTS)[:_MOST_PARTS]
+        self.ids += ids
+        self.call_ids += ids
+        return text[: begun.start()]
 
     def call(self, name: str, arguments: object, id: object) -> None:
         """Another call of a tool."""

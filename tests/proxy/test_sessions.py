@@ -100,6 +100,34 @@ def test_the_same_words_with_calls_of_their_own_are_another_run(host: Host) -> N
         assert _is_after(_next(host, *said), run)
 
 
+CODE = "I read the files first, to see which of them the clock is in.\n<code>\nprint(open('retry.py').read())\n"
+
+
+def _smolagents(text: str, *calls: Json) -> Json:
+    """An answer as smolagents repeats it: its calls in its text, whoever made them."""
+    told = "\n".join(filter(None, [text, f"Calling tools:\n{list(calls)}"]))
+    return {"role": "assistant", "content": [{"type": "text", "text": told}]}
+
+
+@pytest.mark.parametrize("text", ["", "I look."])
+def test_calls_that_smolagents_repeats_in_a_text_are_known_by_their_ids(host: Host, text: str) -> None:
+    answer = Said(text, (("look", {"command": "it's"}), ("look", {"command": "ls"})))
+    runs = [host.take(_chat(_user("Mend it."), answer=answer), port) for port in (1, 1)]
+    for run in runs:
+        calls = chat_turn(run.body)["tool_calls"]
+        told = [{**call, "function": {"name": "look", "arguments": {"command": "it's"}}} for call in calls]
+        assert _is_after(_next(host, _user("Mend it."), _smolagents(text, *told), _user("Observation:\ndone")), run)
+
+
+@pytest.mark.parametrize("end", ["</code>", "\n</code>"])
+def test_code_that_smolagents_runs_is_known_by_what_was_said(host: Host, end: str) -> None:
+    """It ends the code, where the model stopped before that, and makes a call of it that the model did not."""
+    first = host.take(_chat(_user("Mend it."), answer=Said(CODE)), 1)
+    made = {"name": "python_interpreter", "arguments": "print(open('retry.py').read())"}
+    ran = _smolagents(CODE.rstrip() + end, {"id": "call_1", "type": "function", "function": made})
+    assert _is_after(_next(host, _user("Mend it."), ran, _user("Observation:\nimport time")), first)
+
+
 def _strangers(host: Host, ports: tuple[int, int], answer: str, **more: Json) -> list[Streamed]:
     """Two that say the same, and get the same answer; `more` is what the requests of each have beside it."""
     told = [more.get(name, {}) for name in ("alice", "bob")]
