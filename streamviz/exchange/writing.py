@@ -15,8 +15,8 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
 log = logging.getLogger(__name__)
-# Gemini CLI has such an SDK in it.
-_OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|google-genai-sdk/[12]\..*\bgl-node/", re.IGNORECASE)
+# Gemini CLI and Qwen Code have such an SDK in them.
+_OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\..*\bgl-node/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:

@@ -55,6 +55,7 @@ def test_what_is_no_whole_error_is_none(rest: bytes) -> None:
 AGENTS = {
     "GeminiCLI/0.61.0/gemini-2.5-flash (linux; x64; terminal)": True,
     "CloudCodeVSCode/0.61.0 (aidev_client; host_path=VSCode/1.0; proxy_client=geminicli)": True,
+    "QwenCode/0.24.4 (linux; x64)": True,
     "google-genai-sdk/1.30.0 gl-node/v20.20.2": True,
     "google-genai-sdk/2.10.0 gl-node/web": True,
     "google-genai-sdk/3.1.0 gl-node/v20.20.2": False,
