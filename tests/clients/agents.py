@@ -125,6 +125,45 @@ def gemini_cli(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
     }
 
 
+def qwen_code(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    settings = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
+    place.write(".qwen/settings.json", json.dumps(settings))
+    arguments = ["qwen", "--yolo", "--auth-type", "openai", "--model", place.model, "--prompt", prompt]
+    return arguments, {"OPENAI_API_KEY": place.key, "OPENAI_BASE_URL": f"{place.base}/v1"}
+
+
+def pi(
+    place: Place, prompt: str, api: str = "openai-completions", path: str = "/v1"
+) -> tuple[list[str], dict[str, str]]:
+    model = {"id": place.model, "reasoning": True, "contextWindow": 128_000, "maxTokens": 8_000}
+    provider = {"baseUrl": f"{place.base}{path}", "api": api, "apiKey": place.key, "models": [model]}
+    place.write(".pi/agent/models.json", json.dumps({"providers": {"streamviz": provider}}))
+    return ["pi", "--provider", "streamviz", "--model", place.model, "--print", prompt], {"PI_OFFLINE": "1"}
+
+
+def pi_on_messages(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return pi(place, prompt, "anthropic-messages", "")
+
+
+def pi_on_responses(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return pi(place, prompt, "openai-responses")
+
+
+def pi_on_gemini(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return pi(place, prompt, "google-generative-ai", "/v1beta")
+
+
+def copilot_cli(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return ["copilot", "--prompt", prompt, "--allow-all-tools", "--no-color"], {
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_BASE_URL": f"{place.base}/v1",
+        "COPILOT_PROVIDER_API_KEY": place.key,
+        "COPILOT_MODEL": place.model,
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+
+
 def aider(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
     options = "--yes-always --no-git --no-check-update --no-show-model-warnings --analytics-disable --no-pretty"
     arguments = ["aider", "--model", f"openai/{place.model}", *options.split(), "--message", prompt]
@@ -145,6 +184,12 @@ AGENTS: Mapping[tuple[str, str], Prepare] = {
     ("opencode", "chat"): opencode,
     ("opencode", "messages"): opencode_on_messages,
     ("gemini_cli", "gemini"): gemini_cli,
+    ("qwen_code", "chat"): qwen_code,
+    ("pi", "chat"): pi,
+    ("pi", "messages"): pi_on_messages,
+    ("pi", "responses"): pi_on_responses,
+    ("pi", "gemini"): pi_on_gemini,
+    ("copilot_cli", "chat"): copilot_cli,
     ("aider", "chat"): aider,
     ("aider", "messages"): aider_on_messages,
 }

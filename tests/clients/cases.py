@@ -95,5 +95,8 @@ AGENTS = [
     *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "abort")),
     # It tries again on another connection and says nothing of that, so its second try is a session of its own.
     *_cases("gemini_cli", "agents", "gemini", ("tools", "refused", "abort")),
+    *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
+    *_cases("pi", "other_agents", "chat messages responses gemini", ("tools", "limited", "refused", "abort")),
+    *_cases("copilot_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
     *_cases("aider", "aider", "chat messages", ("answer", "limited", "refused", "abort")),
 ]
