@@ -108,6 +108,11 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         is_its_own = failure is not None and failure.kind != MALFORMED_CHUNK
         return self.has_end_mark or (is_its_own and state.failed_seq == state.last_seq)
 
+    def as_read(self, chunk: ChunkT) -> ChunkT:
+        """The chunk as it is read: with data that stand in no field of its event, where clients find such. To be asked
+        before `prepare`."""
+        return chunk
+
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
         """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
         is left alone, so that another thread may do this. With `leave_out` that is without what its format has no

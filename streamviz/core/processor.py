@@ -80,9 +80,10 @@ class StreamProcessor:
     async def take(self, chunks: Iterable[Chunk], context: ChainContext) -> None:
         """Take in chunks that came together, until the context is terminated or the stream is broken."""
         state = self._aggregator.state
-        for chunk in chunks:
+        for each in chunks:
             if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
+            chunk = self._aggregator.as_read(each)
             if chunk.data is not None and len(chunk.data) > LONG_BYTES:
                 await self._aside(partial(self._aggregator.prepare, chunk, leave_out=self._is_enforcing))
             elif self._is_enforcing:

@@ -14,6 +14,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.verdicts import Mode
+from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from tests.core.support import Run, active, call, calls, chunks, delta, deny_names, parse, sse
 from tests.recordings import recorded
@@ -240,6 +241,21 @@ async def test_only_a_long_chunk_is_looked_at_aside() -> None:
     run = StreamProcessor(pass_through, aggregator, aside=note)
     await run.process(incoming(chunks(delta(content="a"), MANY, delta(content="d"))), context)
     assert (aside, run.state.blocks[0].text) == ([True], "acd")
+
+
+async def test_so_is_a_long_error_that_is_no_event() -> None:
+    aside: list[int] = []
+
+    async def note(work: Callable[[], None]) -> None:
+        work()
+        aside.append(len(run.state.blocks))
+
+    error = {"error": {"message": "overloaded", "details": [{"reason": "x"}] * 1_000}}
+    run = StreamProcessor(pass_through, GeminiAggregator(), aside=note)
+    await run.process(incoming(parse(json.dumps(error).encode() + b"\n\n")), ChainContext("run-1", lambda: 0))
+    assert aside == [0]
+    assert run.state.failure is not None
+    assert run.state.failure.message == "overloaded"
 
 
 @pytest.mark.parametrize("payload", [MANY, [], "x", {"choices": [{"index": 0, "delta": MANY}] * 2_001}])

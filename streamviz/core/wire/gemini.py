@@ -61,11 +61,13 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         self._parts: dict[int, JsonObject] = {}
         self._pieces: dict[int, list[JsonObject]] = {}
 
-    def prepared(self, chunk: Chunk) -> Chunk:
-        return _with_error(super().prepared(chunk))
+    def as_read(self, chunk: Chunk) -> Chunk:
+        """An event that is an error alone, without a field, has it for its data."""
+        error = bare_error(chunk.raw) if chunk.data is None else None
+        return chunk if error is None else msgspec.structs.replace(chunk, data=error)
 
     def aggregate(self, chunk: Chunk) -> list[StreamEvent]:
-        return super().aggregate(_with_error(chunk))
+        return super().aggregate(self.as_read(chunk))
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if "candidates" not in payload and isinstance(wrapped := payload.get("response"), dict):
@@ -206,12 +208,6 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head, self._parts, self._pieces)
-
-
-def _with_error(chunk: Chunk) -> Chunk:
-    """A chunk with an error for its data, where that is all of it."""
-    error = bare_error(chunk.raw) if chunk.data is None else None
-    return chunk if error is None else msgspec.structs.replace(chunk, data=error)
 
 
 def is_own_call(label: str, said: object) -> bool:
