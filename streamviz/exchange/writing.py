@@ -16,7 +16,7 @@ from streamviz.exchange.stream import LiveStream
 
 log = logging.getLogger(__name__)
 # Gemini CLI and Qwen Code have such an SDK in them.
-_OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\..*\bgl-node/", re.IGNORECASE)
+_OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\.\S{1,30} gl-node/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:

@@ -60,6 +60,7 @@ AGENTS = {
     "google-genai-sdk/2.10.0 gl-node/web": True,
     "google-genai-sdk/3.1.0 gl-node/v20.20.2": False,
     "google-genai-sdk/1.30.0 gl-python/3.11.2": False,
+    "google-genai-sdk/1.30.0 gl-python/3.11.2 my-gl-node/1": False,
     "google-genai-sdk/1.2.0 gl-go/go1.24": False,
     "": False,
 }
@@ -72,8 +73,8 @@ def test_our_own_error_comes_as_its_client_reads_it(user_agent: str, is_bare: bo
     play.take()
     words = play.happened("cancelled", "alice").take()
     [said] = [word.partition("send the last ")[2] for word in words if word.startswith("send")]
-    told = said if is_bare else said.removeprefix("data: ")
-    assert "cancelled" in json.loads(told)["error"]["message"].lower()
+    assert said.startswith("data: ") is not is_bare
+    assert "cancelled" in json.loads(said.removeprefix("data: "))["error"]["message"].lower()
 
 
 def test_a_broken_event_does_not_swallow_it() -> None:
