@@ -106,7 +106,7 @@ class Exchange(Progress):
         """Time went by: the client is shown that the connection lives where a policy keeps it waiting."""
         due = self.keep_alive_at
         if due is not None and self._context.now() >= due:
-            self._made.append(self._writing.keep_alive(self.stream.user_agent))
+            self._made.append(self._writing.keep_alive())
 
     # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
 
@@ -310,7 +310,7 @@ class Exchange(Progress):
 
     def _say_last(self, failure: StreamFailed) -> None:
         is_amid_event = self._reading is not None and self._reading.ends_amid_event
-        self._made.append(self._writing.last_words(failure, self.stream, is_amid_event=is_amid_event))
+        self._made.append(self._writing.last_words(failure, is_amid_event=is_amid_event))
 
     def _over(self, event: Event) -> bool:
         """The client gets nothing more; False where that was so before."""

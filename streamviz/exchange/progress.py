@@ -44,7 +44,7 @@ class Progress:
         self._aggregator = aggregator
         self._tape = Tape(stream)
         self._questions = Questions(stream.context)
-        self._writing = Writing(wire_format, aggregator, is_streaming=stream.is_streaming)
+        self._writing = Writing(stream, wire_format, aggregator)
         self._new_reading = partial(Reading, stream, aggregator, self._tape, self._writing, means=means)
         self._reading: Reading | None = None
         self._chain: PolicyChain | None = None

@@ -32,16 +32,15 @@ def wants_bare_errors(user_agent: str) -> bool:
 
 
 class Writing:
-    """The composer of one answer, and what it has to know for the end."""
+    """The composer of one answer, which writes as its client reads, and what it has to know for the end."""
 
-    def __init__(
-        self, wire_format: WireFormat, aggregator: Aggregator[Chunk, JsonObject], *, is_streaming: bool
-    ) -> None:
+    def __init__(self, stream: LiveStream, wire_format: WireFormat, aggregator: Aggregator[Chunk, JsonObject]) -> None:
+        self._stream = stream
         self._format = wire_format
         self._aggregator = aggregator
         self._composer: Composer | None = None
         self._new_composer: Callable[[], Composer]
-        if is_streaming:
+        if stream.is_streaming:
             self.of_events()
         else:
             self.of_an_error(are_events=False)
@@ -52,7 +51,7 @@ class Writing:
     def composer(self) -> Composer:
         """What writes frames; most streams need none."""
         if self._composer is None:
-            self._composer = self._new_composer()
+            self._composer = self._for_client(self._new_composer())
         return self._composer
 
     def of_events(self) -> None:
@@ -70,20 +69,23 @@ class Writing:
     def _write_by(self, new_composer: Callable[[], Composer]) -> None:
         self._composer, self._new_composer = None, new_composer
 
-    def keep_alive(self, user_agent: str) -> Frame:
-        """What shows the client, which calls itself so, that the connection lives."""
-        self.composer.counts_events = is_codex(user_agent)
+    def _for_client(self, composer: Composer) -> Composer:
+        composer.counts_events = is_codex(self._stream.user_agent)
+        composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
+        return composer
+
+    def keep_alive(self) -> Frame:
+        """What shows the client that the connection lives."""
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
-    def last_words(self, failure: StreamFailed, stream: LiveStream, *, is_amid_event: bool) -> Frame:
+    def last_words(self, failure: StreamFailed, *, is_amid_event: bool) -> Frame:
         """What ends a broken stream, also one that broke off amid an event, which would swallow it."""
-        is_bare = wants_bare_errors(stream.user_agent)
         try:
             self._catch_up()
-            raw = _told(self.composer, failure, is_bare=is_bare)
+            raw = self.composer.fail(failure)
         except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
-            log.exception("the end of stream %s could not be composed", stream.id)
-            raw = _told(self._format.composer({}), failure, is_bare=is_bare)
+            log.exception("the end of stream %s could not be composed", self._stream.id)
+            raw = self._for_client(self._format.composer({})).fail(failure)
         return Frame(b"\n\n" + raw if is_amid_event else raw, None, OURSELVES)
 
     def _catch_up(self) -> None:
@@ -92,8 +94,3 @@ class Writing:
             [event] = SSEParser().feed(passed.raw) or [SSEEvent(passed.raw, None)]
             chunk = Chunk(passed.seq or 0, 0, event.raw, event.data, event.name)
             self.composer.catch_up(self._aggregator, chunk)
-
-
-def _told(composer: Composer, failure: StreamFailed, *, is_bare: bool) -> bytes:
-    composer.has_bare_errors = is_bare
-    return composer.fail(failure)

@@ -77,10 +77,19 @@ def test_our_own_error_comes_as_its_client_reads_it(user_agent: str, is_bare: bo
     assert "cancelled" in json.loads(said.removeprefix("data: "))["error"]["message"].lower()
 
 
+def test_so_does_googles_error_behind_what_a_policy_changed() -> None:
+    [user_agent, *_] = AGENTS
+    play = Play("gemini", [active(build("redact", {}))], user_agent=user_agent)
+    play.opened().received(said(KEY), BARE).ended()
+    *_, error = play.sent.rstrip().split(b"\n\n")
+    assert KEY.encode() not in play.sent
+    assert json.loads(error)["error"]["message"] == "overloaded"
+
+
 def test_a_broken_event_does_not_swallow_it() -> None:
     [user_agent, *_] = AGENTS
     play = Play("gemini", user_agent=user_agent).opened().received(HI, b'data: {"cand').ended()
-    *_, error = play.sent.split(b"\n\n")
+    *_, error = play.sent.rstrip().split(b"\n\n")
     assert json.loads(error)["error"]["code"] == 500
 
 

@@ -100,7 +100,7 @@ class GeminiComposer(GeminiWriter):
     def fail(self, failure: StreamFailed) -> bytes:
         self._has_failed = True
         error = encode(error_of(failure))
-        return error + b"\n" if self.has_bare_errors else sse.write_event(error)
+        return error + b"\n\n" if self.has_bare_errors else sse.write_event(error)
 
     def _note(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
