@@ -14,9 +14,10 @@ from streamviz.faults import Fault
 from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.archive.reading import require_readable
 from streamviz.records.columns import bytes_to_line
+from streamviz.records.entries import UNKNOWN_POLICY
 from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
 from streamviz.records.queries.rows import rows
-from streamviz.records.queries.streams import of_sessions
+from streamviz.records.queries.streams import of_sessions, policy_of
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs
 
@@ -101,12 +102,18 @@ def _stream(stream: Stream, *, has_tapes: bool = True) -> Iterator[bytes]:
     yield _line("stream", {"id": stream.pk, "key": key} | OPENED.line(stream) | CLOSED.line(stream) | _kept(stream))
     for block in Block.objects.filter(stream=stream):
         yield _line("block", BLOCK.line(block))
-    for verdict in Verdict.objects.filter(stream=stream).select_related("policy_version__policy"):
-        version = verdict.policy_version
-        policy = {"name": version.policy.name, "number": version.number, **version.fields()}
-        yield _line("verdict", VERDICT.line(verdict) | {"policy": policy})
+    for verdict in Verdict.objects.filter(stream=stream).prefetch_related("policy_version__policy"):
+        yield _line("verdict", VERDICT.line(verdict) | {"policy": _policy(verdict)})
     if has_tapes:
         yield from _tapes(stream)
+
+
+def _policy(verdict: Verdict) -> Line | None:
+    """The policy as it was; None where it is not on record."""
+    if (known := policy_of(verdict)) is UNKNOWN_POLICY:
+        return None
+    name, number = known
+    return {"name": name, "number": number, **verdict.policy_version.fields()}
 
 
 def _tapes(stream: Stream) -> Iterator[bytes]:

@@ -47,6 +47,9 @@ from streamviz.records.writer.store import Store
 # The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
 PREFIX = "imported-"
 
+# The id of no policy's version: of one that was not on record where its verdict comes from.
+_NO_POLICY = 0
+
 # Clocks differ.
 _AHEAD = timedelta(days=1)
 
@@ -212,7 +215,8 @@ class Importing:
             closed.blocks.append(_checked(block))
 
     def _take_verdict(self, value: Line) -> None:
-        version_id = self._version(value["policy"])
+        policy = value["policy"]
+        version_id = _NO_POLICY if policy is None else self._version(policy)
         self._batch.verdicts.append(_checked(VerdictRecord(policy_version_id=version_id, **VERDICT.fields(value))))
 
     def _take_chunk(self, value: Line) -> None:

@@ -161,6 +161,17 @@ def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.
     assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
 
 
+def test_a_verdict_whose_policy_is_not_on_record_goes_along(query: Query, session: uuid.UUID) -> None:
+    Verdict.objects.update(policy_version_id=999_999)
+    before = everything(query)
+    lines = list(export([session]))
+    delete_session(session)
+    take(lines)
+    assert everything(query) == before
+    assert not Policy.objects.filter(name__startswith="imported-").exists()
+    assert list(export([session])) == lines
+
+
 def test_a_policy_from_elsewhere_is_at_its_newest_version(session: uuid.UUID) -> None:
     lines = list(export([session]))
     take(lines)
