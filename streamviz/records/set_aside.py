@@ -30,6 +30,7 @@ OR EXISTS (
 STORED = "SELECT id FROM records_stream WHERE id = ANY(%s)"
 
 _Told = tuple[UUID | None, int | None]
+_NOTHING: _Told = (None, None)
 
 
 class SetAside:
@@ -37,14 +38,14 @@ class SetAside:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # The session of each stream, and when it was requested (µs), as far as its file says so, which is read once.
+        # The session of each stream, and when it was requested (µs), once its file says so: it may be written just now.
         self._told: dict[UUID, _Told] = {}
 
     def remove(self, connection: psycopg.Connection, first_kept: datetime | None) -> None:
         """Remove what was deleted, and all of before `first_kept` but what Postgres keeps for longer; None: all is kept
         for ever. Raises psycopg.Error."""
         files = {UUID(path.stem): path for path in refused(self._root)}
-        self._told = {each: self._told.get(each) or _told_by(path) for each, path in files.items()}
+        self._told = {each: self._told_of(each, path) for each, path in files.items()}
         gone = self._deleted(connection)
         if first_kept is not None:
             gone |= _expired(connection, files, first_kept)
@@ -53,6 +54,10 @@ class SetAside:
                     _remove(path)
         for stream_id in gone:
             _remove(files[stream_id])
+
+    def _told_of(self, stream_id: UUID, path: Path) -> _Told:
+        known = self._told.get(stream_id, _NOTHING)
+        return _told_by(path) if known == _NOTHING else known
 
     def _deleted(self, connection: psycopg.Connection) -> set[UUID]:
         sessions, requested = [session for session, _ in self._told.values()], [at for _, at in self._told.values()]
@@ -66,7 +71,7 @@ def _told_by(path: Path) -> _Told:
         entries, _ = records_in(file.read(length))
         if entries and isinstance(entries[0], StreamOpened):
             return entries[0].session_id, entries[0].requested_at
-    return None, None
+    return _NOTHING
 
 
 def _expired(connection: psycopg.Connection, ids: Collection[UUID], first_kept: datetime) -> set[UUID]:

@@ -56,6 +56,21 @@ def test_a_stream_goes_with_its_session_though_nobody_had_stored_it(query: Query
     assert left(tmp_path) == [stays]
 
 
+def test_one_that_was_looked_at_while_it_was_written_goes_with_its_session_too(query: Query, tmp_path: Path) -> None:
+    stream_id, session = id_at(NOW), uuid.uuid4()
+    aside(tmp_path, stream_id, *whole(stream_id, session))
+    [file] = refused(tmp_path)
+    written = file.read_bytes()
+    delete_session(session)
+    kept = SetAside(tmp_path)
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        for part in (written[:20], written):
+            file.write_bytes(part)
+            assert refused(tmp_path) == [file]
+            kept.remove(connection, None)
+    assert refused(tmp_path) == []
+
+
 def test_the_rest_of_a_stream_goes_with_its_session(query: Query, tmp_path: Path) -> None:
     [stream_id] = store_streams(story(NOW))
     aside(tmp_path, stream_id, received(stream_id, [b"x"]))
