@@ -81,6 +81,7 @@ async def test_one_that_waits_at_another_worker_says_so_though_its_beginning_is_
     for worker in (here, there):
         await worker.peers.start()
     monkeypatch.setattr(publisher, "peers", here.peers)
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 60.0)
     running = there.run(asks=True)
     await running.call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
