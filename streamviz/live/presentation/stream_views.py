@@ -7,6 +7,7 @@ from msgspec import structs
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Hold, NotRun
+from streamviz.core.outcome import Outcome
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange import recording
@@ -166,7 +167,8 @@ def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView]) -> Iterator
     for record in entries.closed.blocks:
         ordinal, was_held = record.ordinal, record.held_at is not None
         is_held = ordinal in open_holds if is_running else was_held and record.released_at is None
-        kept = Kept(was_held, is_held, first_held is not None and first_held < ordinal)
+        is_behind = (first_held is not None and first_held < ordinal) or _never_began(record, entries.closed.outcome)
+        kept = Kept(was_held, is_held, is_behind)
         verdict = deciding(of_blocks.get(ordinal, ()))
         if is_held and first_held is None and ends_stream(verdict):
             first_held = ordinal
@@ -175,6 +177,13 @@ def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView]) -> Iterator
         hold = entries.holds.get(ordinal)
         over = not is_running
         yield block_view(record, entries.opened.requested_at, state, hold=hold, verdict=verdict, is_stream_over=over)
+
+
+def _never_began(record: BlockRecord, outcome: str) -> bool:
+    """Whether nothing of a block had gone out as its stream ended. Of one whose server was lost the record tells only
+    that not all of it had."""
+    is_over = outcome not in ("", Outcome.INTERRUPTED)
+    return is_over and record.completed_at is not None and record.released_at is None
 
 
 def _verdict(given: Given, blocks: Mapping[int, BlockRecord]) -> VerdictView:

@@ -6,7 +6,8 @@ from streamviz.live.feed import Feed
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.views import StreamView
-from tests.core.support import active, delta, deny_names
+from streamviz.policies import build
+from tests.core.support import active, call, delta, deny_names
 from tests.live.support import SECOND, Running, view_of_running
 
 
@@ -59,6 +60,16 @@ async def test_what_waited_behind_a_hold_as_its_stream_ended_was_never_sent() ->
     await running.say("text")
     assert await running.end("left")
     assert [block.state for block in view_of_running(running.stream).blocks] == ["sent", "never sent", "never sent"]
+
+
+async def test_what_came_behind_a_text_that_halts_the_stream_was_never_sent() -> None:
+    rule = build("text_rule", {"patterns": ["bad"], "action": "halt"})
+    running = await Running(policies=[active(rule)]).say("first")
+    await running.take(delta(content=" bad", tool_calls=[call(0, "a", "ls", "{}")]))
+    assert await running.end()
+    view = view_of_running(running.stream)
+    assert view.outcome == "halted"
+    assert [block.state for block in view.blocks] == ["sent", "never sent"]
 
 
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
