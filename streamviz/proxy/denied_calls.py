@@ -70,7 +70,8 @@ class DeniedCalls:
         id, conversation = _names_of(stream)
         # The calls before have their outputs by now. What broke off is in no conversation.
         names = (id, conversation) if stream.state.finish_reason in _KEPT_THERE else (id,)
-        told = stream.key_id, names, stream.id, outputs_of(stream)
+        fit = [name for name in names if 0 < len(name) <= _LONGEST_ID]
+        told = stream.key_id, fit, stream.id, outputs_of(stream)
         if self.take(*told):
             self.tell_others(*told)
 
@@ -99,7 +100,7 @@ class DeniedCalls:
         known = self._told.get(key)
         is_late = known is not None and known.stream > told.stream
         is_known = told.outputs == (known.outputs if known else [])
-        if is_late or is_known or not 0 < len(key[1]) <= _LONGEST_ID:
+        if is_late or is_known:
             return False
         self._forget(key)
         self._told[key] = told

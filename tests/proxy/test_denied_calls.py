@@ -159,6 +159,14 @@ async def test_another_worker_knows_too(guarded: Worker, answering: Callable[...
     assert told == [], "what says nothing new is not told"
 
 
+async def test_others_are_told_of_no_name_that_nobody_keeps(guarded: Worker, answering: Callable[..., Model]) -> None:
+    told: list[tuple[Any, ...]] = []
+    guarded.denied_calls.tell_others = lambda *each: told.append(each)
+    answering(answer("resp_1", call("rm")))
+    await ask(guarded, conversation="c" * 1_000)
+    assert [[*names] for _, names, *_ in told] == [["resp_1"]]
+
+
 async def test_what_is_remembered_is_bounded_by_calls(
     guarded: Worker, answering: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
