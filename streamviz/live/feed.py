@@ -18,7 +18,7 @@ def now_us() -> int:
 
 
 def has_passed(span: int, since: int, now: int) -> bool:
-    """Whether it is so many µs since then, or who can tell, as the clock was set back meanwhile."""
+    """Whether so many µs have passed since then, as is also assumed where the clock was set back meanwhile."""
     return not since <= now < since + span
 
 
