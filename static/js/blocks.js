@@ -9,7 +9,14 @@ const leaving = new Set();
 export function leaves(element) {
   if (!OF_BLOCK.test(element.id)) return false;
   leaving.add(element);
+  endHold(element);
   return true;
+}
+
+// A page is told nothing more of what leaves it: a hold would seem to go on for ever.
+function endHold(element) {
+  element.classList.remove("is-held");
+  for (const told of element.querySelectorAll(".card-gutter, .verdict-held")) told.remove();
 }
 
 // All are looked at before the first goes: after each change a look costs a layout.

@@ -13,13 +13,18 @@ CARD = (
 )
 THINKING = '<details class="block-card" id="b{0}"><summary>Thinking</summary>text</details>'
 ITEM = '<li id="i{0}"><a href="#b{0}">block</a></li>'
+HELD = (
+    '<article class="block-card is-held" id="b{0}" style="height: 60px"><span class="card-gutter hatch"></span>'
+    '<header class="card-head"><span class="verdict verdict-held"><span data-since="0">held</span></span></header>'
+    '<a id="a{0}" href="#b{0}">link</a></article>'
+)
 COUNT = 40
 
 
 @pytest.fixture(scope="module")
 def opened(chromium: Browser) -> Iterator[Page]:
     items = "".join(map(ITEM.format, range(COUNT)))
-    cards = "".join((THINKING if number == 3 else CARD).format(number) for number in range(COUNT))
+    cards = "".join({3: THINKING, 4: HELD}.get(number, CARD).format(number) for number in range(COUNT))
     body = f'<ol style="position: fixed" id="block-list">{items}</ol><div id="block-cards">{cards}</div>'
     with scripted(chromium, body, viewport={"width": 800, "height": 300}) as page:
         yield page
@@ -72,3 +77,11 @@ def test_so_does_thinking_that_was_opened(page: Page) -> None:
     page.evaluate("b3.open = true")
     leave(page, 1, 3)
     assert stay(page, "b3") == [True]
+
+
+def test_what_stays_is_not_held_for_ever(page: Page) -> None:
+    page.evaluate("a4.focus({ preventScroll: true })")
+    assert "held" in page.inner_text("#b4")
+    leave(page, 1, 4)
+    assert page.inner_text("#b4").strip() == "link"
+    assert page.locator(".is-held, .card-gutter").count() == 0
