@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from time import monotonic
 
 from streamviz.core.json_value import JsonObject
@@ -65,7 +65,7 @@ class Peers:
         # Held while others are told of rows: nobody who is sent all rows is told of a change while they are made.
         self._telling_rows = asyncio.Lock()
         self._changed: set[uuid.UUID] = set()
-        self._telling: set[asyncio.Future[None]] = set()
+        self._doing: set[asyncio.Task[None]] = set()
         self._questions = PeerQuestions(self._channel, lambda: self.is_away)
         self._answers = PeerAnswers(publisher.feed, self._channel)
         self._reminded_at = 0.0
@@ -181,8 +181,8 @@ class Peers:
                 await self._answers.act(message)
             case messages.CallsDenied(_, key_id, names, stream_id, outputs):
                 self.on_denied(key_id, names, stream_id, outputs)
-            case messages.LookedFor(sender, question, stream_id):
-                await self._answers.say_found(sender, question, stream_id)
+            case messages.LookedFor():
+                self._beside(self._say_found(message))  # of a long stream that takes some time
             case messages.Acted() | messages.Found():
                 self._questions.take(message)
 
@@ -196,9 +196,19 @@ class Peers:
         self._tell(messages.SessionApproved(self.name, session_id, version_id, by))
 
     def _tell(self, message: messages.AnyMessage) -> None:
-        telling = asyncio.ensure_future(self._channel.publish(message))
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+        self._beside(self._channel.publish(message))
+
+    async def _say_found(self, asked: messages.LookedFor) -> None:
+        try:
+            await self._answers.say_found(asked.sender, asked.question, asked.stream_id)
+        except Exception:
+            log.exception("could not show another worker the stream %s", asked.stream_id)
+
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        """Have it done while other messages are read."""
+        doing = asyncio.create_task(work)
+        self._doing.add(doing)
+        doing.add_done_callback(self._doing.discard)
 
     async def _show_wall(self, sender: str, again: bool) -> None:
         if not self._is_worker:

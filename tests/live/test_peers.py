@@ -16,7 +16,7 @@ from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.fleet import machines_of, responding
 from streamviz.live.pace import Pace
-from tests.core.support import delta
+from tests.core.support import call, calls, delta
 from tests.live.test_fleet import member
 from tests.live.workers import PATIENCE, Worker, labels
 
@@ -161,6 +161,24 @@ async def test_a_page_opened_again_shows_the_rows_of_all_workers_again(workers: 
     del browser
     again = await here.watch_wall()
     await again.until(lambda page: labels(page, "running") == ["one"])
+
+
+async def test_what_people_do_does_not_wait_for_the_page_of_a_long_stream(
+    workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
+        monkeypatch.setattr(pace, name, 0)  # each step is a turn
+    here, there = workers
+    long = await there.run("long").take(*[calls(call(n, f"call-{n}", "ls", "{}")) for n in range(500)])
+    asking = there.run(asks=True)
+    asking.stream.decide = lambda *told: True
+    looking = asyncio.ensure_future(here.peers.look_for(long.id))
+    await asyncio.sleep(0)
+    assert await here.peers.decide(asking.id, 1, Decision.ALLOW, "alice")
+    assert not looking.done()
+    found = await looking
+    assert found is not None
+    assert len(found.view.blocks) == 500
 
 
 async def test_what_is_to_be_said_of_denied_calls_is_told_to_the_others(workers: tuple[Worker, Worker]) -> None:
