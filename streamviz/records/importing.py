@@ -90,17 +90,8 @@ _MOST_VERSION = 10**9
 
 # What a file that no `export` wrote, or that was damaged since, comes to.
 _FAULTS = (
-    *(
-        msgspec.DecodeError,
-        RecursionError,
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        AttributeError,
-        struct.error,
-    ),
-    *(ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
+    *(msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError, OverflowError, AttributeError),
+    *(struct.error, ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
     psycopg.errors.ProgramLimitExceeded,
 )
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
