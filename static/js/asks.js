@@ -77,6 +77,7 @@ function notify(asking, isMore) {
 
 async function ask() {
   const found = await part(`${document.body.dataset.base}needs-you/`);
+  if (isTold()) return; // by a socket since, of later
   isKnown = found !== null;
   if (isKnown) swap(found);
   tell();

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.scripts import CONNECT, LOST, page_of_ours, say
 
@@ -19,6 +19,9 @@ NOTIFICATION = """window.shown = []; window.Notification = class {
 }; localStorage.setItem("streamviz.notify /", "yes");"""
 END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
     bubbles: true, cancelable: true, detail: { message: "1 end 1 0\\n", socketWrapper: { send() {} } } }))"""
+# What the server says to a script is kept, too.
+NOTES_ANSWER = """() => { const own = Response.prototype.text;
+    Response.prototype.text = function () { return window.answer = own.call(this); }; }"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
 <span id="pill"></span><button id="pause"><span></span><svg><use></use></svg></button>{ASKS.format(0, "")}
 <script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
@@ -69,6 +72,21 @@ def test_where_nobody_answers_the_title_says_that_it_is_not_known(page: Page) ->
     expect(page).to_have_title("(?) Live")
     say(page, 0, ASKS.format(0, OOB))
     expect(page).to_have_title("Live")
+
+
+def test_what_was_asked_before_the_connection_came_back_counts_no_more(page: Page) -> None:
+    asked: list[Route] = []
+    page.unroute("**/needs-you/")
+    page.route("**/needs-you/", lambda route: asked.append(route))
+    page.evaluate(NOTES_ANSWER)
+    page.evaluate(LOST)
+    with page.expect_request("**/needs-you/"):
+        page.clock.fast_forward(POLL_MS)
+    say(page, 0, ASKS.format(3, OOB))
+    asked[0].fulfill(body=ASKS.format(1, OOB), content_type="text/html")
+    page.wait_for_function("window.answer")
+    page.evaluate("answer")
+    expect(page).to_have_title("(3) Live")
 
 
 def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: Page) -> None:
