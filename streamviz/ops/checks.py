@@ -53,14 +53,14 @@ def require_free_port(host: str, port: int, variable: str) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except socket.gaierror:
-        raise Fault(f"HOST={host} cannot be looked up. Set HOST to an address of this machine's.") from None
+        raise Fault(f"HOST={host} cannot be looked up. Set HOST to an address of this machine.") from None
     except OSError as error:
         raise Fault(_why_not_there(error, host, port, variable)) from None
 
 
 def _why_not_there(error: OSError, host: str, port: int, variable: str) -> str:
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"HOST={host} is an address of another machine. Set HOST to one of this machine's, or to 0.0.0.0."
+        return f"HOST={host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0."
     if error.errno == errno.EADDRINUSE:
         why = "is in use by another program"
     else:
