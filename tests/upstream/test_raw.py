@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,6 +20,7 @@ from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import READ_BYTES, RawAnswer, new_client, open_raw, passed_on, refusal_without
 from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
+from tests.conftest import missing
 from tests.services import free_port
 from tests.simulator.process import Simulator
 
@@ -376,6 +378,8 @@ async def test_who_cannot_be_reached_is_told_without_the_address(
 @pytest.fixture
 def stranger(tmp_path: Path) -> ssl.SSLContext:
     """For a server whose certificate nobody knows."""
+    if not shutil.which("openssl"):
+        missing("openssl")
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
     kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
     subprocess.run(["openssl", "req", *kind, "-keyout", key, "-out", certificate], check=True, capture_output=True)
