@@ -50,7 +50,7 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
     """`as_chat` says that the provider is called in the format of chat, whatever else it speaks. Raises RequestError
     (400) for what it cannot take then and the answer depends on, and for what is not of the format's types."""
     require_types(target.wire_format, request)
-    if target.provider not in TAKE_OPENAIS_TOOLS:
+    if target.provider not in written_out.KEEP_REFERENCES:
         written_out.require_short(request)
     left_out: list[str] = []
     is_chat = as_chat or _is_called_as_chat(target)

@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, encode
+from streamviz.core.model_names import SIMULATOR
+from streamviz.upstream.providers import PROVIDERS
 
+# For these LiteLLM writes schemas out, or some of them; for those that only a route can name it may.
+_WRITTEN_OUT_FOR = frozenset("anthropic azure_ai bedrock databricks fireworks_ai gemini vertex_ai".split())
+KEEP_REFERENCES = frozenset({*PROVIDERS, SIMULATOR}) - _WRITTEN_OUT_FOR
 # Where formats have schemas.
 _FIELDS = ("tools", "functions", "response_format", "text", "output_config", "generationConfig")
 _KEYWORDS = ("$defs", "definitions")
@@ -31,7 +36,8 @@ class _Part(NamedTuple):
 def require_short(request: JsonObject) -> None:
     """Raises RequestError (413) for schemas that come to more than anybody reads."""
     said = [request[name] for name in _FIELDS if name in request]
-    if not any(word in encode(said) for word in _WORDS):
+    written = encode(said)
+    if not any(word in written for word in _WORDS):
         return
     left = _MOST
     for root in _roots(said):

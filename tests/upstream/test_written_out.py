@@ -3,15 +3,19 @@
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import ClientFacingError, RequestError
+from streamviz.core.model_names import SIMULATOR
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.targets import Lane, Target
+from streamviz.upstream.translated import open_translated
+from streamviz.upstream.written_out import KEEP_REFERENCES
 
 FLASH = ("gemini", "gemini-2.5-flash")
-GPT = ("openai", "gpt-4.1")
 STEPS = 40
 HELLO = [{"role": "user", "content": "Hello"}]
 
@@ -36,6 +40,15 @@ def many(count: int) -> dict[str, Any]:
     return {"properties": {f"p{number}": {} for number in range(count)}, "$defs": {f"d{n}": {} for n in range(count)}}
 
 
+# One for each place that definitions have.
+SMALL: list[dict[str, Any]] = [
+    {"type": "object", "properties": {"a": {"$ref": f"#/{way}/leaf"}}, **told}
+    for way, told in {
+        "$defs": {"$defs": {"leaf": {"type": "string"}}},
+        "definitions": {"definitions": {"leaf": {"type": "string"}}},
+        "components/schemas": {"components": {"schemas": {"leaf": {"type": "string"}}}},
+    }.items()
+]
 HUGE: dict[str, dict[str, Any]] = {
     "doubling": doubling(),
     "doubling, in older words": doubling("definitions"),
@@ -83,13 +96,34 @@ def test_so_it_is_for_the_form_of_an_answer() -> None:
         fitted(OPENAI_CHAT, FLASH, messages=HELLO, response_format=asked)
 
 
-def test_gemini_s_own_words_are_refused_for_other_providers() -> None:
+@pytest.mark.parametrize("provider", ["anthropic", "fireworks_ai", "named_by_a_route"])
+def test_so_it_is_for_other_providers(provider: str) -> None:
     with pytest.raises(RequestError, match="refer"):
-        fitted(GEMINI, ("mistral", "mistral-large-latest"), **asking(GEMINI, doubling()))
+        fitted(GEMINI, (provider, "m"), **asking(GEMINI, doubling()))
 
 
-def test_openais_models_take_schemas_as_they_are() -> None:
-    fitted(ANTHROPIC_MESSAGES, GPT, **asking(ANTHROPIC_MESSAGES, doubling()))
+@pytest.mark.parametrize("provider", ["openai", "deepseek", "openrouter", "hosted_vllm"])
+def test_who_takes_schemas_as_they_are_gets_them(provider: str) -> None:
+    fitted(ANTHROPIC_MESSAGES, (provider, "m"), **asking(ANTHROPIC_MESSAGES, doubling()))
+
+
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+async def test_for_them_litellm_writes_nothing_out() -> None:
+    asked: list[str] = []
+
+    async def refuse(request: web.BaseRequest) -> web.Response:
+        asked.append(await request.text())
+        return web.json_response({"error": {"message": "no"}}, status=400)
+
+    tools = [{"type": "function", "function": {"name": "f", "parameters": each}} for each in SMALL]
+    async with RawTestServer(refuse) as server:
+        for provider in sorted(KEEP_REFERENCES - {SIMULATOR}):
+            at = Target("m", provider, OPENAI_CHAT.name, Lane.TRANSLATED, base_url=str(server.make_url("/")), key="k")
+            with pytest.raises(ClientFacingError):
+                await open_translated(at, {"messages": HELLO, "tools": tools}, 30)
+    assert len(asked) > len(KEEP_REFERENCES) / 2
+    assert {body.count("$ref") for body in asked} == {len(SMALL)}
 
 
 def test_schemas_as_people_have_them_go_on() -> None:
