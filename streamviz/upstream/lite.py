@@ -84,31 +84,34 @@ class UnaskedCall(httpx.RequestError):
 
 # Characters of patterns that are compiled for one call, 5 to 25 µs each.
 _MOST_OF_PATTERNS = 10_000
+_is_no_pattern = common_utils._is_not_python_regex
 
 
 class Sending:
-    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for. And how much of the
-    patterns in its schemas was looked at."""
+    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for. And what was found
+    of the patterns in its schemas."""
 
     def __init__(self) -> None:
         self.has_begun = False
         self._of_patterns = 0
+        self._found: dict[str, bool] = {}
         _sending.set(self)
 
-    def may_compile(self, pattern: str) -> bool:
-        self._of_patterns += len(pattern)
-        return self._of_patterns <= _MOST_OF_PATTERNS
+    def is_no_pattern(self, pattern: str) -> bool:
+        """Each is compiled once, as tools repeat them. Of more than anybody writes the provider tells."""
+        if pattern not in self._found:
+            self._of_patterns += len(pattern)
+            self._found[pattern] = self._of_patterns <= _MOST_OF_PATTERNS and _is_no_pattern(pattern)
+        return self._found[pattern]
 
 
 _sending: ContextVar[Sending | None] = ContextVar("sending", default=None)
-_is_no_pattern = common_utils._is_not_python_regex
 
 
 def _is_surely_no_pattern(pattern: str) -> bool:
-    """Whether OpenAI would refuse a schema's pattern, which LiteLLM then leaves out: it compiles each to see that. Of
-    more than anybody writes the provider tells."""
+    """Whether OpenAI would refuse a schema's pattern, which LiteLLM then leaves out: it compiles each to see that."""
     sending = _sending.get()
-    return sending is not None and sending.may_compile(pattern) and _is_no_pattern(pattern)
+    return sending is not None and sending.is_no_pattern(pattern)
 
 
 common_utils._is_not_python_regex = _is_surely_no_pattern

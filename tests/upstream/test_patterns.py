@@ -26,6 +26,10 @@ def test_behind_very_long_ones_they_go_on_unread() -> None:
     assert kept_of(*(f"(a|{number})" * 10 for number in range(1_000)))[1_000:] == [NOT_PYTHONS["pattern"]]
 
 
+def test_one_that_tools_repeat_counts_once() -> None:
+    assert kept_of(*["(a|b)" * 100] * 50)[50:] == [None]
+
+
 def test_each_call_is_looked_at_anew() -> None:
     kept_of("(a|b)" * 5_000)
     assert kept_of() == [None]
