@@ -12,9 +12,11 @@ import httpx
 import litellm
 from litellm.litellm_core_utils import litellm_logging, secret_redaction
 from litellm.litellm_core_utils.prompt_templates import common_utils
+from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 
 from streamviz.core.json_value import encode, object_in
+from streamviz.upstream.proxies import proxy_for
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -168,6 +170,14 @@ def _unknown_model(_info: OllamaModelInfo, model: str, *_: object, **__: object)
     costs = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     most = {"max_tokens": None, "max_input_tokens": None, "max_output_tokens": None}
     return {"key": model, "litellm_provider": "ollama", "mode": "chat", **costs, **most}
+
+
+def _proxy_for(_transport: LiteLLMAiohttpTransport, url: httpx.URL) -> str | None:
+    """As of calls that LiteLLM does not make: it knows no networks in `NO_PROXY`."""
+    return proxy_for(str(url))
+
+
+LiteLLMAiohttpTransport._proxy_from_env = _proxy_for
 
 
 def send_only_what_is_asked() -> None:

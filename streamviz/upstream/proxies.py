@@ -2,7 +2,10 @@
 read them."""
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -19,10 +22,25 @@ def proxy_for(url: str) -> str | None:
 def _proxy_to(scheme: str, host: str) -> str | None:
     proxies = getproxies()
     proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(host):
+    if not proxy or proxy_bypass(host) or _is_in(host, _networks(proxies.get("no", ""))):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     return proxy if _can_be_used(proxy) else None
+
+
+def _is_in(host: str, networks: Iterator[IPv4Network | IPv6Network]) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:  # a name
+        return False
+    return any(address in network for network in networks)
+
+
+def _networks(names: str) -> Iterator[IPv4Network | IPv6Network]:
+    """Those in `NO_PROXY`, such as `10.0.0.0/8`, which Python's standard library does not know there."""
+    for name in names.split(","):
+        with suppress(ValueError):
+            yield ip_network(name.strip(), strict=False)
 
 
 def _can_be_used(proxy: str) -> bool:

@@ -9,11 +9,14 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject
 from streamviz.upstream.proxies import _proxy_to, leave_out_this_machine, proxy_for
 from streamviz.upstream.raw import new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, Target, resolve
+from streamviz.upstream.translated import open_translated
 from tests.services import free_port
 
+HELLO: JsonObject = {"messages": [{"role": "user", "content": "Hello"}]}
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -38,6 +41,10 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 def served_at(address: str) -> Target:
     """No resolver knows a name that ends in `.invalid`: only a proxy leads there."""
     return resolve("here", "openai_chat", RoutePlan("openai/m", address, "")).with_key("")
+
+
+def claude_at(address: str) -> Target:
+    return resolve("here", "openai_chat", RoutePlan("anthropic/claude-sonnet-4-5", address, "")).with_key("a-key")
 
 
 async def test_a_call_goes_by_the_proxy(client: aiohttp.ClientSession, environment: pytest.MonkeyPatch) -> None:
@@ -72,6 +79,20 @@ async def test_a_proxy_that_is_away_is_named(client: aiohttp.ClientSession, envi
     assert raised.value.message == "openai could not be reached: its proxy: Connection refused"
 
 
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+async def test_translated_calls_know_networks_too(environment: pytest.MonkeyPatch) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        said = [{"type": "text", "text": "Here."}]
+        return web.json_response({"id": "msg_1", "model": "m", "content": said, "usage": {}, "stop_reason": "end_turn"})
+
+    async with RawTestServer(answer) as provider:
+        environment.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+        environment.setenv("NO_PROXY", "127.0.0.0/8")
+        answered = await open_translated(claude_at(str(provider.make_url("/"))), HELLO, silence_seconds=30)
+        assert b"Here." in b"".join([piece async for piece in answered])
+
+
 @pytest.mark.parametrize(
     ("proxy", "no_proxy", "url", "found"),
     [
@@ -83,6 +104,9 @@ async def test_a_proxy_that_is_away_is_named(client: aiohttp.ClientSession, envi
         ("http://proxy.example:3128", "", "http://127.0.0.1:8001/v1", None),
         ("http://proxy.example:3128", "corp.example", "http://[::1]:8001/v1", None),
         ("http://proxy.example:3128", "corp.example", "http://localhost:11434/v1", None),
+        ("http://proxy.example:3128", "corp.example, 10.0.0.0/8", "http://10.1.2.3:8000/v1", None),
+        ("http://proxy.example:3128", "fd00::/8", "http://[fd00::1]:8000/v1", None),
+        ("http://proxy.example:3128", "10.0.0.0/8,fd00::/8", "http://11.1.2.3:8000/v1", "http://proxy.example:3128"),
         ("socks5://proxy.example:1080", "", "https://api.openai.com/v1", None),
         ("http://proxy.example:port", "", "https://api.openai.com/v1", None),
     ],
