@@ -6,6 +6,8 @@ import traceback
 from collections.abc import Iterator
 from json import JSONDecodeError
 
+import aiohttp
+
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.upstream.lite import UnaskedCall
@@ -99,6 +101,12 @@ def _is_of_request(error: Exception) -> bool:
 def _note(error: Exception) -> None:
     """Where in LiteLLM it happened, without the message, which may quote what a client sent."""
     log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
+
+
+def unreached(error: BaseException) -> aiohttp.ClientError | None:
+    """What kept a call from reaching its provider, where LiteLLM says so in its own words, which have the address."""
+    kinds = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+    return next((each for each in _behind(error) if isinstance(each, kinds)), None)
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

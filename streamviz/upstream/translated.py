@@ -24,7 +24,8 @@ from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.native_messages import call_messages
 from streamviz.upstream.offered_tools import NAMESPACE, namespaces_of
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
-from streamviz.upstream.refusals import as_upstream_error
+from streamviz.upstream.raw import no_answer
+from streamviz.upstream.refusals import as_upstream_error, unreached
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import Opened, TranslatedAnswer
 
@@ -71,6 +72,8 @@ async def open_translated(
     except ClientFacingError:
         raise
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
+        if (why := unreached(error)) is not None:
+            raise no_answer(why, target.provider) from error
         raise as_upstream_error(error, target.key, was_sent=sending.has_begun) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
     return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)

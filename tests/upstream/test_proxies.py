@@ -93,6 +93,20 @@ async def test_translated_calls_know_networks_too(environment: pytest.MonkeyPatc
         assert b"Here." in b"".join([piece async for piece in answered])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("proxy", "why"), [("", "Connection refused"), ("http://127.0.0.1:{port}", "its proxy: Connection refused")]
+)
+async def test_a_translated_call_that_reaches_nobody_says_so_without_the_address(
+    environment: pytest.MonkeyPatch, proxy: str, why: str
+) -> None:
+    port = free_port()
+    environment.setenv("HTTP_PROXY", proxy.format(port=port))
+    with pytest.raises(UpstreamError) as raised:
+        await open_translated(claude_at(f"http://127.0.0.1:{port}"), HELLO, silence_seconds=30)
+    assert (raised.value.status, raised.value.message) == (502, f"anthropic could not be reached: {why}")
+
+
 @pytest.mark.parametrize(
     ("proxy", "no_proxy", "url", "found"),
     [
