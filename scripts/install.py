@@ -103,7 +103,7 @@ def make_venv() -> None:
 def why_no_venv(said: str) -> str:
     """What the venv module says, as of a full disk; where it is not whole, as Debian has it, how to have it so."""
     reason = said.strip().rpartition("\n")[2]
-    if reason.startswith("Error: "):
+    if reason.startswith("Error: [Errno "):  # from the system: of its own command it says no more than that it failed
         return f": {reason.removeprefix('Error: ')}"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f". Install its venv module (on Debian and Ubuntu: apt install python{version}-venv)."

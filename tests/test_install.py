@@ -81,6 +81,11 @@ def test_why_no_venv_can_be_made_is_told(script: ModuleType, tmp_path: Path, mon
         script.make_venv()
 
 
+def test_where_the_venv_module_is_not_whole_how_to_have_it_so_is_told(script: ModuleType) -> None:
+    assert "Install its venv module" in script.why_no_venv("Error: Command '['python3', '-m', 'ensurepip']' failed.")
+    assert script.why_no_venv("Error: [Errno 28] No space left on device") == ": [Errno 28] No space left on device"
+
+
 def test_of_two_at_once_one_waits_and_then_finds_it_done(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     waits, found = threading.Event(), iter([False, True])
     installed: list[Path] = []
