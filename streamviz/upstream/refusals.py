@@ -79,7 +79,9 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
     _note(error)
     absent = str(error.args[0])[:_LONGEST_CODE] if isinstance(error, KeyError) and error.args else None
     why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
-    if not isinstance(error, _STUMBLES):
+    if isinstance(error, RecursionError):
+        why = "something in it is nested too deeply"
+    elif not isinstance(error, _STUMBLES):
         why = _QUOTED.sub(r"\1", str(error))
     message = f"This request cannot be converted to its provider's format: {told(why, key)}"
     return UpstreamError(400, message, kind=_KINDS[400], param=absent)
