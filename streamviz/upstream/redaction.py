@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection, Mapping
 
 MOST_CHARACTERS = 2_000
+# Of a message that may quote a whole request, so much is looked through for paths: 0.1 s a megabyte.
+_READ = 5 * MOST_CHARACTERS
 # A shorter text is no credential, and taking it out would spoil words.
 SHORTEST_SECRET = 8
 
@@ -40,7 +42,7 @@ def told(message: str, key: str = "") -> str:
     message = without_secrets(message, key)
     if traceback := _TRACEBACK.search(message):
         message = message[: traceback.start()].rstrip()
-    message = _PATH.sub("…", message)
+    message = _PATH.sub("…", message[:_READ])
     return message[:MOST_CHARACTERS] or "the call failed"
 
 
