@@ -16,6 +16,7 @@ import httpx
 import hypothesis
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import connection
 from playwright.sync_api import Browser, sync_playwright
 
@@ -23,6 +24,7 @@ from streamviz import huge_pages
 from streamviz.ops.embedded_postgres import DATABASE, django_settings
 from streamviz.records import database_settings
 from streamviz.upstream import estimates
+from tests.certificates import read_once
 from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
 from tests.services import (
@@ -46,6 +48,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("untimed")
 empty_quickly()
 find_once()
+read_once()
+# A password is to cost whoever guesses it; each would cost a test half a second. Servers know it from its hash.
+PBKDF2PasswordHasher.iterations = 1_000
 
 # By when of a run, as a part of its files, the slow ones have begun.
 SLOW_UNTIL = 0.8
