@@ -5,17 +5,17 @@ output. Its client cannot give one for a call that it never had.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.denied_outputs import answered_by, outputs_for
 from streamviz.proxy.requests import ModelRequest
 
 # Answers, and calls in them.
@@ -30,17 +30,6 @@ _KEPT_THERE = ("completed", "incomplete")
 _HALTED = "[Not carried out: a policy halted the answer before it.]"
 # Of one that was held, or behind one that was, as the client left.
 _UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
-# What says that a call was not carried out, by what its wire calls it. Of a computer that would be a picture.
-_OUTPUTS: dict[str, Callable[[str], JsonObject]] = {
-    LEGACY_CALL: lambda why: {"type": "function_call_output", "output": why},
-    "custom_tool_call": lambda why: {"type": "custom_tool_call_output", "output": why},
-    "apply_patch_call": lambda why: {"type": "apply_patch_call_output", "status": "failed", "output": why},
-    "shell_call": lambda why: {"type": "shell_call_output", "output": [_shell(why)]},
-}
-
-
-def _shell(why: str) -> JsonObject:
-    return {"stdout": "", "stderr": why, "outcome": {"type": "exit", "exit_code": 1}}
 
 
 class _Told(NamedTuple):
@@ -116,13 +105,10 @@ class DeniedCalls:
 
 def outputs_of(stream: LiveStream) -> list[JsonObject]:
     """What to say of the calls in an answer that its client does not have."""
-    outputs = [
-        {**output(why), "call_id": block.id}
-        for block, why in _not_given(stream)
-        if (output := _OUTPUTS.get(block.label or LEGACY_CALL)) is not None and len(block.id) <= _LONGEST_ID
-    ]
-    carried_out = _carried_out(stream) if outputs else ()
-    return [output for output in outputs if output["call_id"] not in carried_out]
+    told = [(block, why) for block, why in _not_given(stream) if len(block.id) <= _LONGEST_ID]
+    carried_out = _carried_out(stream) if told else ()
+    left = ((block, why) for block, why in told if block.id not in carried_out)
+    return [output for block, why in left for output in outputs_for(block.label, block.id, why)]
 
 
 def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
@@ -166,7 +152,7 @@ def _conversation_of(fields: JsonObject) -> str:
 def _with(request: ModelRequest, outputs: Sequence[JsonObject]) -> ModelRequest:
     told = request.fields.get("input")
     said = [{"role": "user", "content": told}] if isinstance(told, str) else as_list(told)
-    known = {as_text(as_object(item).get("call_id")) for item in said}
-    left = [output for output in outputs if output["call_id"] not in known]
+    known = set(filter(None, map(answered_by, said)))
+    left = [output for output in outputs if answered_by(output) not in known]
     fields = {**request.fields, "input": [*left, *said]}
     return request.replaced_by(ModelCall(OPENAI_RESPONSES.name, fields)) if left else request

@@ -1,11 +1,14 @@
 """What goes on from an answer that the provider keeps, of which the client did not get all calls."""
 
 import asyncio
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
 
 from streamviz.core.json_value import encode
 from streamviz.core.policy import ActivePolicy
@@ -54,7 +57,8 @@ async def ask(worker: Worker, *, key: str = "sv-a-key", **fields: Any) -> Client
 
 @pytest.fixture
 def guarded(worker: Worker) -> Worker:
-    parameters = {"names": ["rm", "shell", "patch", "apply_patch"], "text": "[no]"}
+    denied = ["rm", "shell", "local_shell", "computer", "patch", "apply_patch", "tool_search", "drop_table"]
+    parameters = {"names": denied, "text": "[no]"}
     rule = ActivePolicy(build("tool_rule", parameters), "guard", 1, 1, Mode.ENFORCE)
     worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
     worker.configuration.keys[digest("sv-another")] = KnownKey(2, "another")
@@ -229,26 +233,88 @@ def test_of_a_whole_answer_all_calls_that_its_client_did_not_get_have_outputs() 
     }
 
 
+def output_of(type: str, id: str = "call_x", **fields: Any) -> dict[str, Any]:
+    return {"type": f"{type}_output", "call_id": id, **fields}
+
+
+SEARCH = {"arguments": {"goal": "x"}, "execution": "client"}
+APPROVAL = {"name": "drop_table", "arguments": "{}", "server_label": "db"}
+
+
 @pytest.mark.parametrize(
-    ("item", "output"),
+    ("item", "outputs"),
     [
-        (call("patch", "custom_tool_call", name="patch", input="x"), {"output": "[no]"}),
         (
-            call("shell", "shell_call", action={"commands": ["ls"]}),
-            {"output": [{"stdout": "", "stderr": "[no]", "outcome": {"type": "exit", "exit_code": 1}}]},
+            call("x", "custom_tool_call", name="patch", input="x"),
+            [output_of("custom_tool_call", output="[no]")],
         ),
         (
-            call("apply_patch", "apply_patch_call", operation={"type": "delete_file", "path": "a"}),
-            {"status": "failed", "output": "[no]"},
+            call("x", "shell_call", action={"commands": ["ls"]}),
+            [
+                output_of(
+                    "shell_call",
+                    output=[{"stdout": "", "stderr": "[no]", "outcome": {"type": "exit", "exit_code": 1}}],
+                )
+            ],
+        ),
+        (
+            call("x", "local_shell_call", action={"type": "exec", "command": ["ls"], "env": {}}),
+            [output_of("local_shell_call", output="[no]")],
+        ),
+        (
+            call("x", "apply_patch_call", operation={"type": "delete_file", "path": "a"}),
+            [output_of("apply_patch_call", status="failed", output="[no]")],
+        ),
+        (
+            call("x", "tool_search_call", **SEARCH),
+            [output_of("tool_search", execution="client", status="completed", tools=[])],
+        ),
+        (
+            {"id": "mcpr_1", "type": "mcp_approval_request", **APPROVAL},
+            [
+                {
+                    "type": "mcp_approval_response",
+                    "approval_request_id": "mcpr_1",
+                    "approve": False,
+                    "reason": "[no]",
+                }
+            ],
         ),
     ],
-    ids=["custom", "shell", "patch"],
+    ids=["custom", "shell", "local shell", "patch", "search", "approval"],
 )
 async def test_calls_of_each_type_get_an_output_of_theirs(
-    guarded: Worker, answering: Callable[..., Model], item: Any, output: Any
+    guarded: Worker, answering: Callable[..., Model], item: Any, outputs: Any
 ) -> None:
     model = answering(answer("resp_1", item), answer("resp_2"))
     await ask(guarded)
     await ask(guarded, previous_response_id="resp_1")
-    [told, _] = model.requests[1]["input"]
-    assert told == {"type": f"{item['type']}_output", "call_id": item["call_id"], **output}
+    [*told, _] = model.requests[1]["input"]
+    assert told == outputs
+    # The SDK's type for a local shell's output has `id`, where the API and its guide have `call_id`.
+    for each in told if item["type"] != "local_shell_call" else ():
+        TypeAdapter(ResponseInputItemParam).validate_python(each)
+
+
+async def test_a_computer_gives_a_picture_with_nothing_in_it_and_the_reason_in_words(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    item = call("x", "computer_call", action={"type": "wait"}, pending_safety_checks=[])
+    model = answering(answer("resp_1", item), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1")
+    [output, said, _] = model.requests[1]["input"]
+    assert (output["type"], output["call_id"]) == ("computer_call_output", "call_x")
+    picture = b64decode(output["output"]["image_url"].removeprefix("data:image/png;base64,"))
+    assert picture.startswith(b"\x89PNG")
+    assert said == {"type": "message", "role": "developer", "content": "[no]"}
+
+
+async def test_a_search_that_the_provider_made_itself_waits_for_no_output(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    item = {**call("x", "tool_search_call", arguments={"paths": ["a"]}), "id": "tsc_1", "call_id": None}
+    model = answering(answer("resp_1", {**item, "execution": "server"}), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1")
+    assert model.requests[1]["input"] == [ASKED]
