@@ -136,9 +136,7 @@ class ItemReader(ThinkingReader):
         name, call_id = given_name(details), as_text(details.get("call_id"))
         if name and item.name and name != item.name:
             self._contradict("a call becomes one of another tool")
-        if call_id and item.call_id and call_id != item.call_id and item.type not in PROVIDER_RUN:
-            self._contradict("a call's id changes")
-        item.name, item.call_id = item.name or name, item.call_id or call_id
+        item.name, item.call_id = item.name or name, self._call_id(block, item, call_id)
         new_name = item.name if item.name and item.name != block.name else ""
         new_id = item.call_id if item.call_id and item.call_id != block.id else ""
         if not (new_name or new_id):
@@ -147,6 +145,15 @@ class ItemReader(ThinkingReader):
             self._contradict("a call gets its name or id behind its end")
         else:
             self._grow(block, id=new_id, name=new_name)
+
+    def _call_id(self, block: ToolCallStreamBlock, item: Item, told: str) -> str:
+        """A call's id, now that it is `told`. OpenAI announces a search for tools with one id, tells it as done with
+        another, and wants its output for that."""
+        if not (told and item.call_id and told != item.call_id):
+            return item.call_id or told
+        if item.type not in PROVIDER_RUN:
+            self._contradict("a call's id changes")
+        return told if item.type in PROVIDER_RUN and not block.is_sealed else item.call_id
 
     def _end_arguments(self, block: ToolCallStreamBlock, item: Item, whole: JsonObject) -> None:
         """The end of arguments that came field by field; `whole` is all of them where the item tells them."""

@@ -497,3 +497,10 @@ def test_interleaved_calls_are_separate_blocks(pieces: list[tuple[int, str]], ha
         place = index if has_index else None
         script.append(say("function_call_arguments.delta", place, item_id=f"fc_{index}", delta=said))
     assert read(*script, finish()) == [("tool_call", f"c{index}", "look", said) for index, said in wanted.items()]
+
+
+def test_a_search_for_tools_has_the_id_that_it_is_told_as_done_with() -> None:
+    search = {"type": "tool_search_call", "id": "tsc_1", "execution": "client", "call_id": "c1", "arguments": {}}
+    whole = {**search, "call_id": "c2", "arguments": {"goal": "x"}}
+    state = take_in(CREATED, added(search), done(whole), finish(whole)).state
+    assert ([block.id for block in state.blocks], state.contradiction) == (["c2"], "")
