@@ -13,6 +13,7 @@ from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.marks import Marks
+from streamviz.proxy.session_names import ADDED
 from streamviz.proxy.transcripts import answers_of
 from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Kind, Relation, choose, few, kind_of
 
@@ -89,7 +90,10 @@ class Conversations:
         asker = Asker(one.id, session, one.client, one.agent, port, partial(self._is_other_agent, one))
         if (failed := self._failed_before(one, session)) is not None:
             return Chosen(failed, Relation.RETRY, [])
-        return choose(asker, asked, partial(self._candidates, one.owner))
+        chosen = choose(asker, asked, partial(self._candidates, one.owner))
+        if chosen.parent is None or (again := self._failed_beside(one, chosen.parent.stream)) is None:
+            return chosen
+        return Chosen(again, Relation.RETRY, [])
 
     def find_caller(self, one: Known, session: UUID, *, is_helper: bool) -> Candidate | None:
         """For a request that begins anew in a session that its client names: the stream whose call it carries out, or
@@ -229,6 +233,21 @@ class Conversations:
                 return fitting[-1].as_candidate()
         return None
 
+    def _failed_beside(self, one: Known, parent: UUID) -> Candidate | None:
+        """The same request, where it went on from the same answer and failed, on whatever connection."""
+        alike = self._failed.get(one.marks.requests[0], ()) if self._failed else ()
+        failed = (each for each in reversed(alike) if not each.is_retried and self._origin_of(each) == parent)
+        return next((each.as_candidate() for each in failed), None)
+
+    def _origin_of(self, one: Known) -> UUID | None:
+        """What a stream goes on from; one that was tried again, what the first try did."""
+        at: Known | None = one
+        for _ in range(_MOST_RETRIES):
+            if at is None or at.relation != Relation.RETRY or at.parent is None:
+                break
+            at = self._known.get(at.parent)
+        return None if at is None else at.parent
+
     def _is_shared(self, one: Known) -> bool:
         """Whether several conversations came over its connection, so that this does not tell which of them it is."""
         here = self._on_connection.get((one.client, one.port), [])
@@ -277,4 +296,5 @@ def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def _marks_of(one: Known, state: StreamState, head: JsonObject, instead: Mapping[int, Instead] = _NOTHING) -> list[int]:
-    return one.marks.left(answers_of(state.blocks, instead), [as_text(head.get("id"))])
+    conversation = one.marks.conversation if state.finish_reason in ADDED else ""
+    return one.marks.left(answers_of(state.blocks, instead), [as_text(head.get("id")), conversation])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import functions_of
+from streamviz.proxy.session_names import conversation_of
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, standing, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
@@ -90,8 +91,9 @@ class Marks:
         self._tools: frozenset[str] | None = None
         self._voiced: bytes | None = None
         # What came before the turns is at the provider.
-        told = fields.get("previous_response_id"), _previous_message(fields), fields.get("conversation")
-        self._has_more = any(told)
+        self.conversation = conversation_of(fields)
+        told = fields.get("previous_response_id"), _previous_message(fields), self.conversation
+        self._goes_on_from = [id for each in told if (id := as_text(each))]
 
     def asked(self, *, is_named: bool, is_retry: bool) -> Iterator[int]:
         """What this request looks for, the surest first; in a session that the client `named` little proves much."""
@@ -99,7 +101,7 @@ class Marks:
             yield self.requests[0]
         answered_ids = self._answered_ids()
         for ids, is_answer in answered_ids:
-            yield from map(self._id, ids)
+            yield from map(self.of_id, ids)
             if is_answer:
                 break
         if self.is_beginning:
@@ -109,7 +111,7 @@ class Marks:
             yield from self._known_by(at, is_named)
         # The calls of an answer before the last one only tell where the last, which was text, is not known.
         for ids, _ in answered_ids:
-            yield from map(self._id, ids)
+            yield from map(self.of_id, ids)
         for at in self._answers_by_text(is_named):
             if self._read[at].weight >= (1 if is_named else _TELLING_ALONE):
                 yield self._mark(Kind.ANSWER, self._read[at].digest)
@@ -121,11 +123,11 @@ class Marks:
         marks: list[int] = []
         for answer in answers:
             told = self._said(answer)
-            marks += map(self._id, filter(looks_random, answer.ids))
+            marks += map(self.of_id, filter(looks_random, answer.ids))
             marks.append(self._mark(Kind.ANSWER, told.digest))
             marks += (mark for mark, _ in self._chain(told, before, is_whole=is_whole))
             marks += map(self._errand, answer.errands)
-        return few([*map(self._id, filter(None, ids)), *marks], MOST_LEFT)
+        return few([*map(self.of_id, filter(None, ids)), *marks], MOST_LEFT)
 
     @property
     def requests(self) -> tuple[int, int]:
@@ -133,7 +135,8 @@ class Marks:
         one where the first fails."""
         if self._requests is None:
             whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
-            told = [whole, *filter(None, [self._person]), *(said.digest for said in self._read[:_LAST_STEP])]
+            before = [id.encode("utf-8", "replace") for id in self._goes_on_from]
+            told = [whole, *before, *filter(None, [self._person]), *(said.digest for said in self._read[:_LAST_STEP])]
             models = as_text(self._fields.get("model")), ""
             of_one, of_any = (f"{model}\n{self._agent}".encode("utf-8", "replace") for model in models)
             self._requests = self._mark(Kind.REQUEST, of_one, *told), self._mark(Kind.REQUEST, of_any, *told)
@@ -166,8 +169,7 @@ class Marks:
     def _answered_ids(self) -> Iterator[tuple[list[str], bool]]:
         """The ids of answers that the request says it goes on from, then turn by turn those of its turns; and whether
         that turn is an answer."""
-        told = (self._fields.get("previous_response_id"), _previous_message(self._fields))
-        ids = [id for each in told if (id := as_text(each))]
+        ids = self._goes_on_from
         number = len(ids)
         yield ids, False
         for at in range(_MOST_TURNS):
@@ -230,7 +232,8 @@ class Marks:
             self._voiced = self._digest(*[each.encode("utf-8", "replace") for each in told], words)
         return self._voiced
 
-    def _id(self, id: str) -> int:
+    def of_id(self, id: str) -> int:
+        """The mark of an id that was in an answer, or of the conversation that it was added to."""
         return self._mark(Kind.ID, id.encode("utf-8", "replace"))
 
     def _errand(self, text: str) -> int:
@@ -247,8 +250,9 @@ class Marks:
         return at < len(self._read)
 
     def _is_whole_by(self, at: int) -> bool:
-        """Whether the conversation began less than so many turns ago."""
-        return not (self._has_more or self._has(at))
+        """Whether the conversation began less than so many turns ago; so many are read then, whatever it goes on
+        from."""
+        return not (self._has(at) or self._goes_on_from)
 
     def _said(self, turn: Turn) -> _Said:
         digest = self._digest(b"answer" + self._person if turn.is_answer else b"", turn.said)

@@ -15,6 +15,8 @@ _LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _RUN = re.compile(r"[0-9A-Za-z]{16,}")
+# How an answer ends that OpenAI adds to its conversation.
+ADDED = ("completed", "incomplete")
 
 
 class Row(NamedTuple):
@@ -42,7 +44,8 @@ def _metadata(request: JsonObject) -> JsonObject:
     return as_object(request.get("metadata"))
 
 
-def _conversation(_: Header, request: JsonObject) -> str:
+def conversation_of(request: JsonObject) -> str:
+    """The conversation at OpenAI that a request goes on with; empty where it is in none."""
     told = request.get("conversation")
     return as_text(told) or as_text(as_object(told).get("id"))
 
@@ -72,7 +75,7 @@ TABLE = (
         "Codex",
         lambda _, body: as_text(as_object(body.get("client_metadata")).get("session_id")),
     ),
-    Row("body `conversation`: an id, or an object with `id`", "OpenAI's SDKs", _conversation),
+    Row("body `conversation`: an id, or an object with `id`", "OpenAI's SDKs", lambda _, body: conversation_of(body)),
     Row("body `prompt_cache_key`, where it is an id", "Codex, opencode, others", _cache_key),
 )
 _HEADERS = tuple(row for row in TABLE if row.place.startswith("header"))

@@ -297,7 +297,8 @@ def conversation_id(seed: int) -> Run:
     """A conversation that OpenAI keeps."""
     for turn in range(3):
         body = {"model": "m", "input": f"Question {turn}", "conversation": {"id": f"conv_{seed:032x}"}}
-        yield Call("openai_responses", body, Said("Answer"))
+        place = (turn - 1, TURN) if turn else ()
+        yield Call("openai_responses", body, Said("Answer"), *place)
 
 
 def langgraph(seed: int, *, has_trace: bool = False) -> Run:
