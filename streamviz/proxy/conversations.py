@@ -21,6 +21,7 @@ from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen,
 _REMEMBERED = 5_000
 _MOST_IN_SESSION = 16
 _MOST_RETRIES = 16
+_MOST_TURNS = 1_000
 # Streams that are alike to the letter.
 _MOST_ALIKE = 64
 
@@ -34,7 +35,8 @@ Key = TypeVar("Key")
 class Known:
     """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
 
-    `turns` is how many go on from it. `answer` is what upstream has said so far, until what the stream leaves is noted;
+    `turns` is how many go on from it, `calls` how many tools it called, and `helpers` how many other agents began for
+    these. `answer` is what upstream has said so far, until what the stream leaves is noted;
     it `is_over` once the client has all of that. `has_left` tells whether what its request leaves is in `left` by now.
     `first_put` and `last_put` say when it was put into lists with others, counted in streams and what they left.
     """
@@ -52,14 +54,20 @@ class Known:
     parent: UUID | None = None
     relation: str = ""
     turns: int = 0
+    calls: int = 0
+    helpers: int = 0
     is_retried: bool = False
     has_failed: bool = False
-    has_calls: bool = False
     is_over: bool = False
     has_left: bool = False
     left: list[int] = field(default_factory=list)
     first_put: int = 0
     last_put: int = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nobody has answered its calls yet."""
+        return self.calls > 0 and not self.turns
 
     def as_candidate(self) -> Candidate:
         """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
@@ -102,9 +110,23 @@ class Conversations:
             other = self._known.get(id)
             if other is None:
                 continue
-            is_waiting = other.has_calls and not other.turns and one.tools != other.tools
-            if is_waiting or is_helper or _are_others(one.tools, other.tools):
-                return other.as_candidate()
+            is_callers = other.is_waiting and one.tools != other.tools
+            if is_callers or is_helper or _are_others(one.tools, other.tools):
+                together = None if is_callers else self._caller_of(other)
+                return (together or other).as_candidate()
+        return None
+
+    def _caller_of(self, one: Known) -> Known | None:
+        """The stream that called this agent, where it waits for others that it called together with it."""
+        at: Known | None = one
+        for _ in range(_MOST_TURNS):
+            if at is None or at.parent is None:
+                return None
+            before = self._known.get(at.parent)
+            if at.relation == Relation.SUBAGENT:
+                has_others = before is not None and before.is_waiting and before.calls > before.helpers
+                return before if has_others else None
+            at = before
         return None
 
     def settle(self, owner: str) -> bool:
@@ -161,7 +183,7 @@ class Conversations:
         self._leave_request(one)
         head, one.answer = one.answer.head, None
         del self._running[one.id]
-        one.has_calls = stream.state.tool_calls > 0
+        one.calls = stream.state.tool_calls
         one.has_failed = stream.outcome in FAILED
         if one.has_failed:
             self._count(one, -1)
@@ -266,6 +288,7 @@ class Conversations:
                 return
             if one.relation != Relation.RETRY:
                 parent.turns += number if one.relation == Relation.TURN else 0
+                parent.helpers += number if one.relation == Relation.SUBAGENT else 0
                 return
             parent.is_retried = number > 0
             one = parent

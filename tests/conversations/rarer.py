@@ -154,11 +154,12 @@ def codex_compacted(seed: int) -> Run:
     yield Call("openai_responses", {**body, "input": said}, Said("Done."), 3, TURN, headers)
 
 
-def twin_helpers(seed: int, *, is_named: bool) -> Run:
-    """Two sub-agents with the same errand, at the same time."""
+def twin_helpers(seed: int, *, is_named: bool, is_brief: bool = False) -> Run:
+    """Two sub-agents with the same errand, at the same time; one that `is_brief` tells nothing."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
     headers = {"x-claude-code-session-id": session} if is_named else {}
     errand = f"Read every file of module {seed} and report each one that has no test of its own."
+    errand = "Look around." if is_brief else errand
     tools = [{"name": name, "input_schema": {"type": "object"}} for name in ("Task", "Bash")]
     body = {"model": "m", "max_tokens": 9}
     given = {"description": "look", "prompt": errand, "subagent_type": "general-purpose"}
@@ -169,8 +170,9 @@ def twin_helpers(seed: int, *, is_named: bool) -> Run:
     helper = {**body, "tools": tools[1:]}
     look = Said("", (("Bash", {"command": "ls"}),))
     found = []
-    for _ in range(2):
-        told = Call("anthropic_messages", {**helper, "messages": list(asked)}, look, 0, SUBAGENT, headers)
+    for number in range(2):
+        own = {**headers, "x-claude-code-agent-id": f"a{number}"} if is_named else {}
+        told = Call("anthropic_messages", {**helper, "messages": list(asked)}, look, 0, SUBAGENT, own)
         found.append((yield told))
     for number, each in enumerate(found, 1):
         more = [*asked, messages_turn(each), messages_results(each, "a b c")]

@@ -102,6 +102,7 @@ RUNS: dict[str, Callable[[], Run]] = {
     "words replaced by a policy": lambda: replaced(1),
     "codex, compacted": lambda: codex_compacted(4),
     "sub-agents alike, at once": lambda: twin_helpers(9, is_named=True),
+    "sub-agents with few words, at once": lambda: twin_helpers(99, is_named=True, is_brief=True),
     "sub-agents alike, without a name": lambda: twin_helpers(10, is_named=False),
     "limited in the middle": lambda: limited(1),
     "fallen back": lambda: fallen_back(1, is_named=False),
