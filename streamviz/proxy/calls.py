@@ -92,8 +92,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
     if wire_format is OPENAI_RESPONSES:
-        running = worker.observers.feed.running.values()
-        request = worker.denied_calls.answered(caller.key.id, request, running)
+        request = await worker.denied_calls.answered(caller.key, request)
     target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)
@@ -101,6 +100,8 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
+    if wire_format is OPENAI_RESPONSES:
+        driver.before_last_word = worker.denied_calls.note
     call = _Call(caller, driver, said, request)
     try:
         await _open(call, target)

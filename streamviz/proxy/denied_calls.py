@@ -5,7 +5,7 @@ output. Its client cannot give one for a call that it never had.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,14 +17,14 @@ from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.denied_outputs import answered_by, outputs_for
 from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.session_names import ADDED, conversation_of
+from streamviz.records.configuration import KnownKey
 
 # Answers, and calls in them.
 _REMEMBERED = 20_000
 # OpenAI's have some 60 characters.
 _LONGEST_ID = 200
 _Key = int | None
-# How an answer ends that its provider adds to its conversation.
-_KEPT_THERE = ("completed", "incomplete")
 
 # Of a call that came behind where a policy halted the answer.
 _HALTED = "[Not carried out: a policy halted the answer before it.]"
@@ -39,27 +39,38 @@ class _Told(NamedTuple):
     outputs: list[JsonObject]
 
 
+Found = tuple[UUID, list[JsonObject]]
+LookUp = Callable[[KnownKey, str], Awaitable[Found | None]]
+_NO_STREAM = UUID(int=0)
+
+
 def nobody(key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> None:
     """There are no other workers to tell."""
 
 
+async def nothing(key: KnownKey, name: str) -> Found | None:
+    """There is no record to look in."""
+    return None
+
+
 class DeniedCalls:
     """What to say of them, by the answer's id or the conversation's; of the newest. Kept in memory: the other workers
-    are told by `tell_others`, and one that starts later does not know."""
+    are told by `tell_others`, and what is not known here is looked for in the record by `look_up`, once."""
 
     def __init__(self) -> None:
         self.tell_others = nobody
+        self.look_up: LookUp = nothing
         self._told: OrderedDict[tuple[_Key, str], _Told] = OrderedDict()
         self._count = 0
 
     def note(self, stream: LiveStream) -> None:
-        """A client has all that it gets of an answer."""
+        """A client has all that it gets of an answer, or is about to have its last word: it may go on then."""
         if stream.wire_format != OPENAI_RESPONSES.name:
             return
-        id, conversation = _names_of(stream)
+        id, conversation = as_text(stream.head.get("id")), conversation_of(stream.context.request.fields)
         # The calls before have their outputs by now. What broke off is in no conversation.
-        names = (id, conversation) if stream.state.finish_reason in _KEPT_THERE else (id,)
-        fit = [name for name in names if 0 < len(name) <= _LONGEST_ID]
+        names = (id, conversation) if stream.state.finish_reason in ADDED else (id,)
+        fit = list(filter(_fits, names))
         told = stream.key_id, fit, stream.id, outputs_of(stream)
         if self.take(*told):
             self.tell_others(*told)
@@ -70,33 +81,29 @@ class DeniedCalls:
         kept = [self._keep((key_id, name), told) for name in names]
         return any(kept)
 
-    def answered(self, key_id: _Key, request: ModelRequest, running: Iterable[LiveStream]) -> ModelRequest:
-        """The request with outputs of calls that its client does not know of; some clients go on before the answer's
-        stream, which is `running` then, is over."""
-        told = as_text(request.fields.get("previous_response_id")), _conversation_of(request.fields)
-        ids = set(filter(None, told))
-        if not ids:
-            return request
-        for stream in running:
-            if stream.key_id == key_id and stream.state.finish_reason and not ids.isdisjoint(_names_of(stream)):
-                self.note(stream)
-        known = [self._told[key_id, id] for id in ids if (key_id, id) in self._told]
-        found = [output for told in known for output in told.outputs]
-        return _with(request, found) if found else request
+    async def answered(self, key: KnownKey, request: ModelRequest) -> ModelRequest:
+        """The request with outputs of calls that its client does not know of."""
+        told = as_text(request.fields.get("previous_response_id")), conversation_of(request.fields)
+        names = list(filter(_fits, dict.fromkeys(told)))
+        for name in names:
+            if (key.id, name) not in self._told:
+                found = await self.look_up(key, name)
+                self._keep((key.id, name), _Told(*found) if found else _Told(_NO_STREAM, []))
+        known = [self._told[key.id, name] for name in names if (key.id, name) in self._told]
+        outputs = [output for told in known for output in told.outputs]
+        return _with(request, outputs) if outputs else request
 
     def _keep(self, key: tuple[_Key, str], told: _Told) -> bool:
         """Whether it says something new: a conversation may have gone on before an answer in it was noted last."""
         known = self._told.get(key)
-        is_late = known is not None and known.stream > told.stream
-        is_known = told.outputs == (known.outputs if known else [])
-        if is_late or is_known:
+        if known is not None and known.stream > told.stream:
             return False
         self._forget(key)
         self._told[key] = told
         self._count += 1 + len(told.outputs)
         while self._count > _REMEMBERED:
             self._forget(next(iter(self._told)))
-        return True
+        return told.outputs != (known.outputs if known else [])
 
     def _forget(self, key: tuple[_Key, str]) -> None:
         if (told := self._told.pop(key, None)) is not None:
@@ -139,14 +146,8 @@ def _call_of(output: str) -> str:
         return ""
 
 
-def _names_of(stream: LiveStream) -> tuple[str, str]:
-    """What a request that goes on from an answer calls it, or the conversation that it is in."""
-    return as_text(stream.head.get("id")), _conversation_of(stream.context.request.fields)
-
-
-def _conversation_of(fields: JsonObject) -> str:
-    told = fields.get("conversation")
-    return as_text(as_object(told).get("id")) if isinstance(told, dict) else as_text(told)
+def _fits(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_ID
 
 
 def _with(request: ModelRequest, outputs: Sequence[JsonObject]) -> ModelRequest:

@@ -44,7 +44,7 @@ def _shell(id: str, why: str) -> list[JsonObject]:
 
 def _computer(id: str, why: str) -> list[JsonObject]:
     picture = {"type": "computer_screenshot", "image_url": _NO_PICTURE}
-    said = {"type": "message", "role": "developer", "content": why}
+    said: JsonObject = {"type": "message", "role": "developer", "content": why}
     return [{"type": "computer_call_output", "call_id": id, "output": picture}, said]
 
 

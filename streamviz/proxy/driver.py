@@ -1,7 +1,7 @@
 """Drives one exchange: waits for upstream, answers and time, tells it what happened, and does what it says."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from streamviz.exchange.commands import (
     Send,
 )
 from streamviz.exchange.exchange import Exchange
+from streamviz.exchange.stream import LiveStream
 from streamviz.live.approvals import approvals
 from streamviz.proxy import http
 from streamviz.proxy.asking import Asking, Helpers
@@ -33,7 +34,8 @@ from streamviz.upstream.answer import Answer
 
 
 class Driver:
-    """Carries out what an exchange decides. `cut_off` says why the client's connection is to be cut, if it is."""
+    """Carries out what an exchange decides. `cut_off` says why the client's connection is to be cut, if it is.
+    `before_last_word` is told of a stream whose answer has ended, before its client is."""
 
     def __init__(
         self, exchange: Exchange, observers: Observers, helpers: Helpers, send: ASGISendCallable, floods: Turns
@@ -41,6 +43,7 @@ class Driver:
         self.exchange = exchange
         self.recorder = observers.recorder
         self.cut_off = ""
+        self.before_last_word: Callable[[LiveStream], None] | None = None
         self._stream = exchange.stream
         self._feed = observers.feed
         self._asking = Asking(helpers)
@@ -62,6 +65,8 @@ class Driver:
     async def carry_out(self) -> None:
         """Do what is to be done by now."""
         self._feed.changed(self._stream)
+        if self.before_last_word is not None and self._stream.state.finish_reason:
+            self.before_last_word(self._stream)
         for command in self.exchange.commands():
             if type(command) is Record:
                 self.record(*command.entries)

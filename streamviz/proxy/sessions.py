@@ -65,6 +65,10 @@ class Sessions:
         """The session that a key's clients call so; a new one where they do not."""
         return uuid5(_LABELLED, f"{owner}\n{name}") if name else uuid7()
 
+    def mark_of(self, owner: str, id: str) -> int:
+        """What the record knows an answer by, or a conversation that answers were added to."""
+        return Marks(self._secret, owner, {}, "").of_id(id)
+
     def over(self, stream: LiveStream) -> None:
         """A client has all of an answer; `ended` is to follow, when there is time."""
         self._conversations.over(stream)

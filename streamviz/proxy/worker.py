@@ -22,6 +22,7 @@ from streamviz.proxy import http
 from streamviz.proxy.afterwards import Afterwards
 from streamviz.proxy.denied_calls import DeniedCalls
 from streamviz.proxy.observers import Observers
+from streamviz.proxy.recorded_denials import RecordedDenials
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
 from streamviz.records.backlog import Backlog, Watch, backlog
@@ -92,6 +93,7 @@ class Worker:
         self.run_behind(follow(conninfo, self._moved, self._deleted))
         self.configuration.on_reload += [self.forget_targets, self._end_revoked]
         await self.configuration.start(conninfo)
+        self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
         if self._needs_litellm():
             load()  # no client is to wait for that

@@ -21,6 +21,7 @@ from streamviz.proxy.denied_calls import outputs_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
+from streamviz.records.ids import uuid7
 from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
 from tests.core.support import active
@@ -31,6 +32,7 @@ OUTPUT = {"type": "function_call_output", "call_id": "call_rm", "output": "[no]"
 GOT = {"type": "function_call_output", "call_id": "call_ls", "output": "a.txt"}
 ASKED = {"role": "user", "content": "Hi"}
 PLAIN = {"x-streamviz-executor": ""}
+KEY = KnownKey(1, "a-key")
 
 
 def call(of: str, type: str = "function_call", **fields: Any) -> dict[str, Any]:
@@ -158,9 +160,37 @@ async def test_another_worker_knows_too(guarded: Worker, answering: Callable[...
             there.take(*told.pop())
         fields = {"model": "m", "input": [ASKED], "conversation": "conv_1"}
         request = ModelRequest(encode(fields), fields, "m", is_streaming=True)
-        assert there.answered(1, request, ()).fields["input"] == wanted
+        assert (await there.answered(KEY, request)).fields["input"] == wanted
     await ask(guarded, conversation="conv_1")
     assert told == [], "what says nothing new is not told"
+
+
+async def test_another_worker_knows_before_the_client_has_the_last_word(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    had: list[bool] = []
+    guarded.denied_calls.tell_others = lambda *each: had.append(b"response.completed" in client.data)
+    answering(answer("resp_1", call("rm")))
+    client = Client(guarded, "sim/m", OPENAI_RESPONSES, {}, **PLAIN)
+    await client.call
+    assert had == [False]
+
+
+async def test_what_is_not_known_here_is_asked_of_the_record_once(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def look_up(key: KnownKey, name: str) -> denied_calls.Found | None:
+        asked.append((key.name, name))
+        return (uuid7(), [OUTPUT]) if name == "resp_0" else None
+
+    guarded.denied_calls.look_up = look_up
+    model = answering(answer("resp_1"), answer("resp_2"), answer("resp_3"), answer("resp_4"))
+    for named in ("resp_0", "resp_0", "resp_1", "resp_x"):
+        await ask(guarded, previous_response_id=named)
+    assert [each["input"] for each in model.requests] == [[OUTPUT, ASKED]] * 2 + [[ASKED]] * 2
+    assert asked == [("a-key", "resp_0"), ("a-key", "resp_x")]
 
 
 async def test_others_are_told_of_no_name_that_nobody_keeps(guarded: Worker, answering: Callable[..., Model]) -> None:

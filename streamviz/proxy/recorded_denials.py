@@ -1,0 +1,53 @@
+"""Denied calls that this worker has not seen: another had them, or one before it, and the record knows of them."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from channels.db import database_sync_to_async
+from django.db import Error
+
+from streamviz.core.json_value import JsonObject
+from streamviz.proxy.denied_outputs import outputs_for
+from streamviz.proxy.sessions import Sessions
+from streamviz.records.configuration import KnownKey
+from streamviz.records.queries.denied_calls import DeniedCall, denied_calls
+
+log = logging.getLogger(__name__)
+
+# A client waits for this; where it was in vain, nobody does for a while.
+_SECONDS = 1.0
+_PAUSE_SECONDS = 30.0
+
+
+class RecordedDenials:
+    """What the record says of calls that clients did not get."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._paused_until = 0.0
+
+    async def find(self, key: KnownKey, name: str) -> tuple[UUID, list[JsonObject]] | None:
+        """The answer of that id, or the last in the conversation of that id, and what to say of its calls; None where
+        the record has none, or does not answer in time."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._paused_until:
+            return None
+        mark = self._sessions.mark_of(key.told_apart_by, name)
+        try:
+            async with asyncio.timeout(_SECONDS):
+                found = await database_sync_to_async(denied_calls, thread_sensitive=False)(mark)
+        except (Error, OSError, TimeoutError) as error:
+            log.warning("denied calls of earlier answers are not known: %s", error or "the database does not answer")
+            self._paused_until = loop.time() + _PAUSE_SECONDS
+            return None
+        return None if found is None else (found[0], _outputs(found[1]))
+
+
+def _outputs(calls: Sequence[DeniedCall]) -> list[JsonObject]:
+    return [output for call in calls for output in outputs_for(call.label, call.id, _why(call.policy))]
+
+
+def _why(policy: str) -> str:
+    return f"[Denied by policy {policy}.]" if policy else "[Not carried out: the answer ended before it was allowed.]"

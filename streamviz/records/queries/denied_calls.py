@@ -1,0 +1,52 @@
+"""Of an answer in the record, the calls that its client did not get."""
+
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.utils import timezone
+
+from streamviz.records.ids import day_before, first_id
+from streamviz.records.queries.rows import rows
+
+# So long a conversation may rest; OpenAI keeps answers for as long.
+_LONGEST_REST = timedelta(days=30)
+# Of those that were added to a conversation the newest counts. Index stream_by_mark.
+_ANSWER = """
+SELECT id FROM records_stream
+WHERE marks && %(marks)s::bigint[] AND NOT (marks = '{}') AND id >= %(first)s
+ORDER BY requested_at DESC LIMIT 1
+"""
+# What a client got has a time of release; what is not complete may have gone out in part. Where a shell ran at the
+# provider, the answer has what came of it.
+_CALLS = """
+SELECT label, upstream_id, coalesce((
+    SELECT policy.name FROM records_verdict AS verdict
+    JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
+    JOIN records_policy AS policy ON policy.id = version.policy_id
+    WHERE verdict.stream_id = %(stream)s AND verdict.ordinal = block.ordinal
+    AND verdict.mode = 'enforce' AND verdict.decision IN ('deny', 'halt')
+    ORDER BY verdict.number LIMIT 1
+), '') FROM records_block AS block
+WHERE stream_id = %(stream)s AND kind = 'tool_call' AND released_at IS NULL AND completed_at IS NOT NULL
+AND NOT (label = 'shell_call' AND EXISTS (
+    SELECT FROM records_block WHERE stream_id = %(stream)s AND label = 'shell_call_output'
+))
+ORDER BY ordinal LIMIT 1000
+"""
+
+
+class DeniedCall(NamedTuple):
+    """A call by its label and id; `policy` denied it, or halted the answer at it: empty where none did."""
+
+    label: str
+    id: str
+    policy: str
+
+
+def denied_calls(mark: int) -> tuple[UUID, list[DeniedCall]] | None:
+    """The newest answer that left this mark (`records/links.py`), and its calls; None where there is none."""
+    first = day_before(first_id(timezone.now() - _LONGEST_REST))
+    for [stream] in rows(_ANSWER, {"marks": [mark], "first": first}):
+        return stream, [DeniedCall(*row) for row in rows(_CALLS, {"stream": stream})]
+    return None
