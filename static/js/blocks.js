@@ -19,9 +19,10 @@ function endHold(element) {
   for (const told of element.querySelectorAll(".card-gutter, .verdict-held")) told.remove();
 }
 
-// All are looked at before the first goes: after each change a look costs a layout.
+// All are looked at before the first goes: after each change a look costs a layout. What was replaced with all around it
+// is the page's no longer.
 export function takeAway() {
-  const gone = [...leaving].filter((element) => !isAttended(element));
+  const gone = [...leaving].filter((element) => !element.isConnected || !isAttended(element));
   for (const element of gone) {
     leaving.delete(element);
     element.remove();

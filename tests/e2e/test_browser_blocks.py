@@ -85,3 +85,14 @@ def test_what_stays_is_not_held_for_ever(page: Page) -> None:
     leave(page, 1, 4)
     assert page.inner_text("#b4").strip() == "link"
     assert page.locator(".is-held, .card-gutter").count() == 0
+
+
+def test_what_a_snapshot_replaced_is_forgotten(page: Page) -> None:
+    page.evaluate("window.card = document.getElementById('b30'); document.getElementById('b30-text').hidden = false")
+    leave(page, 1, 30)
+    say(page, 2, '<div id="block-cards" hx-swap-oob="true"></div>')
+    assert stay(page, "b30") == [False]
+    away = "card.style.position = 'absolute'; card.style.top = '-500px'"
+    page.evaluate(f"card.querySelector('pre').hidden = true; {away}; document.body.append(card)")
+    say(page, 3, "")
+    assert stay(page, "b30") == [True], "nobody has it remove what is the page's no longer"
