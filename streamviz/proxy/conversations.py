@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.made_messages import made_in
 from streamviz.proxy.marks import Marks
 from streamviz.proxy.session_names import ADDED
 from streamviz.proxy.transcripts import answers_of
@@ -320,4 +321,5 @@ def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:
 
 def _marks_of(one: Known, state: StreamState, head: JsonObject, instead: Mapping[int, Instead] = _NOTHING) -> list[int]:
     conversation = one.marks.conversation if state.finish_reason in ADDED else ""
-    return one.marks.left(answers_of(state.blocks, instead), [as_text(head.get("id")), conversation])
+    ids = [as_text(head.get("id")), conversation, made_in(head) if instead else ""]
+    return one.marks.left(answers_of(state.blocks, instead), ids)

@@ -6,18 +6,29 @@ of ours behind the reasoning that led to a denied call, or names it by its id al
 
 from collections.abc import Sequence
 
+from streamviz.core.calls import made_id
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
 
 # Without these bytes in it a request has none.
 MADE = f'"{MADE_MESSAGE}'.encode()
-_NAMED = "[A policy denied this.]"
+_NAMED: JsonObject = {"type": "output_text", "text": "[A policy denied this.]", "annotations": []}
 
 
 def with_made_in_place(fields: JsonObject) -> JsonObject:
     """A request's fields as OpenAI takes them; the very same where there is no message of ours in it."""
     items = as_list(fields.get("input"))
     return {**fields, "input": _in_place(items)} if any(map(_is_made, items)) else fields
+
+
+def made_in(head: JsonObject) -> str:
+    """How the ids of all messages of ours in an answer begin; empty where that has no id of its own."""
+    return beginning_of(made_id(MADE_MESSAGE, 0, head)) if head.get("id") else ""
+
+
+def beginning_of(id: str) -> str:
+    """The same of one such id; any other as it is."""
+    return id.rpartition("_")[0] if id.startswith(MADE_MESSAGE) else id
 
 
 def _in_place(items: Sequence[object]) -> list[object]:
@@ -62,4 +73,4 @@ def _in_words(item: JsonObject) -> JsonObject:
     """A message that is told by its id alone is somewhere else than at the provider."""
     if item.get("type") != "item_reference":
         return item
-    return {"type": "message", "role": "assistant", "content": _NAMED}
+    return {"type": "message", "id": item["id"], "role": "assistant", "status": "completed", "content": [_NAMED]}

@@ -18,6 +18,7 @@ from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
 from streamviz.core.request import PLAIN
 from streamviz.core.wire.gemini_request import either
+from streamviz.proxy.made_messages import beginning_of
 
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
 _ENDS = 2_000
@@ -111,7 +112,7 @@ class Turn:
     def name(self, id: object) -> None:
         """An id by which this turn, or what it answers, is known."""
         if isinstance(id, str) and id:
-            self.ids.append(id)
+            self.ids.append(beginning_of(id))
 
 
 def turns_backwards(said: object) -> Iterator[Turn]:

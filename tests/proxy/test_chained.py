@@ -2,14 +2,22 @@
 
 import pytest
 
+from streamviz.core.calls import made_id
+from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
 from tests.conversations.agents import FIX, Call
 from tests.conversations.providers import Ids, Json, Said
 from tests.conversations.worker import Host, Streamed
 
 
 def ask(host: Host, port: int, words: str = "Go on", *, fails: bool = False, **fields: object) -> Streamed:
-    body: Json = {"model": "m", "input": words, **fields}
+    body: Json = {"model": "m", "input": words} | fields
     return host.take(Call("openai_responses", body, Said("Well."), fails=fails), port)
+
+
+def told_by_id(streamed: Streamed, words: str) -> list[Json]:
+    """As Vercel's SDK goes on from an answer: its items by their ids alone."""
+    made = {"type": "item_reference", "id": made_id(MADE_MESSAGE, 2, streamed.body)}
+    return [{"role": "user", "content": FIX}, made, {"role": "user", "content": words}]
 
 
 def place(streamed: Streamed) -> tuple[object, str]:
@@ -49,3 +57,11 @@ def test_a_conversation_goes_on_from_the_last_answer_that_was_added_to_it(host: 
     ask(host, 2, "And?", fails=True, conversation="conv_1")
     third = ask(host, 3, "Leave that.", conversation="conv_1")
     assert [place(each) for each in (second, third)] == [(first.stream.id, "turn"), (second.stream.id, "turn")]
+
+
+def test_an_answer_of_which_all_calls_were_denied_is_known_by_the_id_of_what_stands_for_them(host: Host) -> None:
+    body: Json = {"model": "m", "input": [{"role": "user", "content": FIX}]}
+    calls = Said("", (("rm", {"path": "/"}),))
+    denied = host.take(Call("openai_responses", body, calls, instead={0: "[no]"}), 1)
+    ask(host, 2, "Something else.")
+    assert place(ask(host, 2, input=told_by_id(denied, "And now?"))) == (denied.stream.id, "turn")

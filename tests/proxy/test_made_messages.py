@@ -27,7 +27,8 @@ TEXT: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "
 APPROVAL: dict[str, Any] = {"id": "mcpr_1", "type": "mcp_approval_request", "name": "rm", "arguments": "{}"}
 ASKED = {"role": "user", "content": "Hi"}
 NAMED = [{"type": "item_reference", "id": id} for id in ("rs_1", "msg_made_1")]
-IN_WORDS = {"type": "message", "role": "assistant", "content": "[A policy denied this.]"}
+DENIED: dict[str, Any] = {"type": "output_text", "text": "[A policy denied this.]", "annotations": []}
+IN_WORDS = {**MADE, "status": "completed", "content": [DENIED]}
 
 
 def placed(*items: dict[str, Any]) -> object:
