@@ -11,11 +11,14 @@ from streamviz.records.queries.rows import rows
 
 # So long a conversation may rest; OpenAI keeps answers for as long.
 _LONGEST_REST = timedelta(days=30)
-# Of those that were added to a conversation the newest counts. Index stream_by_mark.
-_ANSWER = """
-SELECT id FROM records_stream
-WHERE marks && %(marks)s::bigint[] AND NOT (marks = '{}') AND id >= %(first)s
-ORDER BY requested_at DESC LIMIT 1
+# Of those that were added to a conversation the newest counts. Index stream_by_mark: asked for the newest alone,
+# Postgres would look through all streams by their time until one has the mark, and mostly none has.
+ANSWER = """
+WITH found AS MATERIALIZED (
+    SELECT id, requested_at FROM records_stream
+    WHERE marks && %(marks)s::bigint[] AND NOT (marks = '{}') AND id >= %(first)s
+)
+SELECT id FROM found ORDER BY requested_at DESC LIMIT 1
 """
 # What a client got has a time of release; what is not complete may have gone out in part. Where a shell ran at the
 # provider, the answer has what came of it.
@@ -47,6 +50,6 @@ class DeniedCall(NamedTuple):
 def denied_calls(mark: int) -> tuple[UUID, list[DeniedCall]] | None:
     """The newest answer that left this mark (`records/links.py`), and its calls; None where there is none."""
     first = day_before(first_id(timezone.now() - _LONGEST_REST))
-    for [stream] in rows(_ANSWER, {"marks": [mark], "first": first}):
+    for [stream] in rows(ANSWER, {"marks": [mark], "first": first}):
         return stream, [DeniedCall(*row) for row in rows(_CALLS, {"stream": stream})]
     return None
