@@ -55,8 +55,9 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
     error = getattr(error, "original_exception", None) or error
     if isinstance(error, JSONDecodeError):
         return UpstreamError(502, "upstream sent something that is not JSON")
-    # The headers of `response` are LiteLLM's own; what the provider sent is here.
-    came = told_headers(getattr(error, "litellm_response_headers", None) or {})
+    # The headers of `response` are LiteLLM's own; what the provider sent is here, or where a call was refused as its
+    # stream was opened.
+    came = told_headers(getattr(error, "litellm_response_headers", None) or getattr(error, "headers", None) or {})
     headers = {name: without_secrets(value, key) for name, value in came.items()}
     headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)

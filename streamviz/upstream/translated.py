@@ -84,6 +84,7 @@ async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) 
     if not isinstance(response, litellm.CustomStreamWrapper):
         return Opened(_whole(response), response)
     has_usage = as_object(arguments.get("stream_options")).get("include_usage") is True
+    await response.fetch_stream()  # as in _translated
     chunks = ChatStream(response, as_index(arguments.get("n")) or 1, has_usage)
     return Opened(_chat_events(chunks), chunks)
 
@@ -97,14 +98,14 @@ async def _messages(target: Target, arguments: JsonObject, most_blocks: int | No
     chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
     response: object = await litellm.acompletion(**chat, max_retries=0)
     translator = Translator(OPENAI_CHAT.name, target.wire_format, tool_names, most_blocks)
-    return _translated(response, translator, arguments)
+    return await _translated(response, translator, arguments)
 
 
 async def _gemini(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     where = {name: arguments[name] for name in ("model", "api_base", "api_key") if name in arguments}
     chat = {**as_chat(arguments), **where, "stream": True, "stream_options": {"include_usage": True}}
     response: object = await litellm.acompletion(**chat, max_retries=0)
-    return _translated(response, Translator(OPENAI_CHAT.name, GEMINI.name, most_blocks=most_blocks), arguments)
+    return await _translated(response, Translator(OPENAI_CHAT.name, GEMINI.name, most_blocks=most_blocks), arguments)
 
 
 async def _responses(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
@@ -124,7 +125,7 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     translator = Translator(
         OPENAI_CHAT.name, target.wire_format, {}, most_blocks, plain, namespaces=namespaces_of(tools)
     )
-    return _translated(chat, translator, arguments)
+    return await _translated(chat, translator, arguments)
 
 
 def _thought(item: object, *, keeps: bool) -> object:
@@ -176,12 +177,15 @@ async def _chat_events(chunks: ChatStream) -> AsyncIterator[bytes]:
     yield sse.write_event(DONE)
 
 
-def _translated(response: object, translator: Translator, arguments: JsonObject) -> Opened:
+async def _translated(response: object, translator: Translator, arguments: JsonObject) -> Opened:
     """The provider speaks chat. LiteLLM's own way back loses pieces of interleaved calls, refusals, and numbers.
 
     Upstream is always asked for a stream: so one way of translating serves both kinds of answer.
     """
     assert isinstance(response, litellm.CustomStreamWrapper), type(response)
+    # Some calls, Gemini's among them, LiteLLM would make with the first chunk that is asked for. Whether the provider
+    # refuses is to be known before the client has its status.
+    await response.fetch_stream()
     chunks = ChatStream(response, choices=1, has_usage=True)
     written = _written(chunks, translator)
     pieces = written if arguments.get("stream") else _collected(written, translator.target)

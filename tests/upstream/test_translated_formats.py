@@ -8,6 +8,8 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
@@ -170,6 +172,37 @@ async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_
     assert int(raised.value.headers["retry-after"]) > 0
     # Whether to try again is the client's affair.
     assert len(simulator.get_json("/_requests")["requests"]) == before + 1
+
+
+@pytest.mark.parametrize("wire_format", [OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES])
+async def test_a_stream_of_geminis_is_open_before_it_is_answered(wire_format: str) -> None:
+    """LiteLLM makes that call with the first chunk that is asked for, when a client has its status long since."""
+
+    async def refuse(_: web.BaseRequest) -> web.Response:
+        body = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}
+        return web.json_response(body, status=429, headers={"retry-after": "7"})
+
+    async with RawTestServer(refuse) as provider:
+        url = str(provider.make_url("/"))
+        with pytest.raises(UpstreamError) as refused:
+            await open_at(url, wire_format)
+    assert (refused.value.status, refused.value.message) == (429, "Quota exceeded.")
+    assert (refused.value.kind, refused.value.headers["retry-after"]) == ("rate_limit_error", "7")
+
+    with pytest.raises(UpstreamError) as unreached:
+        await open_at(url, wire_format)
+    assert (unreached.value.status, unreached.value.message) == (
+        502,
+        "gemini could not be reached: Connection refused",
+    )
+
+
+async def open_at(url: str, wire_format: str) -> TranslatedAnswer:
+    said: dict[str, object] = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 900}
+    if wire_format == OPENAI_RESPONSES:
+        said = {"input": "Hello"}
+    at = resolve("smart", wire_format, RoutePlan("gemini/gemini-2.5-pro", url, key="test"))
+    return await open_translated(at, {"model": "smart", **said, "stream": True}, silence_seconds=30)
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "groq"])
