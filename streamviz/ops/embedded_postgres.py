@@ -41,8 +41,10 @@ POLL_SECONDS = 0.05
 # What Postgres keeps of the record in memory, in MB: a part in so many of what there is, within these bounds. With its
 # own 128 MB a search that reads 20,000 of its pages copies most of them from the system's cache each time.
 MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
-# A server that fails while it commits, as on a full disk, panics behind that.
-_FAILED = re.compile(r"\b(FATAL|PANIC|error):(?! +cannot abort transaction)")
+# A server that fails while it commits, or recovers, as on a full disk, says more behind that; and whoever asks it
+# meanwhile is told what it is at.
+_BEHIND = "cannot abort transaction|checkpoint request failed|the database system is "
+_FAILED = re.compile(rf"\b(FATAL|PANIC|ERROR|error):(?! +({_BEHIND}))")
 
 
 def socket_dir(data: Path) -> Path:

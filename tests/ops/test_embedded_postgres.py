@@ -197,6 +197,11 @@ def test_a_disk_that_is_full_is_why_no_database_can_be_made() -> None:
     assert "No space left" in _reason(said)
     said = "FATAL:  could not extend file: No space left on device\nPANIC:  cannot abort transaction 1\n"
     assert "No space left" in _reason(said)
+    said = (
+        "ERROR:  could not write blocks 27..27 in file: No space left on device\nHINT:  Check free disk space.\n"
+        "FATAL:  checkpoint request failed\nFATAL:  the database system is in recovery mode\n"
+    )
+    assert "No space left" in _reason(said)
 
 
 def test_what_a_killed_first_start_left_is_made_anew(folder: Path) -> None:
