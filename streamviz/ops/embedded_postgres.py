@@ -45,6 +45,8 @@ MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
 # meanwhile is told what it is at.
 _BEHIND = "cannot abort transaction|checkpoint request failed|the database system is "
 _FAILED = re.compile(rf"\b(FATAL|PANIC|ERROR|error):(?! +({_BEHIND}))")
+# What a server writes to its log has nothing of what people searched for and wrote: neither statements nor rows.
+_LOGS_NO_DATA = {"log_min_error_statement": "panic", "log_error_verbosity": "terse"}
 
 
 def socket_dir(data: Path) -> Path:
@@ -192,6 +194,7 @@ class EmbeddedPostgres:
             # A statement on all of the record locks each partition and each of their indexes.
             "max_locks_per_transaction": "512",
             "shared_buffers": f"{shared_buffers(cores.memory())}MB",
+            **_LOGS_NO_DATA,
             **self._options,
         }
         command = [
@@ -201,6 +204,7 @@ class EmbeddedPostgres:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         with self.log.open("ab") as log:
+            os.fchmod(log.fileno(), 0o600)  # it is its owner's alone, also where it was made as the umask says
             self._log_began = log.tell()
             # A session of its own: Ctrl-C in the terminal must reach it last, after the server's recorder is done.
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())

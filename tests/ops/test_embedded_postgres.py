@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -202,6 +203,24 @@ def test_a_disk_that_is_full_is_why_no_database_can_be_made() -> None:
         "FATAL:  checkpoint request failed\nFATAL:  the database system is in recovery mode\n"
     )
     assert "No space left" in _reason(said)
+
+
+def test_its_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Path) -> None:
+    data, log = folder / "postgres", folder / "postgres.log"
+    log.write_text("of an earlier version\n")
+    log.chmod(0o644)
+    server = EmbeddedPostgres(data)
+    server.start()
+    with connect(data) as connection:
+        connection.execute("CREATE TABLE notes (note text PRIMARY KEY)")
+        for _ in range(2):
+            with suppress(psycopg.Error):
+                connection.execute("INSERT INTO notes SELECT 'hunter2'")
+    server.stop()
+    said = log.read_text()
+    assert "duplicate key" in said
+    assert "hunter2" not in said
+    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_a_killed_first_start_left_is_made_anew(folder: Path) -> None:
