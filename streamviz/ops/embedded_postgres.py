@@ -95,6 +95,7 @@ class EmbeddedPostgres:
         if self._account:
             passage.let_reach(self._bin / "postgres", self._account, self._say)
             passage.let_reach(self.data.parent, self._account, self._say)
+        finish_upgrade(self.data)
         if not self.data.exists():
             self._make_data_folder()
         if not self._is_other:
@@ -241,6 +242,23 @@ class EmbeddedPostgres:
 def shared_buffers(memory: int) -> int:
     """MB, where so many bytes of memory may be used."""
     return min(MOST_BUFFERS, max(LEAST_BUFFERS, memory // MEMORY_PARTS >> 20))
+
+
+def kept(data: Path, version: str) -> Path:
+    """What the data folder of an older major version is called once its data is in that of this one."""
+    return data.with_name(f"{data.name}.{version}")
+
+
+def upgraded(data: Path) -> Path:
+    """What this version's data folder is called until all is in it and the older one's is out of the way."""
+    return data.with_name(f"{data.name}.upgraded")
+
+
+def finish_upgrade(data: Path) -> None:
+    """Of one that was killed when all was in the new folder, and the old one out of its way."""
+    olds = data.parent.glob(kept(data, "[0-9]*").name)
+    if not data.exists() and upgraded(data).exists() and any(olds):
+        upgraded(data).rename(data)
 
 
 def made_by(data: Path) -> str:

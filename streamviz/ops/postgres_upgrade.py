@@ -14,8 +14,11 @@ from streamviz.ops.embedded_postgres import (
     MAJOR_VERSION,
     USER,
     EmbeddedPostgres,
+    finish_upgrade,
+    kept,
     made_by,
     socket_dir,
+    upgraded,
     wheel_programs,
 )
 
@@ -23,13 +26,14 @@ from streamviz.ops.embedded_postgres import (
 def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
     """Take the data folder over with the programs (`postgres` and its like) of the version that made it; where the old
     folder is then. Raises Fault, with the folder as it was, where that cannot be done."""
+    finish_upgrade(data)
     version = made_by(data)
     if version == MAJOR_VERSION:
         raise Fault(f"{data} is of Postgres {version} already: there is nothing to upgrade.")
     _require_version(old_programs, version)
-    kept, fresh = data.with_name(f"{data.name}.{version}"), data.with_name(f"{data.name}.upgraded")
-    if kept.exists():
-        raise Fault(f"{kept} is there already, from an earlier upgrade. Move it away first.")
+    old_folder, fresh = kept(data, version), upgraded(data)
+    if old_folder.exists():
+        raise Fault(f"{old_folder} is there already, from an earlier upgrade. Move it away first.")
     shutil.rmtree(fresh, ignore_errors=True)
     old, new = EmbeddedPostgres(data, say, programs=old_programs), EmbeddedPostgres(fresh, say)
     try:
@@ -41,9 +45,9 @@ def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
     finally:
         new.stop()
         old.stop()
-    data.rename(kept)
-    fresh.rename(data)
-    return kept
+    data.rename(old_folder)
+    fresh.rename(data)  # where this is killed before that, the next start does it
+    return old_folder
 
 
 def _require_version(programs: Path, version: str) -> None:

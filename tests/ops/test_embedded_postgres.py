@@ -16,7 +16,16 @@ import pytest
 
 from streamviz import cores
 from streamviz.faults import Fault
-from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, _reason, shared_buffers, socket_dir
+from streamviz.ops.embedded_postgres import (
+    DATABASE,
+    USER,
+    EmbeddedPostgres,
+    _reason,
+    kept,
+    shared_buffers,
+    socket_dir,
+    upgraded,
+)
 from tests.services import Program, clean_environment
 
 START_AND_STAY = """
@@ -221,6 +230,22 @@ def test_its_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Pa
     assert "duplicate key" in said
     assert "hunter2" not in said
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_upgrade_that_was_killed_before_its_last_step_is_finished(folder: Path) -> None:
+    """Its data would be taken for a database that was never made."""
+    data = folder / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    with connect(data) as connection:
+        connection.execute("CREATE TABLE kept (word text)")
+    server.stop()
+    data.rename(upgraded(data))
+    kept(data, "17").mkdir()
+    server.start()
+    with connect(data) as connection:
+        assert connection.execute("SELECT * FROM kept").fetchall() == []
+    server.stop()
 
 
 def test_what_a_killed_first_start_left_is_made_anew(folder: Path) -> None:
