@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils import timezone
 
 from streamviz.records.archive.statements import FORGET_STREAMS
 from streamviz.records.backtests.statements import FORGET_EXAMPLES
@@ -16,8 +17,9 @@ REMEMBER = """
 INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
 ON CONFLICT DO NOTHING
 """
+# By the servers' clock, as what is asked for is: were Postgres' ahead, what a session goes on with would be lost.
 REMEMBER_SESSION = """
-INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, clock_timestamp())
+INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, %s)
 ON CONFLICT (session_id) DO UPDATE SET deleted_at = excluded.deleted_at
 """
 # Of all the partitions only those are looked into that the ids can be in.
@@ -50,7 +52,7 @@ def delete_session(session_id: UUID) -> int:
             cursor.execute(statement, [session_id])
         ids = [row[0] for row in cursor.fetchall()]
         cursor.execute(REMEMBER, [ids])
-        cursor.execute(REMEMBER_SESSION, [session_id])
+        cursor.execute(REMEMBER_SESSION, [session_id, timezone.now()])
         delete_streams(ids)
         cursor.execute("DELETE FROM records_publiclink WHERE session_id = %s", [session_id])
         cursor.execute("DELETE FROM records_session WHERE id = %s", [session_id])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 
 from streamviz.records.deletion import delete_session
 from streamviz.records.models import Backtest, PolicyVersion
@@ -18,6 +18,13 @@ from tests.records.history import day, make_policy, store, story
 from tests.records.support import closed, journal_of, move, opened, received, write
 
 TABLES = ("stream", "block", "verdict", "upstreamrun", "clientrun")
+# Until the transaction ends, whoever asks Postgres for the time finds these first.
+AN_HOUR_AHEAD = """
+CREATE SCHEMA ahead;
+CREATE FUNCTION ahead.now() RETURNS timestamptz LANGUAGE sql AS $$SELECT pg_catalog.now() + interval '1 hour'$$;
+CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT ahead.now()';
+SET LOCAL search_path = ahead, public, pg_catalog;
+"""
 
 
 def test_a_session_goes_with_all_that_is_its_own(query: Query) -> None:
@@ -86,6 +93,21 @@ def test_streams_that_nobody_had_stored_yet_do_not_bring_it_back(query: Query, t
     assert query("SELECT id FROM records_stream") == [(later,)]
     assert query("SELECT count(*) FROM records_upstreamrun") == [(0,)]
     assert not (tmp_path / "refused").exists()
+
+
+def test_where_the_clock_of_postgres_is_ahead_a_session_goes_on_at_once(query: Query, tmp_path: Path) -> None:
+    session, before, after = (uuid.uuid4() for _ in range(3))
+    journal = journal_of(tmp_path, [opened(before, session_id=session), closed(before)])
+    move(tmp_path)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(AN_HOUR_AHEAD)
+        assert delete_session(session) == 1
+        cursor.execute("DROP SCHEMA ahead CASCADE")
+    journal.append(opened(after, session_id=session, requested_at=round((time.time() + 1) * 1_000_000)))
+    journal.append(closed(after))
+    journal.flush()
+    move(tmp_path)
+    assert query("SELECT id FROM records_stream") == [(after,)]
 
 
 def test_what_a_run_calls_after_its_session_was_deleted_is_not_stored_either(query: Query, tmp_path: Path) -> None:
