@@ -214,8 +214,8 @@ if _REPLICA := database_settings.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
     DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# How many servers share the port. What `serve` tells those that it starts: its socket, which of them each is, where
-# they count their connections, and the hub between them.
+# How many servers share the port. What `serve` tells those that it starts: its socket, which of them each is, the file
+# in which they count their connections, and the hub between them.
 WORKERS = environment.workers("WORKERS")
 LISTENER = environment.text("STREAMVIZ_LISTENER")
 SERVER = environment.count("STREAMVIZ_SERVER", 0)

@@ -2,11 +2,11 @@
 
 import queue
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from django.conf import settings
 
@@ -26,10 +26,10 @@ STOP_SECONDS = 10
 class Server(Child):
     """One of the servers, counted from 0. Once it has ended none of the others waits for it to take a connection."""
 
-    def __init__(self, number: int, shares: Shares, listener: int, environment: Mapping[str, str]) -> None:
+    def __init__(self, number: int, shares: Shares, files: Sequence[int], environment: Mapping[str, str]) -> None:
         own = {**environment, "STREAMVIZ_SERVER": str(number)}
         # Whether it answers cannot be asked: another that shares the port may.
-        super().__init__(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, [listener])
+        super().__init__(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, files)
         self._ended = partial(shares.ended, number)
 
     def start(self, on_end: Callable[[Child], None]) -> None:
@@ -41,7 +41,7 @@ class Server(Child):
 
 
 def own_folder() -> TemporaryDirectory[str]:
-    """A folder for what these servers share, the hub's socket among it; it goes with them."""
+    """A folder for the hub's socket; it goes with the servers."""
     return TemporaryDirectory(prefix="streamviz-", dir=sockets.folder())
 
 
@@ -51,8 +51,10 @@ def run(count: int) -> None:
         stoppable(lambda _: None),
         _listening() as listener,
         own_folder() as folder,
+        # Without a name: what clears temporary folders of what is old would take it from servers that are restarted.
+        TemporaryFile(dir=folder) as shares,
     ):
-        hub, servers = _children(count, listener.fileno(), Path(folder))
+        hub, servers = _children(count, listener.fileno(), shares.fileno(), Path(folder) / "hub")
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
         children = [hub, *servers]  # the hub has nothing to do where there is Redis
         for child in children:
@@ -68,16 +70,15 @@ def run(count: int) -> None:
             hub.stop()
 
 
-def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Child]]:
-    socket_path, shares_path = folder / "hub", folder / "shares"
+def _children(count: int, listener: int, counts: int, socket_path: Path) -> tuple[Child, list[Child]]:
     environment = {
         "STREAMVIZ_LISTENER": str(listener),
         "STREAMVIZ_HUB": str(socket_path),
-        "STREAMVIZ_SHARES": str(shares_path),
+        "STREAMVIZ_SHARES": str(counts),
     }
     hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})
-    shares = Shares.make(shares_path, count)
-    return hub, [Server(number, shares, listener, environment) for number in range(count)]
+    shares = Shares.make(counts, count)
+    return hub, [Server(number, shares, [listener, counts], environment) for number in range(count)]
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """How many connections each of the servers has that share a port: in a file that all of them have in memory."""
 
 import mmap
+import os
 from array import array
-from pathlib import Path
 from typing import Final, Self
 
 _AWAY = -1
@@ -12,15 +12,14 @@ _TYPE: Final = "i"
 class Shares:
     """The numbers of all of them."""
 
-    def __init__(self, file: Path) -> None:
-        """`file` is one that `make` has made."""
-        with file.open("r+b") as opened:
-            self._counts = memoryview(mmap.mmap(opened.fileno(), 0)).cast(_TYPE)
+    def __init__(self, file: int) -> None:
+        """`file` is the descriptor of one in which `make` has made them."""
+        self._counts = memoryview(mmap.mmap(file, 0)).cast(_TYPE)
 
     @classmethod
-    def make(cls, file: Path, servers: int) -> Self:
-        """For so many servers, none of which serves yet."""
-        file.write_bytes(array(_TYPE, [_AWAY] * servers).tobytes())
+    def make(cls, file: int, servers: int) -> Self:
+        """In an empty file, for so many servers, none of which serves yet."""
+        os.write(file, array(_TYPE, [_AWAY] * servers).tobytes())
         return cls(file)
 
     def serves(self, server: int) -> bool:
@@ -35,7 +34,7 @@ class Shares:
 class Share(Shares):
     """The same, for one of them."""
 
-    def __init__(self, file: Path, server: int) -> None:
+    def __init__(self, file: int, server: int) -> None:
         super().__init__(file)
         self._server = server
 

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from twisted.internet.error import ConnectionDone
@@ -126,9 +126,16 @@ def sharing(listening: socket.socket, share: Share) -> Iterator[tuple[SharedPort
             each.transport.abortConnection()
 
 
-def test_a_server_with_more_connections_leaves_the_next_to_another_that_shares_its_port(tmp_path: Path) -> None:
-    shares = Shares.make(tmp_path / "shares", 3)
-    one, two = Share(tmp_path / "shares", 0), Share(tmp_path / "shares", 1)
+@pytest.fixture
+def counts() -> Iterator[int]:
+    """The file in which servers count their connections."""
+    with TemporaryFile() as file:
+        yield file.fileno()
+
+
+def test_a_server_with_more_connections_leaves_the_next_to_another_that_shares_its_port(counts: int) -> None:
+    shares = Shares.make(counts, 3)
+    one, two = Share(counts, 0), Share(counts, 1)
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as stack:
         listening.setblocking(False)
         first, of_first = stack.enter_context(sharing(listening, one))
@@ -151,9 +158,9 @@ def test_a_server_with_more_connections_leaves_the_next_to_another_that_shares_i
     assert [shares.serves(number) for number in range(3)] == [True, True, False]
 
 
-def test_a_server_that_has_ended_is_waited_for_by_none(tmp_path: Path) -> None:
-    Shares.make(tmp_path / "shares", 2)
-    one, two = Share(tmp_path / "shares", 0), Share(tmp_path / "shares", 1)
+def test_a_server_that_has_ended_is_waited_for_by_none(counts: int) -> None:
+    Shares.make(counts, 2)
+    one, two = Share(counts, 0), Share(counts, 1)
     one.begin()
     two.begin()
     one.change(5)

@@ -2,19 +2,19 @@
 
 import queue
 import socket
-from pathlib import Path
+from tempfile import TemporaryFile
 
 from streamviz.ops.children import Child
 from streamviz.ops.workers import Server
 from streamviz.serving.sharing import Share, Shares
 
 
-def test_a_server_that_was_killed_is_waited_for_by_none(tmp_path: Path) -> None:
-    shares = Shares.make(tmp_path / "shares", 2)
-    one, two = (Share(tmp_path / "shares", number) for number in range(2))
+def test_a_server_that_was_killed_is_waited_for_by_none() -> None:
     ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = Server(1, shares, listening.fileno(), {})
+    with socket.create_server(("127.0.0.1", 0)) as listening, TemporaryFile() as file:
+        shares = Shares.make(file.fileno(), 2)
+        one, two = (Share(file.fileno(), number) for number in range(2))
+        server = Server(1, shares, [listening.fileno()], {})
         server.start(ended.put)
         for each in (one, two):
             each.begin()

@@ -5,7 +5,6 @@ import logging
 import socket
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -62,7 +61,7 @@ def serve() -> None:
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
     if settings.LISTENER:
         shared = socket.socket(fileno=int(settings.LISTENER))
-        share = Share(Path(settings.SHARES), settings.SERVER)
+        share = Share(int(settings.SHARES), settings.SERVER)
         server: Server = Sharing(application, shared, share, drain, screens.hand_over, limits)
     else:
         server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
