@@ -5,7 +5,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -34,8 +34,8 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
                 f"It is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR to another folder."
             ) from None
         lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+        with suppress(OSError):  # on a full disk, which the writer may empty, others are not told whose it is
+            os.write(lock.fileno(), f"{os.getpid()}\n".encode())
         yield
 
 

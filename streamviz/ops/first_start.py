@@ -9,6 +9,7 @@ from streamviz.dashboard.sign_in_links import sign_in_link
 from streamviz.faults import Fault
 from streamviz.ops import password_checks
 from streamviz.ops.handing_over import HandedOver, hand_over
+from streamviz.ops.welcome import say
 from streamviz.records.models import ApiKey
 
 ADMINISTRATOR = "admin"
@@ -27,7 +28,11 @@ def link_if_needed(administrator: User, base_url: str, file: Path) -> HandedOver
     if password_checks.has_administrators_password():
         file.unlink(missing_ok=True)
         return None
-    return hand_over(sign_in_link(administrator, base_url), file)
+    try:
+        return hand_over(sign_in_link(administrator, base_url), file)
+    except OSError as error:  # all runs by now, and on a full disk the writer makes room
+        say(f"The sign-in link cannot be written to {file}: {error.strerror}. The next start makes one")
+        return None
 
 
 def issue_first_key(file: Path) -> HandedOver | None:

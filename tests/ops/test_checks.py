@@ -1,4 +1,5 @@
 import os
+import resource
 import shutil
 import socket
 from collections.abc import Iterator
@@ -52,6 +53,19 @@ def test_a_folder_that_cannot_be_used_is_a_fault(tmp_path: Path) -> None:
     for folder, why in ((tmp_path / "file", "File exists"), (Path("/proc"), "cannot be used")):
         with pytest.raises(Fault, match=why):
             checks.require_folder(folder)
+
+
+def test_a_full_disk_keeps_nothing_from_being_started(tmp_path: Path) -> None:
+    """The writer is what makes room on it."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with checks.only_one_running(tmp_path):
+        assert (tmp_path / "up.lock").read_text() == f"{os.getpid()}\n"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with checks.only_one_running(tmp_path), pytest.raises(Fault, match="already running"):
+            checks.only_one_running(tmp_path).__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.django_db

@@ -43,3 +43,12 @@ def test_there_is_none_where_nobody_could_read_it(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="cannot be written to"):
         issue_first_key(tmp_path / "missing" / "first_key")
     assert not ApiKey.objects.exists()
+
+
+def test_a_link_that_cannot_be_written_keeps_nothing_from_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "missing" / "sign_in_link"
+    assert link_if_needed(ensure_administrator(), URL, file) is None
+    said = f"streamviz: The sign-in link cannot be written to {file}: No such file or directory."
+    assert capsys.readouterr().out.startswith(said)
