@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection, connections, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
@@ -228,6 +229,21 @@ def test_a_migration_that_came_to_a_deadlock_is_tried_again(
         writing.result()
     assert len(tried) == 2
     assert capsys.readouterr().err.count("A table is in use; trying again.") == 1
+
+
+@pytest.mark.django_db
+def test_a_database_that_a_newer_version_has_migrated_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("migrate", verbosity=0)
+    assert capsys.readouterr().err == ""
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("records", "0002_of_those_that_were_put_together")
+    recorder.record_applied("records", "9998_later")
+    recorder.record_applied("records", "9999_last")
+    call_command("migrate", verbosity=0)
+    assert capsys.readouterr().err == (
+        "The database was migrated by a newer version, up to records.9999_last. Go on with that one: this one may fail "
+        "at what it does not know.\n"
+    )
 
 
 def migrate_here() -> None:

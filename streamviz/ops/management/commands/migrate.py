@@ -1,6 +1,7 @@
 """`python manage.py migrate`: Django's, one at a time for a database, however many machines start at once."""
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management import CommandError
@@ -28,6 +29,7 @@ class Command(MigrateCommand):
             cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         try:
             _require_whole(connection)
+            self._tell_of_newer(connection)
             with connection.cursor() as cursor:
                 cursor.execute(f"SET lock_timeout = {LOCK_MILLISECONDS}")
             return self._try_again(*args, **options)
@@ -35,6 +37,15 @@ class Command(MigrateCommand):
             with connection.cursor() as cursor:
                 cursor.execute("RESET lock_timeout")
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+    def _tell_of_newer(self, connection: BaseDatabaseWrapper) -> None:
+        """It goes on all the same: servers of the version before do, while others are replaced by turns."""
+        newest = _last(MigrationRecorder(connection).applied_migrations())
+        if newest > _last(MigrationLoader(None).disk_migrations):
+            self.stderr.write(
+                f"The database was migrated by a newer version, up to records.{newest}. Go on with that one: this one "
+                "may fail at what it does not know."
+            )
 
     def _try_again(self, *args: Any, **options: Any) -> str | None:
         """Until nobody keeps a table that is to be changed. What was done by then stays."""
@@ -47,6 +58,11 @@ class Command(MigrateCommand):
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(PAUSE_SECONDS)
         return super().handle(*args, **options)
+
+
+def _last(migrations: Iterable[tuple[str, str]]) -> str:
+    """The name of the record's last, empty where it has none."""
+    return max((name for app, name in migrations if app == "records"), default="")
 
 
 def _require_whole(connection: BaseDatabaseWrapper) -> None:
