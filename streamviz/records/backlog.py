@@ -18,7 +18,7 @@ HANG_SECONDS = 6.0
 # One that does, and has never read everything for so long, cannot keep up; for less, it has only much to do.
 BEHIND_SECONDS = 30.0
 TELL_SECONDS = 60.0
-NOBODY = f"no writer is running; start `{COMMAND} write`"
+NOBODY = f"no writer is running; start `{COMMAND} write`, which `up` does by itself"
 
 
 class Backlog(NamedTuple):

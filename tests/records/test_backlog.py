@@ -86,6 +86,8 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
         with folder.open_locked(tmp_path / folder.WRITER_LOCK):
             assert backlog(tmp_path, ROOM).stuck.split(";")[0] == stuck
     assert backlog(tmp_path, ROOM).stuck == NOBODY
+    # Where it does, a second one would only be told that one is running.
+    assert NOBODY.endswith("write`, which `up` does by itself")
 
 
 def test_a_clock_that_was_set_back_makes_nobody_hang(tmp_path: Path) -> None:
