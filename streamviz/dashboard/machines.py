@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from streamviz.live.fleet import Machine
-from streamviz.live.fleet_members import Journal, Member
+from streamviz.live.fleet_members import SCREENS, Journal, Member
 
 READY, DEGRADED, NOT_READY = "ready", "degraded", "not ready"
+# What people call a process who do not know ours by name.
+_CALLED = {SCREENS: "websockets"}
 
 
 class ProcessRow(NamedTuple):
@@ -55,7 +57,8 @@ def _machine_row(machine: Machine, is_here: bool, now: int) -> MachineRow:
 def _process_row(member: Member, now: int) -> ProcessRow:
     state = NOT_READY if not member.is_ready else DEGRADED if member.troubles else READY
     told = (member.streams, member.watchers, round(member.loop_lag * 1_000_000))
-    return ProcessRow(member.process, member.pid, state, member.version, _age(member.began_at, now), *told)
+    name = _CALLED.get(member.process, member.process)
+    return ProcessRow(name, member.pid, state, member.version, _age(member.began_at, now), *told)
 
 
 def _age(began_at: int, now: int) -> int | None:

@@ -78,7 +78,7 @@ def test_it_shows_each_process_and_what_is_wrong_with_it(cast: Cast, monkeypatch
     monkeypatch.setattr(publisher, "itself", lambda: here)
     monkeypatch.setattr(publisher, "peers", Heard([there, member(14, "b", "screens", watchers=7)]))
     shown = page(cast)
-    for words in ("host-a", "host-b", "Screens", "1,234", "1.50 s", "1 m 1 s behind", "1 of 2 servers respond"):
+    for words in ("host-a", "host-b", "Websockets", "1,234", "1.50 s", "1 m 1 s behind", "1 of 2 servers respond"):
         assert words in shown
     assert shown.count("server 12: &lt;late&gt;") == 1
     assert shown.count("<small>serves this page</small>") == 1
