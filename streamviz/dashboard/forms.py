@@ -138,7 +138,7 @@ class PolicyForm(forms.ModelForm):
             "tools_scope": "Tools it applies to, comma-separated; * and ? are wildcards. Empty means all.",
             "fail_open": "Allow when the policy fails or times out. Otherwise it denies.",
             "time_limit": "In seconds.",
-            "by_hand": "Whether a person can overrule a denial.",
+            "by_hand": "Whether a person can overrule a denial of a block. Requests are denied at once.",
             "by_hand_seconds": "How long to wait for approval, in seconds.",
         }
 

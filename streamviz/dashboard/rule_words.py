@@ -35,6 +35,8 @@ KINDS = {
     "shell_rule": ("Reads shell commands as a shell would, and denies those that would do harm.", "rm -rf ~/work"),
     "python": ("A class of your own, which runs inside the server. Administrators only.", "my_policies.quiet.Quiet"),
 }
+# The kinds whose verdicts no person is asked about, and why not.
+_ASK_NOBODY = {"request_rule": "requests are denied at once", "redact": "it masks at once"}
 # Lists that are longer are long because of their defaults.
 _MOST_NAMED = 12
 
@@ -115,7 +117,6 @@ _SENTENCES: dict[str, Callable[[dict[str, Any]], tuple[str, set[str]]]] = {
 def _running(policy: PolicyFields) -> list[tuple[str, str]]:
     text = policy.parameters.get("text")
     limit = f"time limit {policy.time_limit:g} s"
-    by_hand = f"within {policy.by_hand_seconds:g} s, then {policy.by_hand}" if policy.by_hand else "nobody is asked"
     scopes = {
         "models": policy.models_scope,
         "keys": policy.keys_scope,
@@ -125,11 +126,19 @@ def _running(policy: PolicyFields) -> list[tuple[str, str]]:
     scope = "; ".join(f"{name} {globs}" for name, globs in scopes.items() if globs)
     return [
         *([("The client gets", f"“{text}”")] if text else []),
-        ("A person decides", by_hand),
+        ("A person decides", _by_hand(policy)),
         ("If it fails", f"{'allows' if policy.fail_open else 'denies'}; {limit}"),
         ("Scope", scope or "everything"),
         ("Order", str(policy.order)),
     ]
+
+
+def _by_hand(policy: PolicyFields) -> str:
+    if not policy.by_hand:
+        return "nobody is asked"
+    if policy.kind in _ASK_NOBODY:
+        return f"nobody is asked: {_ASK_NOBODY[policy.kind]}"
+    return f"within {policy.by_hand_seconds:g} s, then {policy.by_hand}"
 
 
 def _either(names: list[Any]) -> str:

@@ -1,6 +1,6 @@
 """The admin's forms: the fields of what is changed, and why it is."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib.auth.models import User
@@ -52,6 +52,9 @@ class PolicyForm(forms.ModelForm):
     class Meta:
         model = Policy
         fields = "__all__"  # all of a policy is an operator's to set
+        help_texts: ClassVar = {
+            "by_hand": "Whether a person can overrule a denial of a block. Requests are denied at once.",
+        }
 
 
 class RouteForm(forms.ModelForm):

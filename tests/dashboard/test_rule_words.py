@@ -45,7 +45,19 @@ def test_what_the_sentence_does_not_say_is_beside_it() -> None:
 
 def test_how_it_runs_is_told() -> None:
     fields: dict[str, Any] = {"by_hand": "deny", "by_hand_seconds": 90, "fail_open": True, "models_scope": "gpt-*"}
-    running = dict(rule_of(policy("redact", {}, time_limit=5, **fields)).running)
+    running = dict(rule_of(policy("tool_rule", {}, time_limit=5, **fields)).running)
     assert running["A person decides"] == "within 90 s, then deny"
     assert running["If it fails"] == "allows; time limit 5 s"
     assert running["Scope"] == "models gpt-*"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("request_rule", "nobody is asked: requests are denied at once"),
+        ("redact", "nobody is asked: it masks at once"),
+    ],
+)
+def test_a_kind_that_no_person_is_asked_about_says_so(kind: str, words: str) -> None:
+    rule = rule_of(policy(kind, {}, by_hand="deny", by_hand_seconds=90))
+    assert dict(rule.running)["A person decides"] == words
