@@ -1,4 +1,5 @@
 // What waits for a person: how many streams, in the tab's title, as a notification for whoever wants one, and by key.
+import { look } from "./newer.js";
 import { part } from "./parts.js";
 import { isTold } from "./socket.js";
 import { keep, kept } from "./storage.js";
@@ -8,11 +9,14 @@ const POLL_MS = 15000; // where no socket tells: none is there, its stream is ov
 const WANTED = "streamviz.notify"; // in this browser's storage
 
 let told = 0;
+let toldNewest = 0; // when somebody was last asked, of what the page was told
 let isKnown = true; // whether the server has said of late how many there are
 let shown = null; // the notification, while it can be seen
 
 export function start() {
   told = count();
+  toldNewest = newest();
+  look(navigation().version);
   document.addEventListener("streamviz:updated", tell);
   document.addEventListener("htmx:afterSwap", ({ target }) => target.closest?.(".asks-row, #hold-list") && tell());
   // It would outlive the page that knows when nobody waits any longer.
@@ -36,8 +40,16 @@ export function next() {
   link?.scrollIntoView({ block: "nearest" });
 }
 
+function navigation() {
+  return document.getElementById("nav-asks")?.dataset ?? {};
+}
+
 function count() {
-  return Number(document.getElementById("nav-asks")?.dataset.asks ?? 0);
+  return Number(navigation().asks ?? 0);
+}
+
+function newest() {
+  return Number(navigation().newest ?? 0);
 }
 
 function tell() {
@@ -45,10 +57,13 @@ function tell() {
   isKnown ||= isTold();
   const title = document.title.replace(/^\((\d+|\?)\) /, "");
   document.title = mark(asking) + title;
-  if (asking > told && isWanted() && Notification.permission === "granted") notify(asking, true);
+  const isMore = asking > told || newest() > toldNewest; // one question can have come in the place of another
+  if (isMore && isWanted() && Notification.permission === "granted") notify(asking, true);
   else if (!asking) shown?.close();
   else if (asking < told && shown) notify(asking, false);
   told = asking;
+  toldNewest = newest();
+  look(navigation().version);
 }
 
 function mark(asking) {

@@ -11,7 +11,8 @@ class Entry(msgspec.Struct, frozen=True):
     """A row: its place (`group`, then `order`, ascending), what filters ask, and its parts as HTML.
 
     `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top. `asked_by` are the
-    policies that ask a person, once for each block, `is_part` says that a run made the call.
+    policies that ask a person, once for each block, `asked_at` is when the last of them did, `is_part` says that a run
+    made the call.
     """
 
     id: uuid.UUID
@@ -22,4 +23,5 @@ class Entry(msgspec.Struct, frozen=True):
     facts: Facts
     parts: dict[str, str]
     asked_by: tuple[str, ...] = ()
+    asked_at: int = 0
     is_part: bool = False

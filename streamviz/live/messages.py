@@ -54,12 +54,13 @@ class Rows(PeerMessage, frozen=True):
 
 
 class Counted(PeerMessage, frozen=True):
-    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers; and all
-    that it tells of itself."""
+    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers; all that
+    it tells of itself; and when a person was last asked something that is still open (µs since the epoch)."""
 
     asking: int
     dropped: int
     member: Member | None = None
+    newest_ask: int = 0
 
 
 class StreamWanted(PeerMessage, frozen=True):

@@ -46,6 +46,7 @@ class Painter:
             facts=self._facts(row),
             parts=self._entry.parts | changed if self._entry else changed,
             asked_by=tuple(block.asked_by for block in row.stream.asking),
+            asked_at=max((block.asked_at for block in row.stream.asking), default=0),
             is_part=bool(row.stream.part),
         )
         return self._entry

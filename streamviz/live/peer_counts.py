@@ -16,6 +16,7 @@ class _Counts(NamedTuple):
     """What a worker said last, and when."""
 
     asking: int
+    newest_ask: int
     dropped: int
     member: Member | None
     heard_at: float
@@ -39,6 +40,11 @@ class PeerCounts:
         return sum(counts.asking for counts in list(self._counts.values()))
 
     @property
+    def newest_ask(self) -> int:
+        """When one of them last asked a person something that is still open (µs since the epoch); 0 where none did."""
+        return max((counts.newest_ask for counts in list(self._counts.values())), default=0)
+
+    @property
     def dropped(self) -> int:
         """How many updates the others have left out for slow browsers."""
         return sum(counts.dropped for counts in list(self._counts.values()))
@@ -54,7 +60,8 @@ class PeerCounts:
 
     def take(self, message: messages.Counted) -> None:
         """What one says in place of what it said before."""
-        self._counts[message.sender] = _Counts(message.asking, message.dropped, message.member, monotonic())
+        counts = _Counts(message.asking, message.newest_ask, message.dropped, message.member, monotonic())
+        self._counts[message.sender] = counts
         if message.sender in self._silent:
             self._silent = {name: counts for name, counts in self._silent.items() if name != message.sender}
 

@@ -24,7 +24,7 @@ from streamviz.live.remote_stream import RemoteStreams
 from streamviz.live.remote_subscribers import RemoteSubscribers
 from streamviz.live.row_sources import RowSource
 from streamviz.live.subscriber import Subscriber
-from streamviz.live.topics import count_asking
+from streamviz.live.topics import count_asking, newest_ask
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Peers:
         self._subscribers = RemoteSubscribers(publisher, self._channel)
         self._remote = RemoteStreams(self._channel)
         self._rows = PeerRows(publisher.wall)
-        self._told = (0, 0)
+        self._told = (0, 0, 0)
         # Held while others are told of rows: nobody who is sent all rows is told of a change while they are made.
         self._telling_rows = asyncio.Lock()
         self._changed: set[uuid.UUID] = set()
@@ -244,12 +244,13 @@ class Peers:
             self._forget()
             await self._remind()
 
-    def _own_counts(self) -> tuple[int, int]:
-        return count_asking(self._publisher.feed), Subscriber.dropped_of_all
+    def _own_counts(self) -> tuple[int, int, int]:
+        feed = self._publisher.feed
+        return count_asking(feed), Subscriber.dropped_of_all, newest_ask(feed)
 
     async def _tell_counts(self) -> None:
-        self._told = self._own_counts()
-        await self._channel.publish(messages.Counted(self.name, *self._told, self._publisher.itself()))
+        self._told = asking, dropped, newest = self._own_counts()
+        await self._channel.publish(messages.Counted(self.name, asking, dropped, self._publisher.itself(), newest))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
         """To those alone who watch: for the others a message would only be work. What nobody can be told now is lost,

@@ -21,7 +21,7 @@ from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.recorded import Recorded
 from streamviz.live.subscriber import TRY_AGAIN, Subscriber
-from streamviz.live.topics import Topic, count_asking
+from streamviz.live.topics import Topic, count_asking, newest_ask
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 
@@ -135,12 +135,13 @@ class Publisher:
         return Counter(name for entry in self.wall.entries.values() for name in entry.asked_by)
 
     def asking_shown(self) -> dict[str, object]:
-        """The same for the navigation, which says whether others are missing in it."""
-        return {"asking": self.count_asking(), "others_away": self.wall.are_others_away}
+        """The same for the navigation, with what `rendering.asking_shown` adds."""
+        newest = max(newest_ask(self.feed), self.peers.counts.newest_ask if self.peers else 0)
+        return rendering.asking_shown(self.count_asking(), newest, others_away=self.wall.are_others_away)
 
     def nav_asks(self) -> SafeString:
         """The same as updates of what pages have."""
-        return rendering.nav_asks(self.count_asking(), others_away=self.wall.are_others_away)
+        return rendering.nav_asks(self.asking_shown())
 
     @property
     def dropped(self) -> int:

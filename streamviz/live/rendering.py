@@ -20,6 +20,7 @@ from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import Window, window_of
+from streamviz.version import version
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -70,11 +71,16 @@ def verdict(view: VerdictView) -> SafeString:
     return fragment("_verdict", verdict=view)
 
 
-def nav_asks(asking: int, *, others_away: bool) -> SafeString:
-    """How many streams wait for a person, as updates of the navigation; `others_away`: those of other servers are
-    missing."""
-    shown: dict[str, Any] = {"asking": asking, "others_away": others_away, "oob": True}
-    return fragment("_nav_asks", **shown) + fragment("_nav_count", **shown)
+def asking_shown(asking: int, newest: int, *, others_away: bool) -> dict[str, object]:
+    """What the navigation says of how many streams wait for a person; `newest` is when one was last asked something
+    that is still open (µs since the epoch), `others_away`: those of other servers are missing. The version tells pages
+    that were left open that they are of another one."""
+    return {"asking": asking, "newest": newest, "others_away": others_away, "version": version()}
+
+
+def nav_asks(shown: dict[str, object]) -> SafeString:
+    """The same, as updates of the navigation."""
+    return fragment("_nav_asks", **shown, oob=True) + fragment("_nav_count", **shown, oob=True)
 
 
 def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:

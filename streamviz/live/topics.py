@@ -35,3 +35,10 @@ def count_asking(feed: Feed) -> int:
     return sum(
         any(hold.is_asking for hold in list(stream.context.holds.values())) for stream in list(feed.running.values())
     )
+
+
+def newest_ask(feed: Feed) -> int:
+    """When a person was last asked something that is still open (µs since the epoch); 0 where nothing is. May be called
+    from any thread."""
+    holds = (hold for stream in list(feed.running.values()) for hold in list(stream.context.holds.values()))
+    return max((hold.asked_at for hold in holds if hold.is_asking), default=0)

@@ -76,6 +76,11 @@ class Wall:
             "stalled": sizes["stalled"],
         }
 
+    @property
+    def newest_ask(self) -> int:
+        """When a person was last asked something that is still open (µs since the epoch); 0 where nothing is."""
+        return max((entry.asked_at for entry in self.entries.values() if entry.asked_by), default=0)
+
     def listen(self, listener: Listener) -> None:
         """Tell it of each change, as long as it lives."""
         self._listeners.add(listener)

@@ -147,7 +147,8 @@ class WallTopic:
         counts = [wall_rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
         tally, others_away = self._wall.tally, self._wall.are_others_away
         shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
-        return "".join(counts) + shown + rendering.nav_asks(tally["asks"], others_away=others_away)
+        asking = rendering.asking_shown(tally["asks"], self._wall.newest_ask, others_away=others_away)
+        return "".join(counts) + shown + rendering.nav_asks(asking)
 
 
 def _go(stream_id: uuid.UUID) -> str:

@@ -93,7 +93,7 @@ class Heard:
     are_workers = True
 
     def __init__(self, members: list[Member]) -> None:
-        self.counts = SimpleNamespace(asking=0, dropped=0, members=members)
+        self.counts = SimpleNamespace(asking=0, newest_ask=0, dropped=0, members=members)
 
 
 @pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])

@@ -23,7 +23,8 @@ END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:w
 NOTES_ANSWER = """() => { const own = Response.prototype.text;
     Response.prototype.text = function () { return window.answer = own.call(this); }; }"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
-<span id="pill"></span><button id="pause"><span></span><svg><use></use></svg></button>{ASKS.format(0, "")}
+<span id="pill"></span><div id="notices"></div><button id="pause"><span></span><svg><use></use></svg></button>
+{ASKS.format(0, "")}
 <script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
 import {{ start as startSocket }} from "/js/socket.js"; import {{ start as startAsks }} from "/js/asks.js";
 startSocket(); startAsks(); document.body.id = "ready";</script>"""
@@ -95,6 +96,21 @@ def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: P
     told = [("A stream needs you", True), ("2 streams need you", True), ("A stream needs you", False)]
     assert [(one["title"], one["renotify"]) for one in shown(page)] == told
     assert shown(page)[-1]["isClosed"]
+
+
+def test_a_question_that_replaces_another_is_heard(page: Page) -> None:
+    for number, newest in enumerate((5, 9, 9, 7), 1):
+        say(page, number, ASKS.format(1, f' data-newest="{newest}"{OOB}'))
+    assert [(one["title"], one["renotify"]) for one in shown(page)] == [("A stream needs you", True)] * 2
+
+
+def test_a_page_of_before_an_update_offers_to_be_loaded_anew(page: Page) -> None:
+    notice = page.get_by_role("status").filter(has_text="streamviz was updated")
+    for number, (version, offers) in enumerate((("1", 0), ("1", 0), ("2", 1), ("2", 1)), 1):
+        say(page, number, ASKS.format(0, f' data-version="{version}"{OOB}'))
+        expect(notice).to_have_count(offers)
+    with page.expect_navigation():
+        notice.get_by_role("button", name="Reload").click()
 
 
 def test_a_page_that_goes_leaves_no_notification(page: Page) -> None:

@@ -23,6 +23,14 @@ def test_a_server_that_fell_silent_is_told_of_and_counts_nothing() -> None:
     assert [each.silent for each in counts.members] == [0.0]
 
 
+def test_the_newest_question_of_all_is_known() -> None:
+    counts = PeerCounts()
+    assert counts.newest_ask == 0
+    for name, newest in (("a", 5), ("b", 9)):
+        counts.take(messages.Counted(name, 1, 0, newest_ask=newest))
+    assert counts.newest_ask == 9
+
+
 def test_it_is_forgotten_in_the_end() -> None:
     counts = PeerCounts()
     counts.take(messages.Counted("a", 0, 0, member(7)))

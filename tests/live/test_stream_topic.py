@@ -14,10 +14,10 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import windows
-from streamviz.live.rendering import nav_asks
+from streamviz.live.rendering import asking_shown, nav_asks
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import head
-from streamviz.live.topics import count_asking
+from streamviz.live.topics import count_asking, newest_ask
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import AskAboutCalls, as_said
 from tests.live.support import Page, Running, asking_twice
@@ -29,7 +29,10 @@ class Watched:
 
     def __init__(self, running: Running) -> None:
         self.running = running
-        self.topic = StreamTopic(running.stream, lambda: nav_asks(count_asking(running.feed), others_away=False))
+        feed = running.feed
+        self.topic = StreamTopic(
+            running.stream, lambda: nav_asks(asking_shown(count_asking(feed), newest_ask(feed), others_away=False))
+        )
         self.number = 0
         self.pages: list[Page] = []
         self.sizes: list[int] = []  # of texts

@@ -260,6 +260,26 @@ async def test_who_has_the_least_time_left_comes_first_and_what_was_decided_is_s
     assert "allowed by alice" in page.text(f"r-{first.id.hex}-verdicts")
 
 
+async def test_the_newest_question_is_told_apart_from_one_that_it_replaces() -> None:
+    walls = Walls()
+    page = await walls.open()
+    first = await asking(walls)
+    before = newest_ask(page)
+    await walls.tick(seconds=3)
+    await asking(walls)
+    [number] = first.stream.context.questions
+    first.answer(number, PersonDecided(Decision.ALLOW, "alice"))
+    await walls.tick(seconds=1)
+    assert page.text("nav-asks") == "Needs you 1"
+    assert newest_ask(page) > before > 0
+
+
+def newest_ask(page: Page) -> int:
+    found = page.root.find("nav-asks")
+    assert found is not None
+    return int(found.attributes["data-newest"])
+
+
 async def test_what_ended_while_nobody_watched_is_not_shown_as_running() -> None:
     walls = Walls()
     await walls.open()
