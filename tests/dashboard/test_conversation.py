@@ -200,6 +200,19 @@ def test_a_denied_call_shows_the_verdict(cast: Cast, guard: Policy) -> None:
     assert "1 deny" in html.unescape(re.sub(r"<[^>]+>", "", shown))
 
 
+def test_words_beside_names_stand_apart(cast: Cast, guard: Policy) -> None:
+    stream = turn(None, 0, RAN[:4])
+    hold(stream, ["{}"], kind="tool_call")
+    Block.objects.update(held_at=NOON, released_at=NOON + timedelta(seconds=3))
+    Verdict.objects.create(
+        stream=stream, number=0, ordinal=0, policy_version=guard.versions.get(), mode="enforce", decision="allow",
+        at=NOON, took_us=1, by="alice",
+    )  # fmt: skip
+    shown = html.unescape(re.sub(r"<[^>]+>", "", page(cast, stream.session)))
+    assert "assistant calls run_tests" in shown
+    assert "decided by alice after 3.00 s" in shown
+
+
 def test_verdicts_that_allowed_blocks_beyond_those_shown_are_counted_and_not_read(cast: Cast, guard: Policy) -> None:
     stream = turn(None, 0, RAN[:2])
     hold(stream, ["x"] * 300)
