@@ -31,9 +31,9 @@ def test_figures_requests_and_answers_stand_beside_each_other(cast: Cast) -> Non
     a, b = two()
     page = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode()
     shown = text_of(page[page.index("compare-facts") :])
-    assert "2.0 s" in shown
-    assert "4.0 s" in shown
-    assert "+2.0 s +100%" in shown
+    assert "2.00 s" in shown
+    assert "4.00 s" in shown
+    assert "+2.00 s +100%" in shown
     assert "+$0.0100" in shown
     assert "2 differences" in shown
     assert "1 message equal" in shown

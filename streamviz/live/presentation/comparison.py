@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
-from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.durations import exact
 from streamviz.live.presentation.figures import UNKNOWN, count, money
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
@@ -67,7 +67,7 @@ class Times(NamedTuple):
 Number = Callable[[StreamView], float | None]
 
 _NUMBERS: dict[str, tuple[Number, Callable[[float], str], bool]] = {
-    "Duration": (lambda view: view.since_start(view.ended_at), lambda us: age(round(us)), True),
+    "Duration": (lambda view: view.since_start(view.ended_at), lambda us: exact(round(us)), True),
     "Held": (lambda view: sum(block.hold or 0 for block in view.blocks), lambda us: exact(round(us)), True),
     "Cost": (lambda view: view.cost, money, True),
     "TTFT upstream": (lambda view: view.since_start(view.upstream_first_at), lambda us: exact(round(us)), True),
@@ -115,7 +115,7 @@ def times_of(a: StreamView, b: StreamView, now: int) -> list[Times]:
     """The waterfalls of both at the time `now` (µs since the epoch), as long as the longer one."""
     lengths = [end_of(each, now) - each.requested_at for each in (a, b)]
     return [
-        Times(side, each.short_id, each.id, waterfall_of(each, now, length=max(lengths)), age(length))
+        Times(side, each.short_id, each.id, waterfall_of(each, now, length=max(lengths)), exact(length))
         for side, each, length in zip("AB", (a, b), lengths, strict=True)
     ]
 

@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from streamviz.live.presentation.comparison import Differ, beside_each_other
+from streamviz.live.presentation.comparison import Differ, Figure, beside_each_other, figures_of
+from tests.live.support import Running, view_of_running
 
 
 def marked(a: str, b: str) -> tuple[str, str]:
@@ -36,6 +38,14 @@ def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
     assert ("".join(each.text for each in first), "".join(each.text for each in second)) == (a, b)
     shared = ["".join(each.text for each in side if not each.is_own) for side in (first, second)]
     assert shared[0] == shared[1]
+
+
+async def test_a_short_difference_in_time_is_not_told_as_none() -> None:
+    one, other = [view_of_running((await Running().say("Hi")).stream) for _ in range(2)]
+    start = one.requested_at
+    a, b = (replace(view, requested_at=start, ended_at=start + ms * 1_000) for view, ms in ((one, 123), (other, 140)))
+    [duration] = [figure for figure in figures_of(a, b) if figure.name == "Duration"]
+    assert duration == Figure("Duration", "123 ms", "140 ms", "+17 ms", "+14%", is_bold=True)
 
 
 def test_words_of_many_texts_are_told_apart_as_long_as_that_costs_little() -> None:
