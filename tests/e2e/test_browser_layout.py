@@ -1,5 +1,7 @@
 """What is longer than its place goes on in the next line, or makes room for itself: nothing lies over its neighbour."""
 
+from itertools import pairwise
+
 from playwright.sync_api import Browser
 
 from streamviz.core.verdicts import Decision
@@ -30,6 +32,29 @@ def test_a_tools_long_name_stays_among_the_verdicts(chromium: Browser) -> None:
         page.goto("/")
         written, room = page.locator("#pane").evaluate(WRITTEN)
         assert written <= room
+
+
+def test_a_tools_long_name_stays_among_those_that_are_offered(chromium: Browser) -> None:
+    html = f'<!doctype html>{STYLES}<div class="tool-chips" id="chips"><code><bdi>{TOOL}</bdi></code></div>'
+    with page_of_ours(chromium, html) as page:
+        page.set_viewport_size({"width": 260, "height": 300})
+        page.goto("/")
+        written, room = page.locator("#chips").evaluate(WRITTEN)
+        assert written <= room
+
+
+def test_times_that_are_compared_on_a_phone_do_not_lie_over_each_other(chromium: Browser) -> None:
+    marks = "".join(f'<text class="axis-text" x="{at * 14}%" y="12">{at * 20} ms</text>' for at in range(7))
+    axis = f'<section class="compare-times"><ol><li class="lane lane-axis"><span></span><svg>{marks}</svg></li></ol>'
+    with page_of_ours(
+        chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/compare.css">{axis}'
+    ) as page:
+        page.set_viewport_size({"width": 390, "height": 300})
+        page.goto("/")
+        boxes = [text.bounding_box() for text in page.locator(".axis-text:visible").all()]
+    places = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    assert len(places) > 2
+    assert all(end < begin for (_, end), (begin, _) in pairwise(places))
 
 
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
