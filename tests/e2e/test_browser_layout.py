@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import Browser
 
 from streamviz.core.verdicts import Decision
@@ -55,6 +56,16 @@ def test_times_that_are_compared_on_a_phone_do_not_lie_over_each_other(chromium:
     places = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
     assert len(places) > 2
     assert all(end < begin for (_, end), (begin, _) in pairwise(places))
+
+
+@pytest.mark.parametrize("state", ["running", "held", "asks", "halted", "failed", "cut"])
+def test_a_state_is_a_shape_where_the_system_chooses_the_colours(chromium: Browser, state: str) -> None:
+    dot = f'<span class="state-dot state-{state}" id="dot"></span>'
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<p class="outcome">{dot}', forced_colors="active") as page:
+        page.goto("/")
+        shown = page.locator("#dot").screenshot()
+        page.locator("#dot").evaluate("element => element.style.opacity = 0")
+        assert page.locator("#dot").screenshot() != shown
 
 
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
