@@ -1,11 +1,12 @@
 // A page that was left open while streamviz was updated has the scripts and styles of before: it offers to be loaded anew.
 import { openAgain } from "./leaving.js";
 
-let loaded; // the version that the page is of
+const first = {}; // the version that each who tells told first
 
-export function look(version) {
-  loaded ??= version;
-  if (version === loaded || document.getElementById("newer")) return;
+// Who tells is another process for a socket than for a page: in a clone one can have begun at another commit.
+export function look(version, teller) {
+  first[teller] ??= version;
+  if (version === first[teller] || document.getElementById("newer")) return;
   document.getElementById("notices")?.before(notice());
 }
 

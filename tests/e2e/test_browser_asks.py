@@ -113,6 +113,17 @@ def test_a_page_of_before_an_update_offers_to_be_loaded_anew(page: Page) -> None
         notice.get_by_role("button", name="Reload").click()
 
 
+def test_processes_of_two_versions_are_no_update(page: Page) -> None:
+    told = ASKS.format(1, f' data-version="2"{OOB}')
+    page.unroute("**/needs-you/")
+    page.route("**/needs-you/", lambda route: route.fulfill(body=told, content_type="text/html"))
+    say(page, 1, ASKS.format(0, f' data-version="1"{OOB}'))
+    page.evaluate(LOST)
+    page.clock.fast_forward(POLL_MS)
+    expect(page).to_have_title("(1) Live")
+    assert not page.get_by_text("streamviz was updated").count()
+
+
 def test_a_page_that_goes_leaves_no_notification(page: Page) -> None:
     say(page, 1, ASKS.format(1, OOB))
     page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
