@@ -15,8 +15,8 @@ from streamviz.records.queries.statistics import by_time
 
 # With what a stretch of time is compared, and how far back that lies; its own length where that is None.
 COMPARED: dict[str, tuple[str, timedelta | None]] = {
-    "before": ("the time before", None),
-    "week": ("a week before", timedelta(days=7)),
+    "before": ("the previous period", None),
+    "week": ("a week earlier", timedelta(days=7)),
     "nothing": ("nothing", None),
 }
 USUAL = "before"

@@ -28,8 +28,9 @@ class Shown(NamedTuple):
 
 
 class VerdictShown(NamedTuple):
-    """A verdict as people read it, and what it is about."""
+    """A verdict as people read it, whose it is, and what it is about."""
 
+    policy: str
     decision: str
     about: str
     reason: str
@@ -51,4 +52,4 @@ def shown_verdict(judgement: Judgement) -> VerdictShown:
     """A judgement, in words."""
     about = f"the {judgement.subject}" if judgement.ordinal is None else f"block {judgement.ordinal}"
     reason, failure = (clipped(why, _LONGEST_WHY) for why in (judgement.verdict.reason, judgement.failure))
-    return VerdictShown(str(judgement.verdict.decision), about, reason, failure)
+    return VerdictShown(judgement.policy.name, str(judgement.verdict.decision), about, reason, failure)

@@ -63,7 +63,7 @@ def _branches(turns: Turns, totals: SessionRow) -> str:
         if number := sum(len(line.turns) for line in turns.lines if line.kind == kind):
             notes.append(f"{number} {words}")
     if attempts := sum(len(turn.attempts) for turn in turns.all):
-        notes.append(f"{attempts} tried again")
+        notes.append(f"{attempts} retried")
     if totals.streams > len(turns.records):
         notes.append(f"of {totals.streams:,} on this page")
     return ", ".join(notes)

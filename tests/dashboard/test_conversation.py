@@ -99,7 +99,9 @@ def test_an_attempt_before_the_last_names_its_turn(cast: Cast) -> None:
     session = ran()
     second = session.streams.order_by("requested_at")[1]
     turn(session, 5, RAN[:4], parent=second.pk, relation="retry")
-    assert 'class="turn is-selected" id="t2"' in page(cast, session, f"?turn={second.pk}")
+    shown = page(cast, session, f"?turn={second.pk}")
+    assert 'class="turn is-selected" id="t2"' in shown
+    assert "1 retried" in shown
 
 
 def test_a_streams_page_leads_back_to_its_turn(cast: Cast) -> None:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from streamviz.records.models import ClientRun, Policy, Stream
-from tests.core.support import delta, sse
+from tests.core.support import call, calls, delta, sse
 from tests.dashboard.conftest import Cast, hold, recorded
 
 REQUEST = json.dumps({"model": "coder-large", "messages": [], "stream": True}).encode()
@@ -49,6 +49,18 @@ def test_the_policies_in_force_are_a_list_to_be_read(cast: Cast, stream: Stream)
         Policy(name=name, kind="text_rule", mode="enforce", parameters={"patterns": [SECRET_WORD]}).save()
     [said] = re.findall('<p class="muted">(Enforced.*?)</p>', replayed(cast, stream))
     assert re.sub("<[^>]*>", "", said) == "Enforced: quiet, silent"
+
+
+def test_each_verdict_says_whose_it_is_and_a_block_is_called_as_elsewhere(cast: Cast) -> None:
+    Policy(name="quiet", kind="tool_rule", mode="enforce", parameters={"names": ["say"]}).save()
+    called = sse(calls(call(0, "c1", "say", "{}")))
+    stream = recorded(request=REQUEST, chunk_count=3, frame_count=3)
+    hold(stream, ["{}"], [called, sse(delta(finish="tool_calls")), sse("[DONE]")], kind="tool_call")
+    usual = {"offsets": [0] * 3, "first_seq": 0, "lengths": [], "payload": b""}
+    ClientRun.objects.create(stream=stream, first_frame=0, first_at=0, **usual)
+    shown = replayed(cast, stream)
+    assert "quiet on block 0" in " ".join(re.sub("<[^>]*>", " ", shown).split())
+    assert "tool call <bdi>say</bdi>" in shown
 
 
 def test_a_policy_of_other_models_does_not_count(cast: Cast, stream: Stream) -> None:

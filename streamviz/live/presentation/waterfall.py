@@ -180,7 +180,7 @@ def _beside(stream: StreamView, scale: _Scale) -> Iterator[BesideBlocks]:
     if stream.made_at:
         frames = plural(len(stream.made_at), "frame")
         words = f"{frames} to the client that upstream did not send"
-        yield BesideBlocks("made here", "", scale.ticks(stream.made_at, 17, 7), words, frames)
+        yield BesideBlocks("injected", "", scale.ticks(stream.made_at, 17, 7), words, frames)
 
 
 def _between_blocks(stream: StreamView) -> Iterator[range]:

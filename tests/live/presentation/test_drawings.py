@@ -191,6 +191,7 @@ async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
     ticks = [lane.sent for lane in fall.lanes] + [lane.sent for lane in fall.beside]
     places = [int(place) for path in ticks for place in re.findall(r"M(\d+) 17", path)]
     assert running.stream.made_at
+    assert [beside.name for beside in fall.beside][-1] == "injected"  # as the tapes call it
     assert len(view.passed_at) + len(view.made_at) == view.frame_count
     assert max(places) == WIDTH  # nothing came behind it
 
