@@ -16,6 +16,7 @@ from streamviz.core.wire import openai_chat_beside as beside
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_choice import Choice
+from streamviz.core.wire.openai_chat_endings import error_in, failed_ending, usage_elsewhere
 from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says, says_else
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, thinking_in
 from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
@@ -84,12 +85,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._read_choice(choice, position)
         if self.state.events:
             self._check(payload, choices)
-        if "usage" in payload or "x_groq" in payload:
-            self._read_usage(payload)
-        if error := payload.get("error"):
+        self._read_usage(payload, choices)
+        if error := error_in(payload, choices, name) or (self.state.failure is None and failed_ending(choices)):
             self._fail(error)
-        elif name == "error":
-            self._fail(payload)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
         """SDKs pass over chunks of another kind, some over those of other types, and take a choice twice told once."""
@@ -332,12 +330,12 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choice.is_finished = True
         self._finish(reason, choice.number)
 
-    def _read_usage(self, payload: JsonObject) -> None:
+    def _read_usage(self, payload: JsonObject, choices: list[JsonObject]) -> None:
         if isinstance(usage := payload.get("usage"), dict):
             self._has_own_usage = True
             self._use(usage, payload.get("service_tier"))
         elif not self._has_own_usage:
-            self._use(as_object(payload.get("x_groq")).get("usage"), payload.get("service_tier"))
+            self._use(usage_elsewhere(payload, choices), payload.get("service_tier"))
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head)

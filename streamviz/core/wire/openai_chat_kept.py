@@ -14,7 +14,7 @@ _TOP = frozenset(
     "id object created model system_fingerprint service_tier provider prompt_filter_results usage x_groq".split()
 )
 _FOUND = frozenset({"citations", "search_results"})
-_CHOICE = frozenset("index finish_reason native_finish_reason content_filter_results".split())
+_CHOICE = frozenset("index finish_reason native_finish_reason content_filter_results usage".split())
 
 
 def kept_top(payload: JsonObject, changed: Set[BlockKind]) -> JsonObject:

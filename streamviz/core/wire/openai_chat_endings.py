@@ -1,0 +1,39 @@
+"""How a chat call ended, as providers tell it in places of their own: what it took, and what went wrong."""
+
+from collections.abc import Sequence
+
+from streamviz.core.json_value import JsonObject, as_object, as_text
+
+# A finish_reason of a provider that failed: of OpenRouter and Mistral, of vLLM and SGLang, of DeepSeek, of Z.ai.
+FAILED = frozenset(("error", "abort", "insufficient_system_resource", "network_error"))
+
+
+def usage_elsewhere(payload: JsonObject, choices: Sequence[JsonObject]) -> object:
+    """Usage that is not the chunk's own: Groq's, or Moonshot's, which is a choice's."""
+    groqs = as_object(payload.get("x_groq")).get("usage")
+    return groqs or next((usage for choice in choices if (usage := choice.get("usage"))), None)
+
+
+def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> object:
+    """What the chunk says went wrong, an object or its bare message; something empty where it says nothing of that."""
+    if error := payload.get("error"):
+        return error
+    if name == "error" or payload.get("object") == "error":
+        return payload
+    if error := next((error for choice in choices if (error := choice.get("error"))), None):
+        return error
+    if "x_groq" in payload:
+        return as_object(payload["x_groq"]).get("error")
+    return _minimaxs_error(as_object(payload["base_resp"])) if "base_resp" in payload else None
+
+
+def _minimaxs_error(status: JsonObject) -> JsonObject:
+    code = status.get("status_code")
+    return {"message": status.get("status_msg"), "code": code} if code else {}
+
+
+def failed_ending(choices: Sequence[JsonObject]) -> JsonObject:
+    """An error for a finish_reason that says that there was one."""
+    reasons = (as_text(choice.get("finish_reason")) for choice in choices)
+    failed = next((reason for reason in reasons if reason in FAILED), "")
+    return {"message": f"the provider ended the answer: {failed}", "code": failed} if failed else {}
