@@ -6,6 +6,7 @@ from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.events import BlockStarted
 from streamviz.core.json_value import JsonObject, as_index
 from streamviz.core.tokens import Tokens, tokens_of
+from streamviz.core.wire.openai_chat_endings import FAILED
 
 OPENAI_CHAT = "openai_chat"
 ANTHROPIC_MESSAGES = "anthropic_messages"
@@ -32,6 +33,12 @@ _READ = {
         "function_call": Ending.CALLS,
         "length": Ending.LENGTH,
         "content_filter": Ending.FILTERED,
+        # What some providers say in place of these.
+        "max_tokens": Ending.LENGTH,
+        "model_length": Ending.LENGTH,
+        "model_context_window_exceeded": Ending.LENGTH,
+        "sensitive": Ending.FILTERED,
+        **dict.fromkeys(FAILED, Ending.FAILED),
     },
     ANTHROPIC_MESSAGES: {
         "end_turn": Ending.STOP,

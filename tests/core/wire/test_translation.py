@@ -27,6 +27,13 @@ CHAT, MESSAGES, RESPONSES, GEMINI = "openai_chat", "anthropic_messages", "openai
         (GEMINI, "SAFETY", False, CHAT, "content_filter"),
         (GEMINI, "MAX_TOKENS", False, RESPONSES, "incomplete"),
         (GEMINI, "NEW_WORD", False, CHAT, "stop"),
+        (CHAT, "new_word", True, MESSAGES, "tool_use"),
+        # Mistral's, Z.ai's and DeepSeek's.
+        (CHAT, "model_length", True, MESSAGES, "max_tokens"),
+        (CHAT, "model_context_window_exceeded", False, RESPONSES, "incomplete"),
+        (CHAT, "sensitive", False, MESSAGES, "refusal"),
+        (CHAT, "insufficient_system_resource", True, RESPONSES, "failed"),
+        (CHAT, "network_error", False, GEMINI, "OTHER"),
     ],
 )
 def test_a_reason_has_a_word_in_each_format(source: str, reason: str, has_calls: bool, target: str, want: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from streamviz.core.wire.translator import Translator, collected
 from tests.core.support import call, calls, chunks, delta
 from tests.core.wire import legal
-from tests.core.wire.official import payloads, read_back
+from tests.core.wire.official import payloads, read_back, take_in
 
 CLIENT_FORMATS = ("anthropic_messages", "openai_responses", "gemini")
 
@@ -94,7 +94,7 @@ CUT = ["", '{"path": "/srv/x", "only', '{"path"', "["]
 
 
 @pytest.mark.parametrize("begun", CUT)
-@pytest.mark.parametrize("finish", ["length", "content_filter", None])
+@pytest.mark.parametrize("finish", ["length", "content_filter", "model_length", None])
 def test_what_there_is_of_a_call_that_is_cut_off_is_no_call(begun: str, finish: str | None) -> None:
     stream = [calls(call(0, "c1", "ls", "{}")), calls(call(1, "c2", "rm", begun)), delta(finish=finish)]
     for target in ("anthropic_messages", "gemini"):
@@ -106,6 +106,18 @@ def test_what_there_is_of_a_call_that_is_cut_off_is_no_call(begun: str, finish: 
         ("ls", "{}", "completed"),
         ("rm", begun, "incomplete"),
     ]
+
+
+@pytest.mark.parametrize("begun", CUT)
+@pytest.mark.parametrize("target", CLIENT_FORMATS)
+def test_an_answer_that_its_provider_broke_off_is_an_error_and_no_call(target: str, begun: str) -> None:
+    stream = [calls(call(0, "c1", "rm", begun)), delta(finish="insufficient_system_resource"), "[DONE]"]
+    data = translated(target, *stream)
+    assert b"the provider ended the answer: insufficient_system_resource" in data
+    told = take_in(target, data)[0].state
+    assert told.failure is not None
+    assert told.finish_reason in (None, "failed")
+    assert b'"status":"completed"' not in data
 
 
 def test_a_call_whose_arguments_are_no_json_is_told_as_that() -> None:
@@ -190,7 +202,7 @@ def test_of_what_it_is_called_with_in_another_way_nothing_is_lost(arguments: str
     assert (patch["type"], patch["input"]) == ("custom_tool_call", input)
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter", None])
+@pytest.mark.parametrize("finish", ["length", "content_filter", "model_length", None])
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [('{"content": "*** Begin', "incomplete"), ('{"con', "incomplete"), ('{"content": "a"}', "completed"),
