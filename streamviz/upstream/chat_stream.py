@@ -7,7 +7,7 @@ from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStre
 from openai import AsyncStream
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_object
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
 from streamviz.upstream.lite import litellm
 
@@ -20,6 +20,21 @@ _TOLD_AGAIN = frozenset(
 
 def _says_anything(choice: JsonObject) -> bool:
     return choice["finish_reason"] is not None or any(as_object(choice.get("delta")).values())
+
+
+def _keep_own_reasons(handler: OpenAIChatCompletionStreamingHandler) -> None:
+    """LiteLLM makes `stop` of each finish_reason that it does not know, also of one that says that the answer is not
+    whole."""
+    parse = handler.chunk_parser
+
+    def parsed(chunk: JsonObject) -> litellm.ModelResponseStream:
+        made = parse(chunk)
+        for choice, own in zip(made.choices, objects(chunk.get("choices")), strict=False):
+            if reason := as_text(own.get("finish_reason")):
+                choice.finish_reason = reason
+        return made
+
+    vars(handler)["chunk_parser"] = parsed
 
 
 class ChatStream:
@@ -38,6 +53,8 @@ class ChatStream:
         self._held: JsonObject = {}
         inner = wrapper.completion_stream
         self._direct = inner if isinstance(inner, AsyncStream | OpenAIChatCompletionStreamingHandler) else None
+        if isinstance(inner, OpenAIChatCompletionStreamingHandler):
+            _keep_own_reasons(inner)
 
     async def __aiter__(self) -> AsyncIterator[ChatChunk]:
         first: ChatChunk | None = None

@@ -278,6 +278,21 @@ async def test_what_searches_found_is_told_once_with_the_end() -> None:
     assert (len(told["web_search_results"]), len(told["web_search_calls"])) == (20, 20)
 
 
+@pytest.mark.parametrize("provider", ["openai", "mistral", "hosted_vllm", "groq", "xai", "together_ai"])
+@pytest.mark.parametrize(("reason", "want"), [("model_length", "max_tokens"), ("network_error", None)])
+async def test_why_an_answer_ended_is_what_its_provider_said(provider: str, reason: str, want: str | None) -> None:
+    told = [{"delta": {"role": "assistant", "content": "Hi"}, "finish_reason": ""}, {"finish_reason": reason}]
+    common = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = [encode({**common, "choices": [{"index": 0, "delta": {}, **choice}]}) for choice in told]
+    async with answering(b"".join(map(write_event, [*said, b"[DONE]"]))) as url:
+        asked = {"model": "smart", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": True}
+        model = resolve("smart", ANTHROPIC_MESSAGES, RoutePlan(f"{provider}/some-model", url, key="test"))
+        data = await bytes_of(await open_translated(model, asked, silence_seconds=30))
+    aggregator, _ = take_in(ANTHROPIC_MESSAGES, data)
+    assert aggregator.state.finish_reason == want
+    assert (aggregator.state.failure is None) is (want is not None)
+
+
 @asynccontextmanager
 async def answering(said: object) -> AsyncIterator[str]:
     """The address of a provider that says the same to all, in JSON or, where it is bytes, in events."""
