@@ -18,8 +18,8 @@ class ChatChunk(msgspec.Struct, frozen=True):
 
     @property
     def finished(self) -> int:
-        """How many choices end with this chunk."""
-        return sum(choice["finish_reason"] is not None for choice in self.choices)
+        """How many choices end with this chunk. Some providers say an empty reason with each."""
+        return sum(bool(choice["finish_reason"]) for choice in self.choices)
 
     def json(self) -> bytes:
         """The chunk as the client gets it."""

@@ -1,9 +1,11 @@
 """LiteLLM's chat streams, brought to one kind of chunk."""
 
 from collections.abc import AsyncIterator
+from typing import TypeAlias
 
 import msgspec
 from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStreamingHandler
+from litellm.llms.openrouter.chat.transformation import OpenRouterChatCompletionStreamingHandler
 from openai import AsyncStream
 
 from streamviz.core.errors import UpstreamError
@@ -11,6 +13,8 @@ from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
 from streamviz.upstream.lite import litellm
 
+# What reads the chunks of providers that speak OpenAI's format, where it is not OpenAI's SDK.
+_Handler: TypeAlias = OpenAIChatCompletionStreamingHandler | OpenRouterChatCompletionStreamingHandler
 # What LiteLLM tells of tools that the provider runs by itself: all of it again with each thing that comes to it. Who
 # reads that takes the last.
 _TOLD_AGAIN = frozenset(
@@ -19,10 +23,10 @@ _TOLD_AGAIN = frozenset(
 
 
 def _says_anything(choice: JsonObject) -> bool:
-    return choice["finish_reason"] is not None or any(as_object(choice.get("delta")).values())
+    return bool(choice["finish_reason"]) or any(as_object(choice.get("delta")).values())
 
 
-def _keep_own_reasons(handler: OpenAIChatCompletionStreamingHandler) -> None:
+def _keep_own_reasons(handler: _Handler) -> None:
     """LiteLLM makes `stop` of each finish_reason that it does not know, also of one that says that the answer is not
     whole."""
     parse = handler.chunk_parser
@@ -34,7 +38,7 @@ def _keep_own_reasons(handler: OpenAIChatCompletionStreamingHandler) -> None:
                 choice.finish_reason = reason
         return made
 
-    vars(handler)["chunk_parser"] = parsed
+    handler.__dict__["chunk_parser"] = parsed
 
 
 class ChatStream:
@@ -52,8 +56,8 @@ class ChatStream:
         self._has_usage = has_usage
         self._held: JsonObject = {}
         inner = wrapper.completion_stream
-        self._direct = inner if isinstance(inner, AsyncStream | OpenAIChatCompletionStreamingHandler) else None
-        if isinstance(inner, OpenAIChatCompletionStreamingHandler):
+        self._direct = inner if isinstance(inner, AsyncStream | _Handler) else None
+        if isinstance(inner, _Handler):
             _keep_own_reasons(inner)
 
     async def __aiter__(self) -> AsyncIterator[ChatChunk]:

@@ -278,17 +278,30 @@ async def test_what_searches_found_is_told_once_with_the_end() -> None:
     assert (len(told["web_search_results"]), len(told["web_search_calls"])) == (20, 20)
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "hosted_vllm", "groq", "xai", "together_ai"])
-@pytest.mark.parametrize(("reason", "want"), [("model_length", "max_tokens"), ("network_error", None)])
-async def test_why_an_answer_ended_is_what_its_provider_said(provider: str, reason: str, want: str | None) -> None:
+async def answered(provider: str, reason: str | None) -> bytes:
+    """What a client of Anthropic's API gets of an answer that ends so."""
     told = [{"delta": {"role": "assistant", "content": "Hi"}, "finish_reason": ""}, {"finish_reason": reason}]
     common = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     said = [encode({**common, "choices": [{"index": 0, "delta": {}, **choice}]}) for choice in told]
     async with answering(b"".join(map(write_event, [*said, b"[DONE]"]))) as url:
         asked = {"model": "smart", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": True}
         model = resolve("smart", ANTHROPIC_MESSAGES, RoutePlan(f"{provider}/some-model", url, key="test"))
-        data = await bytes_of(await open_translated(model, asked, silence_seconds=30))
-    aggregator, _ = take_in(ANTHROPIC_MESSAGES, data)
+        return await bytes_of(await open_translated(model, asked, silence_seconds=30))
+
+
+OF_CHAT = ["openai", "mistral", "hosted_vllm", "groq", "xai", "together_ai", "openrouter"]
+
+
+@pytest.mark.parametrize("provider", OF_CHAT)
+async def test_an_answer_without_an_end_is_an_error(provider: str) -> None:
+    with pytest.raises(UpstreamError, match="before it was finished"):
+        await answered(provider, None)
+
+
+@pytest.mark.parametrize("provider", OF_CHAT)
+@pytest.mark.parametrize(("reason", "want"), [("model_length", "max_tokens"), ("network_error", None)])
+async def test_why_an_answer_ended_is_what_its_provider_said(provider: str, reason: str, want: str | None) -> None:
+    aggregator, _ = take_in(ANTHROPIC_MESSAGES, await answered(provider, reason))
     assert aggregator.state.finish_reason == want
     assert (aggregator.state.failure is None) is (want is not None)
 
