@@ -10,8 +10,12 @@ FAILED = frozenset(("error", "abort", "insufficient_system_resource", "network_e
 
 def usage_elsewhere(payload: JsonObject, choices: Sequence[JsonObject]) -> object:
     """Usage that is not the chunk's own: Groq's, or Moonshot's, which is a choice's."""
-    groqs = as_object(payload.get("x_groq")).get("usage")
-    return groqs or next((usage for choice in choices if (usage := choice.get("usage"))), None)
+    if "x_groq" in payload and (usage := as_object(payload["x_groq"]).get("usage")):
+        return usage
+    for choice in choices:
+        if usage := choice.get("usage"):
+            return usage
+    return None
 
 
 def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> object:
@@ -20,8 +24,9 @@ def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> o
         return error
     if name == "error" or payload.get("object") == "error":
         return payload
-    if error := next((error for choice in choices if (error := choice.get("error"))), None):
-        return error
+    for choice in choices:
+        if error := choice.get("error"):
+            return error
     if "x_groq" in payload:
         return as_object(payload["x_groq"]).get("error")
     return _minimaxs_error(as_object(payload["base_resp"])) if "base_resp" in payload else None
@@ -34,6 +39,7 @@ def _minimaxs_error(status: JsonObject) -> JsonObject:
 
 def failed_ending(choices: Sequence[JsonObject]) -> JsonObject:
     """An error for a finish_reason that says that there was one."""
-    reasons = (as_text(choice.get("finish_reason")) for choice in choices)
-    failed = next((reason for reason in reasons if reason in FAILED), "")
-    return {"message": f"the provider ended the answer: {failed}", "code": failed} if failed else {}
+    for choice in choices:
+        if (reason := choice.get("finish_reason")) and as_text(reason) in FAILED:
+            return {"message": f"the provider ended the answer: {reason}", "code": reason}
+    return {}
