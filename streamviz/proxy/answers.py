@@ -68,8 +68,7 @@ async def _opened(worker: Worker, request: ModelRequest, target: Target, client_
         return await open_raw(worker.client, where, body, client_headers)
     from streamviz.upstream.translated import open_translated  # loaded where it is needed: upstream/loading.py
 
-    most_blocks = settings.ANSWER_BOUNDS.blocks
-    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, most_blocks)
+    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, settings.ANSWER_BOUNDS)
 
 
 def helpers(worker: Worker, headers: Mapping[str, str]) -> Helpers:

@@ -15,7 +15,9 @@ from litellm.litellm_core_utils.prompt_templates import common_utils
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 
+from streamviz.core.bounds import Bounds
 from streamviz.core.json_value import encode, object_in
+from streamviz.upstream.bounded_body import UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
 
 litellm.telemetry = False
@@ -90,10 +92,11 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 
 class Sending:
-    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for. And what was found
-    of the patterns in its schemas."""
+    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for. How much its answer
+    may be, and what was found of the patterns in its schemas."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = UNBOUNDED) -> None:
+        self.bounds = bounds
         self.has_begun = False
         self._of_patterns = 0
         self._found: dict[str, bool] = {}
@@ -140,11 +143,31 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
     """A redirect is not followed either: it would send the request to an address that no operator chose."""
     _require_asked(request)
     response = await _send_async(client, request, **{**options, "stream": True, "follow_redirects": False})
+    is_streaming = bool(options.get("stream"))
+    bounds = UNBOUNDED if (sending := _sending.get()) is None else sending.bounds
+    _bound(response, bounds, has_lines=is_streaming)
     if response.status_code >= 300:
         return await _refusal(response)
-    if not options.get("stream"):
-        await response.aread()
+    if not is_streaming:
+        await _read(response, bounds)
     return response
+
+
+def _bound(response: httpx.Response, bounds: Bounds, *, has_lines: bool) -> None:
+    """httpx would unpack each piece at once, to a thousand times its length."""
+    packing = response.headers.pop("content-encoding", "").lower()
+    # Amazon's events are no lines.
+    has_lines = has_lines and "vnd.amazon" not in response.headers.get("content-type", "")
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    response.stream = BoundedBody(response.stream, packing, bounds, has_lines=has_lines)
+
+
+async def _read(response: httpx.Response, bounds: Bounds) -> None:
+    """All of it. Raises UpstreamError for more than may be."""
+    try:
+        require_few_values(await response.aread(), bounds)
+    finally:
+        await response.aclose()
 
 
 async def _refusal(response: httpx.Response) -> httpx.Response:

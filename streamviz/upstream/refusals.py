@@ -53,6 +53,8 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
     """
     # An error in mid-stream comes in a wrapping of LiteLLM's.
     error = getattr(error, "original_exception", None) or error
+    if (ours := next((each for each in _behind(error) if isinstance(each, UpstreamError)), None)) is not None:
+        return ours  # it was too much, or not compressed as it says
     if isinstance(error, JSONDecodeError):
         return UpstreamError(502, "upstream sent something that is not JSON")
     # The headers of `response` are LiteLLM's own; what the provider sent is here, or where a call was refused as its

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import msgspec
 from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
@@ -9,12 +10,14 @@ from pydantic import BaseModel
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
+from streamviz.core.bounds import Bounds
 from streamviz.core.errors import ClientFacingError, UpstreamError, missing
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.signed_thinking import marked, signed_blocks
 from streamviz.core.wire.translator import Translator, collected
+from streamviz.upstream.bounded_body import UNBOUNDED
 from streamviz.upstream.chat_chunk import ChatChunk
 from streamviz.upstream.chat_requests import without_thinking
 from streamviz.upstream.chat_stream import ChatStream
@@ -57,13 +60,14 @@ def _arguments(target: Target, fitted: JsonObject) -> JsonObject:
 
 
 async def open_translated(
-    target: Target, request: JsonObject, silence_seconds: float, most_blocks: int | None = None
+    target: Target, request: JsonObject, silence_seconds: float, bounds: Bounds | None = None
 ) -> TranslatedAnswer:
-    """Make the call. Raises ClientFacingError where LiteLLM or the provider refuses it, or nothing comes for too
-    long."""
+    """Make the call; `bounds` are those of its answer, None for none. Raises ClientFacingError where LiteLLM or the
+    provider refuses it, or nothing comes for too long."""
     fitted = fit(target, request)
     arguments = _arguments(target, fitted.request)
-    sending = Sending()
+    sending = Sending(UNBOUNDED if bounds is None else _bounds_of(target, bounds))
+    most_blocks = None if bounds is None else bounds.blocks
     try:
         async with asyncio.timeout(silence_seconds):
             opened = await _CALLS[target.wire_format](target, arguments, most_blocks)
@@ -77,6 +81,11 @@ async def open_translated(
         raise as_upstream_error(error, target.key, was_sent=sending.has_begun) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
     return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)
+
+
+def _bounds_of(target: Target, bounds: Bounds) -> Bounds:
+    """Embeddings have hundreds of thousands of numbers, which take hardly any time to read."""
+    return replace(bounds, values=UNBOUNDED.values) if target.wire_format == EMBEDDINGS.name else bounds
 
 
 async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:

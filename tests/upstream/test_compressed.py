@@ -1,5 +1,6 @@
 """Upstream's compressed answers: what they come to counts, and no more of it is held at once than is read."""
 
+import json
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
@@ -13,11 +14,16 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
+from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.loading import load
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, resolve
+from streamviz.upstream.translated import open_translated
 
-BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=9)
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+
+BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=99)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,77 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 async def asked(client: aiohttp.ClientSession, server: RawTestServer) -> RawAnswer:
     plan = RoutePlan("openai/x", f"http://127.0.0.1:{server.port}", key="sk-precious")
     return await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
+
+
+async def call(server: RawTestServer, target: str, *, stream: bool = False, embeds: bool = False) -> bytes:
+    """What comes of a translated call."""
+    send_only_what_is_asked()
+    plan = RoutePlan(target, f"http://127.0.0.1:{server.port}", key="sk-precious")
+    request = {"model": "x", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": stream}
+    wire_format = "anthropic_messages" if target.startswith("openai") else "openai_chat"
+    if embeds:
+        request, wire_format = {"model": "x", "input": "Hello"}, "embeddings"
+    answer = await open_translated(resolve("x", wire_format, plan), request, 30, BOUNDS)
+    try:
+        return b"".join([piece async for piece in answer])
+    finally:
+        answer.close()
+
+
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
+@pytest.mark.parametrize("target", ["anthropic/claude-x", "gemini/x", "openai/x"])
+async def test_nor_is_one_where_litellm_makes_the_call(bomb: bytes, target: str, stream: bool, status: int) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=status, headers={"content-encoding": "gzip"})
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            await response.write(bomb)
+        return response
+
+    server = RawTestServer(answer)
+    await server.start_server()
+    tracemalloc.start()
+    try:
+        with pytest.raises(UpstreamError) as raised:
+            await call(server, target, stream=stream)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        await server.close()
+    assert peak < (32 if stream or status == 400 else 80) * MIB
+    assert (raised.value.status, "MAX_" in raised.value.message) == ((502, True) if status == 200 else (400, False))
+
+
+async def test_embeddings_may_have_many_numbers() -> None:
+    numbers = [0.5] * 2 * BOUNDS.values
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        said = {"data": [{"embedding": numbers, "index": 0}], "model": "x", "usage": {"total_tokens": 1}}
+        return web.json_response(said)
+
+    async with RawTestServer(answer) as server:
+        [told] = json.loads(await call(server, "voyage/x", embeds=True))["data"]
+    assert told["embedding"] == numbers
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "identity", "br"])
+async def test_what_litellm_reads_is_what_was_packed(packing: str) -> None:
+    said = b'{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"id":"m",'
+    said += b'"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'
+    kind = {"gzip": 31, "deflate": 15}.get(packing)
+    packer = None if kind is None else zlib.compressobj(9, zlib.DEFLATED, kind)
+    body = said if packer is None else packer.compress(said) + packer.flush()
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(body=body, headers={"content-encoding": packing, "content-type": "application/json"})
+
+    async with RawTestServer(answer) as server:
+        if packing == "br":
+            with pytest.raises(UpstreamError, match="answered in br"):
+                await call(server, "anthropic/claude-x")
+        else:
+            assert b'"Hi"' in await call(server, "anthropic/claude-x")
 
 
 @pytest.mark.parametrize("status", [200, 400])

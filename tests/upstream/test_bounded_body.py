@@ -1,0 +1,67 @@
+"""What is read of a provider where LiteLLM makes the call: no more than may be, and all of the rest as it was."""
+
+import zlib
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from streamviz.core.bounds import Bounds
+from streamviz.core.errors import UpstreamError
+from streamviz.upstream.bounded_body import BoundedBody
+
+BOUNDS = Bounds(answer_bytes=400, event_bytes=100, blocks=9, values=9)
+
+
+async def read(*pieces: bytes, packing: str = "", has_lines: bool = True) -> bytes:
+    async def sent() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    return b"".join([piece async for piece in BoundedBody(sent(), packing, BOUNDS, has_lines=has_lines)])
+
+
+def cut(data: bytes, size: int) -> Sequence[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+async def test_lines_that_may_be_come_as_they_were(size: int) -> None:
+    data = b"x" * 90 + b"\n\n" + b"[1,1,1,1,1,1]\n" * 20
+    assert await read(*cut(data, size)) == data
+
+
+@pytest.mark.parametrize("size", [7, 64])
+@pytest.mark.parametrize(
+    ("data", "setting"),
+    [
+        (b"x" * 101 + b"\n", "MAX_EVENT_MB"),
+        (b"\n" + b"x" * 200, "MAX_EVENT_MB"),
+        (b"short\n" * 80, "MAX_ANSWER_MB"),
+        (b"data: [" + b"1," * 40 + b"1]\n", "MAX_VALUES"),
+    ],
+)
+async def test_no_more_is_read_than_may_be(data: bytes, setting: str, size: int) -> None:
+    with pytest.raises(UpstreamError, match=setting) as raised:
+        await read(*cut(data, size))
+    assert raised.value.status == 502
+
+
+async def test_marks_in_a_text_are_no_values() -> None:
+    data = b'data: "' + b"," * 60 + b'"\n'
+    assert await read(*cut(data, 7)) == data
+
+
+async def test_a_whole_answer_is_one_line_of_any_length() -> None:
+    assert await read(*[b"x" * 50] * 8, has_lines=False) == b"x" * 400
+
+
+async def test_what_is_not_packed_as_it_says_is_an_error() -> None:
+    with pytest.raises(UpstreamError, match="not compressed as it says"):
+        await read(b"plain words", packing="gzip")
+
+
+async def test_what_is_packed_counts_as_it_is_unpacked() -> None:
+    packed = zlib.compress(b"short\n" * 100)
+    assert len(packed) < 100
+    with pytest.raises(UpstreamError, match="MAX_ANSWER_MB"):
+        await read(*cut(packed, 9), packing="deflate")
