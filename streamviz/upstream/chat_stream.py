@@ -41,6 +41,10 @@ def _keep_own_reasons(handler: _Handler) -> None:
     handler.__dict__["chunk_parser"] = parsed
 
 
+def _unfinished() -> UpstreamError:
+    return UpstreamError(502, "upstream closed the stream before it was finished")
+
+
 class ChatStream:
     """The chunks of a chat call's answer; `choices` is how many were asked for.
 
@@ -73,7 +77,7 @@ class ChatStream:
             is_finished = is_finished or chunk.finished > 0
             yield chunk
         if not is_finished:
-            raise UpstreamError(502, "upstream closed the stream before it was finished")
+            raise _unfinished()
 
     async def _remodelled(self) -> AsyncIterator[litellm.ModelResponseStream]:
         finished = 0
@@ -81,11 +85,22 @@ class ChatStream:
             if getattr(chunk, "usage", None) is not None and not self._is_usage_reported():
                 continue
             self._hold_back(chunk)
+            ends = typed_chunk(chunk).finished
+            if ends and self._is_end_made_up():
+                raise _unfinished()
             yield chunk
             self._forget()
-            finished += typed_chunk(chunk).finished
+            finished += ends
             if finished >= self._choices and not self._has_usage:
                 return
+
+    def _is_end_made_up(self) -> bool:
+        """LiteLLM ends every stream for which it knows no better with a reason of its own, also one that was cut off
+        and one that was none."""
+        wrapper = self._wrapper
+        return not (
+            wrapper.received_finish_reason or wrapper.intermittent_finish_reason or wrapper.received_any_finish_reason
+        )
 
     def _hold_back(self, chunk: litellm.ModelResponseStream) -> None:
         """Until the end, what would be told again: else an answer grows with the square of its searches."""

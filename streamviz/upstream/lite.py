@@ -14,6 +14,8 @@ from litellm.litellm_core_utils import litellm_logging, secret_redaction
 from litellm.litellm_core_utils.prompt_templates import common_utils
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
+from litellm.types.llms.vertex_ai import Candidates
+from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.json_value import encode, object_in
@@ -61,6 +63,21 @@ def _groqs_answer_without_tier(
 
 
 litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
+
+
+_googles_choice = litellm.VertexGeminiConfig._create_streaming_choice
+
+
+def _googles_choice_with_its_own_end(*, candidate: Candidates, **given: Any) -> StreamingChoices:
+    """For each chunk of Gemini's that names no reason for an end LiteLLM makes one up, so that an answer that is cut
+    off looks whole."""
+    choice = _googles_choice(candidate=candidate, **given)
+    if candidate.get("finishReason") is None:
+        choice.finish_reason = None
+    return choice
+
+
+litellm.VertexGeminiConfig._create_streaming_choice = _googles_choice_with_its_own_end
 
 
 _redacted, _cause_of = secret_redaction.python_redact_string, litellm_logging.normalize_error
