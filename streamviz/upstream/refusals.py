@@ -3,7 +3,9 @@
 import logging
 import re
 import traceback
+from ast import literal_eval
 from collections.abc import Iterator
+from contextlib import suppress
 from json import JSONDecodeError
 
 import aiohttp
@@ -29,6 +31,8 @@ _KINDS = {
 }
 
 _LONGEST_CODE = 100
+# No longer refusal is read (lite.py), and each of its bytes is at most four characters then.
+_LONGEST_QUOTED = 70_000
 # How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
 # Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
@@ -62,7 +66,7 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
     came = told_headers(getattr(error, "litellm_response_headers", None) or getattr(error, "headers", None) or {})
     headers = {name: without_secrets(value, key) for name, value in came.items()}
     headers.pop("content-type", None)
-    message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
+    message = _plain(str(getattr(error, "message", None) or str(error) or type(error).__name__))
     status = _status_of(error)
     stumble = None if was_sent else _stumble(error)
     if stumble is not None and (status >= 500 or str(stumble) in message):
@@ -137,6 +141,17 @@ def _code_of(error: Exception, body: JsonObject) -> str | None:
     """The provider's word for the error, by which clients tell what to do."""
     codes = [as_object(body.get("error")).get("code"), *(getattr(each, "code", None) for each in _behind(error))]
     return next((code for code in codes if isinstance(code, str) and code), None)
+
+
+def _plain(message: str) -> str:
+    """Of a stream that was refused LiteLLM quotes the provider's answer as Python writes bytes."""
+    start = message.find("b" + message[-1:])
+    if message[-1:] not in ("'", '"') or start < 0 or len(message) > _LONGEST_QUOTED:
+        return message
+    with suppress(ValueError, SyntaxError):
+        quoted: object = literal_eval(message[start:])
+        return message[:start] + quoted.decode(errors="replace") if isinstance(quoted, bytes) else message
+    return message
 
 
 def _quoted_body(message: str) -> JsonObject:

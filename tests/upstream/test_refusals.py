@@ -1,5 +1,7 @@
 """What clients are told of a call that failed."""
 
+import json
+
 import pytest
 from litellm.litellm_core_utils.litellm_logging import StandardLoggingPayloadSetup
 
@@ -62,6 +64,20 @@ def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_providers_words_stay() -> None:
     error = Failed('litellm.BadRequestError: GroqException - {"error": {"message": "Too hot."}}', 400)
     assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
+
+
+@pytest.mark.parametrize("body", ["String should match '^[a-z]+$', né", 'It is \\"this\\"\\n', "plain"])
+def test_words_that_litellm_quotes_as_bytes_are_read(body: str) -> None:
+    """As it does with each refusal of a stream."""
+    written = f'{{"error": {{"message": "{body}"}}}}'.encode()
+    for before in ("", "litellm.BadRequestError: AnthropicException - ", "Vertex_aiException BadRequestError - "):
+        message = as_upstream_error(Failed(f"{before}{written!r}", 400)).message
+        assert message == json.loads(written)["error"]["message"]
+
+
+@pytest.mark.parametrize("message", ["b'", "b'a', b'b'", "it is b'x'y'", "b'\\x'", "a web 'b' and a 'c'"])
+def test_what_is_no_quoted_bytes_stays(message: str) -> None:
+    assert as_upstream_error(Failed(message, 400)).message == message
 
 
 def test_no_advice_is_given_that_a_client_cannot_follow() -> None:
