@@ -1,12 +1,16 @@
 """What clients are told of a call that failed."""
 
 import json
+import sys
 
 import pytest
 from litellm.litellm_core_utils.litellm_logging import StandardLoggingPayloadSetup
 
+from streamviz.core.errors import UpstreamError
 from streamviz.upstream.redaction import told
 from streamviz.upstream.refusals import as_upstream_error
+from streamviz.upstream.targets import RoutePlan, resolve
+from streamviz.upstream.translated import open_translated
 
 
 class Failed(Exception):
@@ -158,3 +162,13 @@ def test_of_a_long_error_litellm_reads_the_beginning_alone() -> None:
     assert len(told_of["error_message"]) < 5_000
     assert told_of["error_message"].startswith("REDACTED ")
     assert told_of["normalized_error"] == "400_INVALID_REQUEST"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # what it imports with a first call
+async def test_to_tell_an_error_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteLLM would import a web framework to see that it was no guardrail's, and hold every stream up for that."""
+    monkeypatch.delitem(sys.modules, "fastapi.exceptions", raising=False)
+    nobody = resolve("x", "openai_chat", RoutePlan("anthropic/claude-x", "http://127.0.0.1:1", key="test"))
+    with pytest.raises(UpstreamError, match="could not be reached"):
+        await open_translated(nobody, {"messages": [{"role": "user", "content": "Hello"}]}, silence_seconds=30)
+    assert "fastapi.exceptions" not in sys.modules
