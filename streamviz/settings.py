@@ -281,6 +281,8 @@ LOGGING = {
         # With the address of every call, and what stands in that may be a secret.
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
+        # In detail it shows ids, headers and options of calls.
+        "openai": {"level": "WARNING"},
         # In detail it shows the headers of signed requests.
         "botocore": {"level": "WARNING"},
         # And what a page was to show.

@@ -78,7 +78,7 @@ def test_no_detail_of_the_log_has_what_a_page_was_to_show(caplog: pytest.LogCapt
     assert "what a client wrote" not in caplog.text
 
 
-@pytest.mark.parametrize("name", ["httpx", "httpx2"])
-def test_addresses_of_calls_are_in_no_log(name: str) -> None:
-    """What a provider or an MCP server is asked by may have a credential in it."""
+@pytest.mark.parametrize("name", ["httpx", "httpx2", "openai._base_client"])
+def test_addresses_and_headers_of_calls_are_in_no_log(name: str) -> None:
+    """What a provider or an MCP server is asked by, or answers with, may have a credential in it."""
     assert not logging.getLogger(name).isEnabledFor(logging.INFO)
