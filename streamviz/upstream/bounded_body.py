@@ -14,6 +14,8 @@ from streamviz.core.json_value import has_more_values
 _EITHER = 32 + zlib.MAX_WBITS
 _SLICE = 64 * 1024
 _PACKED = ("gzip", "x-gzip", "deflate")
+# What is asked for, and not what else happens to be installed: these are unpacked no further than is read.
+ENCODINGS = "gzip, deflate"
 _VALUES = (b",", b"[", b"{")
 UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**60, values=2**60)
 

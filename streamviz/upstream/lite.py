@@ -19,7 +19,7 @@ from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.json_value import encode, object_in
-from streamviz.upstream.bounded_body import UNBOUNDED, BoundedBody, require_few_values
+from streamviz.upstream.bounded_body import ENCODINGS, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
 
 litellm.telemetry = False
@@ -167,6 +167,7 @@ def _send_only_asked(client: httpx.Client, request: httpx.Request, **options: An
 async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
     """A redirect is not followed either: it would send the request to an address that no operator chose."""
     _require_asked(request)
+    request.headers["accept-encoding"] = ENCODINGS
     response = await _send_async(client, request, **{**options, "stream": True, "follow_redirects": False})
     is_streaming = bool(options.get("stream"))
     bounds = UNBOUNDED if (sending := _sending.get()) is None else sending.bounds

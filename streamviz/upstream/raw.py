@@ -14,6 +14,7 @@ from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
+from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import told_headers, without
@@ -47,8 +48,7 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
         timeout=timeout,
         read_bufsize=READ_BYTES,
         cookie_jar=aiohttp.DummyCookieJar(),
-        # Not what else happens to be installed: these are unpacked no further than is read.
-        headers={"accept-encoding": "gzip, deflate"},
+        headers={"accept-encoding": ENCODINGS},
     )
 
 

@@ -241,3 +241,15 @@ async def test_of_a_refusal_its_beginning_is_read() -> None:
             refused = await _send_only_asked_async(client, asked, stream=stream)
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "7")
             assert await refused.aread() == b"x" * 16_384
+
+
+async def test_only_what_is_unpacked_here_is_asked_for() -> None:
+    """With more packages installed httpx asks for what those unpack."""
+
+    async def repeat(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.headers["accept-encoding"])
+
+    installed = {"accept-encoding": "gzip, deflate, br, zstd"}
+    async with RawTestServer(repeat) as server, httpx.AsyncClient(headers=installed) as client:
+        asked = client.build_request("POST", str(server.make_url("/")))
+        assert (await _send_only_asked_async(client, asked)).text == "gzip, deflate"
