@@ -27,6 +27,8 @@ class Composer(ABC):
     markers: ClassVar[frozenset[str]] = frozenset()
     # Whether the client gives up where no event comes for long, and takes one before the response, too.
     counts_events = False
+    # Whether the client asks again for an answer that is told to be incomplete, in the format that tells that so.
+    asks_again_for_incomplete = False
     # Whether the client reads an error amid a stream where it is no event, in the format that has such errors.
     has_bare_errors = False
 

@@ -21,7 +21,7 @@ _OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\
 
 def is_codex(user_agent: str) -> bool:
     """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
-    and asks five times more after a 403."""
+    and asks five times more after a 403 or an incomplete answer."""
     return user_agent.lower().startswith("codex")
 
 
@@ -70,7 +70,7 @@ class Writing:
         self._composer, self._new_composer = None, new_composer
 
     def _for_client(self, composer: Composer) -> Composer:
-        composer.counts_events = is_codex(self._stream.user_agent)
+        composer.counts_events = composer.asks_again_for_incomplete = is_codex(self._stream.user_agent)
         composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
         return composer
 

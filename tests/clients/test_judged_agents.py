@@ -76,6 +76,15 @@ def test_codex_asks_once_what_is_denied(
     assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 400)]
 
 
+def test_codex_asks_once_what_is_halted(between: Between, guarded: Guarded, programs: Programs, tmp_path: Path) -> None:
+    model = case_of(between, "codex", "responses", "halted").model("halted")
+    guarded.add("text_rule", {"patterns": ["steps are"], "action": "halt"}, models_scope=model)
+    ran = agents.run(agents.codex, Place(between.base, between.key, model, tmp_path), programs("agents"))
+    assert "[Halted by policy" in ran.output
+    assert "Reconnecting" not in ran.output
+    assert [stream.outcome for stream in between.recorded(model, 4)].count("halted") == 1
+
+
 def test_gemini_cli_asks_once_what_is_denied_amid_the_stream(
     between: Between, guarded: Guarded, programs: Programs, tmp_path: Path
 ) -> None:

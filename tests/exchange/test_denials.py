@@ -6,11 +6,16 @@ import pytest
 
 from streamviz.core.errors import UpstreamError
 from tests.core.support import active
-from tests.exchange.policies import AskAboutRequests, deny_requests
+from tests.exchange.policies import AskAboutRequests, deny_requests, halt_calls
 from tests.exchange.support import Play, event
 from tests.exchange.test_questions import ALLOWED, DENIED
 
 CREATED = event({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "object": "response"}})
+ITEM = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "rm", "arguments": "{}"}
+CALL = (
+    event({"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": ITEM}),
+    event({"type": "response.output_item.done", "sequence_number": 2, "output_index": 0, "item": ITEM}),
+)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,22 @@ def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happ
     assert failed["type"] == "response.failed"
     assert failed["response"]["error"]["code"] == "invalid_prompt"
     assert [each["code"] for each in told if each["type"] == "error"] == [code]
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "end"), [("codex_exec/0.169.0 (Debian 12)", "failed"), ("OpenAI/Python 3.54.0", "incomplete")]
+)
+def test_codex_alone_is_told_that_a_halted_answer_failed_as_it_asks_again_for_an_incomplete_one(
+    user_agent: str, end: str
+) -> None:
+    play = Play("openai_responses", policies=[active(halt_calls())], user_agent=user_agent).opened()
+    play.received(CREATED, *CALL).ended()
+    *_, last = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
+    assert last["type"] == f"response.{end}"
+    assert last["response"]["status"] == end
+    error = {"code": "invalid_prompt", "message": "[halted]"}
+    assert last["response"]["error"] == (error if end == "failed" else None)
+    assert play.stream.outcome == "halted"
 
 
 def test_what_is_final_comes_behind_the_beginning_of_a_message_as_vercels_sdk_asks_again_after_a_first_error() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from streamviz.core.errors import FINAL
+from streamviz.core.errors import FINAL, Denied
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire.openai_responses_frames import response_in
@@ -78,6 +78,8 @@ class ResponseWriter(ClientOutput):
         is_cut = self._reason in ("", "failed", HALTED)
         for item in self._items:
             yield from close(item, "incomplete" if is_cut and item.open else "completed")
+        if self._reason == HALTED and self.asks_again_for_incomplete:
+            self._reason, self._failure = "failed", StreamFailed(self._last_text(), code=Denied.CODE)
         status = self._status()
         word = status if status in ("incomplete", "failed") else "completed"
         whole = self._response(status) if upstreams is None else self.whole(upstreams)
@@ -111,6 +113,10 @@ class ResponseWriter(ClientOutput):
 
     def _all(self) -> list[JsonObject]:
         return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
+
+    def _last_text(self) -> str:
+        """What a policy that halted the answer said of that."""
+        return text_of([self._items[-1].whole()])
 
     def _incomplete_details(self) -> object:
         if (told := self._head.get("incomplete_details")) and not self._is_foreign:
