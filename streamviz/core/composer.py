@@ -29,6 +29,8 @@ class Composer(ABC):
     counts_events = False
     # Whether the client asks again for an answer that is told to be incomplete, in the format that tells that so.
     asks_again_for_incomplete = False
+    # Whether the client asks again after an error amid a stream, unless that has a code of OpenAI's for what is final.
+    knows_openai_codes_alone = False
     # Whether the client reads an error amid a stream where it is no event, in the format that has such errors.
     has_bare_errors = False
 

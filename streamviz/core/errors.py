@@ -105,6 +105,8 @@ class Cancelled(RequestError):
 
 # The codes of what is final: a client is not to ask again.
 FINAL = frozenset({Denied.CODE, Cancelled.CODE})
+# What is final in OpenAI's own words: after any other code Codex and Copilot CLI ask again, five times.
+TOLD_FINAL = "invalid_prompt"
 
 
 class Unavailable(ClientFacingError):

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -23,6 +23,11 @@ def is_codex(user_agent: str) -> bool:
     """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
     and asks five times more after a 403 or an incomplete answer."""
     return user_agent.lower().startswith("codex")
+
+
+def is_copilot(headers: Mapping[str, str]) -> bool:
+    """Whether a client sends what Copilot CLI does, which calls itself as OpenAI's SDK."""
+    return "x-interaction-type" in headers
 
 
 def wants_bare_errors(user_agent: str) -> bool:
@@ -71,6 +76,7 @@ class Writing:
 
     def _for_client(self, composer: Composer) -> Composer:
         composer.counts_events = composer.asks_again_for_incomplete = is_codex(self._stream.user_agent)
+        composer.knows_openai_codes_alone = is_copilot(self._stream.request_headers)
         composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
         return composer
 

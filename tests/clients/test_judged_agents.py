@@ -95,6 +95,16 @@ def test_gemini_cli_asks_once_what_is_denied_amid_the_stream(
     assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 403)]
 
 
+def test_copilot_asks_once_what_is_denied_amid_the_stream(
+    between: Between, guarded: Guarded, programs: Programs, tmp_path: Path
+) -> None:
+    model = case_of(between, "copilot_cli", "chat", "late").model("late")
+    guarded.add("llm_judge", judging(0.9, 7, on=["request"]), models_scope=model)
+    ran = agents.run(agents.copilot_cli, Place(between.base, between.key, model, tmp_path), programs("other_agents"))
+    assert "The request was denied by policy" in ran.output
+    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 403)]
+
+
 def test_codex_waits_for_a_request_that_is_held_for_longer_than_it_waits_for_events(
     between: Between, guarded: Guarded, programs: Programs, tmp_path: Path
 ) -> None:

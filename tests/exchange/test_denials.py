@@ -59,6 +59,19 @@ def test_codex_alone_is_told_that_a_halted_answer_failed_as_it_asks_again_for_an
     assert play.stream.outcome == "halted"
 
 
+@pytest.mark.parametrize(
+    ("headers", "code"), [({"x-interaction-type": "conversation-user"}, "invalid_prompt"), ({}, "denied_by_policy")]
+)
+def test_copilot_alone_is_told_in_openais_words_what_is_final_as_it_asks_again_after_others(
+    headers: dict[str, str], code: str
+) -> None:
+    play = Play(policies=[active(AskAboutRequests({}))], request_headers=headers).asked().waited(5)
+    play.answered(play.asks[0], DENIED).forwarded()
+    [told] = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
+    assert told["error"]["code"] == code
+    assert told["error"]["type"] == "permission_error"
+
+
 def test_what_is_final_comes_behind_the_beginning_of_a_message_as_vercels_sdk_asks_again_after_a_first_error() -> None:
     play = Play("anthropic_messages", policies=[active(AskAboutRequests({}))]).asked().waited(5)
     play.answered(play.asks[0], DENIED).forwarded()

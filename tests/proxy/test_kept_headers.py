@@ -14,6 +14,7 @@ KEPT = {
     "traceparent": f"00-{'1' * 32}-{'2' * 16}-01",
     "x-stainless-retry-count": "1",
     "x-streamviz-provider": "openai",
+    "x-interaction-type": "conversation-user",
 }
 
 

@@ -7,6 +7,7 @@ from streamviz.core.aggregator import DONE
 from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.calls import LEGACY_CALL, made_id
 from streamviz.core.composer import Composer
+from streamviz.core.errors import FINAL, TOLD_FINAL
 from streamviz.core.events import (
     CONTRADICTION,
     BlockDelta,
@@ -72,7 +73,8 @@ class ChatWriter(Composer):
         return sse.write_comment("keep-alive")
 
     def fail(self, failure: StreamFailed) -> bytes:
-        body = error_body(failure.message, failure.kind or "upstream_error", failure.code or None)
+        code = TOLD_FINAL if self.knows_openai_codes_alone and failure.code in FINAL else failure.code
+        body = error_body(failure.message, failure.kind or "upstream_error", code or None)
         return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
 
     def _frame(self, event: StreamEvent) -> bytes:

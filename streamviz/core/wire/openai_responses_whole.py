@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from streamviz.core.errors import FINAL, Denied
+from streamviz.core.errors import FINAL, TOLD_FINAL, Denied
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire.openai_responses_frames import response_in
@@ -15,8 +15,6 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of,
 FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
 # Not a status of the format: it is told as `incomplete`, with this as the details' reason.
 HALTED = "content_filter"
-# What is final in the format's words: after any other that it does not know Codex asks again, five times.
-_TOLD_FINAL = "invalid_prompt"
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 _EMPTY: JsonObject = {
     "id": "",
@@ -100,7 +98,7 @@ class ResponseWriter(ClientOutput):
         error: JsonObject | None = None
         if self._failure is not None:
             code = self._failure.code or "server_error"
-            error = {"code": _TOLD_FINAL if code in FINAL else code, "message": self._failure.message}
+            error = {"code": TOLD_FINAL if code in FINAL else code, "message": self._failure.message}
         return {
             **_EMPTY,
             **head,
