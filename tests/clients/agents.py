@@ -164,6 +164,19 @@ def copilot_cli(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
     }
 
 
+def continue_cli(place: Place, prompt: str, provider: str = "openai") -> tuple[list[str], dict[str, str]]:
+    model = {"name": "m", "provider": provider, "model": place.model, "apiBase": f"{place.base}/v1"}
+    model |= {"apiKey": place.key, "roles": ["chat"], "capabilities": ["tool_use"]}
+    settings = {"name": "streamviz", "version": "1.0.0", "schema": "v1", "models": [model]}
+    place.write("config.yaml", json.dumps(settings))  # which is YAML, too
+    arguments = ["cn", "--print", "--auto", "--config", str(place.home / "config.yaml"), prompt]
+    return arguments, {"CONTINUE_TELEMETRY_ENABLED": "0"}
+
+
+def continue_cli_on_messages(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return continue_cli(place, prompt, "anthropic")
+
+
 def aider(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
     options = "--yes-always --no-git --no-check-update --no-show-model-warnings --analytics-disable --no-pretty"
     arguments = ["aider", "--model", f"openai/{place.model}", *options.split(), "--message", prompt]
@@ -190,6 +203,8 @@ AGENTS: Mapping[tuple[str, str], Prepare] = {
     ("pi", "responses"): pi_on_responses,
     ("pi", "gemini"): pi_on_gemini,
     ("copilot_cli", "chat"): copilot_cli,
+    ("continue_cli", "chat"): continue_cli,
+    ("continue_cli", "messages"): continue_cli_on_messages,
     ("aider", "chat"): aider,
     ("aider", "messages"): aider_on_messages,
 }

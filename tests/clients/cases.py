@@ -98,5 +98,8 @@ AGENTS = [
     *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
     *_cases("pi", "other_agents", "chat messages responses gemini", ("tools", "limited", "refused", "abort")),
     *_cases("copilot_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
+    *_cases("continue_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
+    # As Gemini CLI.
+    *_cases("continue_cli", "other_agents", "messages", ("tools", "refused", "abort")),
     *_cases("aider", "aider", "chat messages", ("answer", "limited", "refused", "abort")),
 ]
