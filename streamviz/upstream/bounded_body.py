@@ -38,6 +38,8 @@ class BoundedBody(httpx.AsyncByteStream):
             if self._line is not None:
                 self._line.take(piece)
             yield piece
+        if self._line is not None:
+            self._line.require_few()  # the last one needs no end
 
     async def aclose(self) -> None:
         if isinstance(self._pieces, httpx.AsyncByteStream):
@@ -45,7 +47,7 @@ class BoundedBody(httpx.AsyncByteStream):
 
 
 class _Line:
-    """The line that has not ended yet: LiteLLM reads none before its end."""
+    """The line that has not ended yet: LiteLLM reads none before its end, or that of the body."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -59,17 +61,18 @@ class _Line:
         self._marks += sum(map(end.count, _VALUES))
         self._bounds.require_event(self._bytes)
         if newline:
-            self._require_few()
+            self.require_few()
             self._begin(rest.rpartition(b"\n")[2])
+
+    def require_few(self) -> None:
+        """Raises UpstreamError where what there is of the line has more values than may be."""
+        if self._marks > self._bounds.values:  # those in texts too
+            require_few_values(b"".join(self._pieces), self._bounds)
 
     def _begin(self, piece: bytes) -> None:
         self._pieces = [piece]
         self._bytes = len(piece)
         self._marks = sum(map(piece.count, _VALUES))
-
-    def _require_few(self) -> None:
-        if self._marks > self._bounds.values:  # those in texts too
-            require_few_values(b"".join(self._pieces), self._bounds)
 
 
 def require_few_values(data: bytes, bounds: Bounds) -> None:

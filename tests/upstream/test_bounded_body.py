@@ -38,6 +38,7 @@ async def test_lines_that_may_be_come_as_they_were(size: int) -> None:
         (b"\n" + b"x" * 200, "MAX_EVENT_MB"),
         (b"short\n" * 80, "MAX_ANSWER_MB"),
         (b"data: [" + b"1," * 40 + b"1]\n", "MAX_VALUES"),
+        (b"short\ndata: [" + b"1," * 40 + b"1]", "MAX_VALUES"),
     ],
 )
 async def test_no_more_is_read_than_may_be(data: bytes, setting: str, size: int) -> None:
