@@ -96,8 +96,9 @@ async def _unpacked(pieces: AsyncIterable[bytes], packing: str) -> AsyncIterator
 
 
 def _slices(unpacker: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
+    """What comes behind the end is passed over: zlib would keep all of it, and copy that for each piece."""
     try:
-        while unpacked := unpacker.decompress(piece, _SLICE):
+        while not unpacker.eof and (unpacked := unpacker.decompress(piece, _SLICE)):
             yield unpacked
             piece = unpacker.unconsumed_tail
     except zlib.error as error:

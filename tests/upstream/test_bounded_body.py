@@ -1,5 +1,6 @@
 """What is read of a provider where LiteLLM makes the call: no more than may be, and all of the rest as it was."""
 
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
 
@@ -66,3 +67,13 @@ async def test_what_is_packed_counts_as_it_is_unpacked() -> None:
     assert len(packed) < 100
     with pytest.raises(UpstreamError, match="MAX_ANSWER_MB"):
         await read(*cut(packed, 9), packing="deflate")
+
+
+async def test_what_comes_behind_the_end_of_what_was_packed_is_not_kept() -> None:
+    pieces = [zlib.compress(b"short\n"), *[bytes(10_000)] * 50]
+    tracemalloc.start()
+    try:
+        assert await read(*pieces, packing="gzip") == b"short\n"
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
