@@ -14,6 +14,7 @@ from streamviz.core.json_value import has_more_values
 _EITHER = 32 + zlib.MAX_WBITS
 _SLICE = 64 * 1024
 _PACKED = ("gzip", "x-gzip", "deflate")
+_UNASKED = ("br", "zstd")
 # What is asked for, and not what else happens to be installed: these are unpacked no further than is read.
 ENCODINGS = "gzip, deflate"
 _VALUES = (b",", b"[", b"{")
@@ -82,17 +83,23 @@ def require_few_values(data: bytes, bounds: Bounds) -> None:
 
 
 async def _unpacked(pieces: AsyncIterable[bytes], packing: str) -> AsyncIterator[bytes]:
-    if packing in ("", "identity"):
-        async for piece in pieces:
+    if packing in _UNASKED:
+        raise UpstreamError(502, f"upstream answered in {packing}, for which it was not asked")
+    unpacker: zlib._Decompress | None = None
+    async for piece in pieces:
+        if packing not in _PACKED:  # some say `utf-8` or `none` there
             yield piece
-    elif packing in _PACKED:
-        unpacker = zlib.decompressobj(_EITHER)
-        async for piece in pieces:
-            for unpacked in _slices(unpacker, piece):
-                yield unpacked
-                await asyncio.sleep(0)  # a piece may be a thousand slices, and others have their turn between them
-    else:
-        raise UpstreamError(502, f"upstream answered in {packing[:40]}, for which it was not asked")
+            continue
+        unpacker = unpacker or _unpacker(packing, piece)
+        for unpacked in _slices(unpacker, piece):
+            yield unpacked
+            await asyncio.sleep(0)  # a piece may be a thousand slices, and others have their turn between them
+
+
+def _unpacker(packing: str, piece: bytes) -> "zlib._Decompress":
+    """For a body that begins with `piece`. Some send what they call `deflate` without the header of zlib's."""
+    is_bare = packing == "deflate" and piece[:1] and piece[0] & 0xF != zlib.DEFLATED
+    return zlib.decompressobj(-zlib.MAX_WBITS if is_bare else _EITHER)
 
 
 def _slices(unpacker: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:

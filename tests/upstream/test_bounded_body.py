@@ -77,3 +77,15 @@ async def test_what_comes_behind_the_end_of_what_was_packed_is_not_kept() -> Non
         assert tracemalloc.get_traced_memory()[1] < 200_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [1, 64])
+async def test_deflate_may_come_without_its_header(size: int) -> None:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = packer.compress(b"short\n" * 9) + packer.flush()
+    assert await read(*cut(packed, size), packing="deflate") == b"short\n" * 9
+
+
+@pytest.mark.parametrize("packing", ["utf-8", "none"])
+async def test_words_that_name_no_packing_are_passed_over(packing: str) -> None:
+    assert await read(b"plain words", packing=packing) == b"plain words"
