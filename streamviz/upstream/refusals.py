@@ -33,6 +33,8 @@ _KINDS = {
 _LONGEST_CODE = 100
 # No longer refusal is read (lite.py), and each of its bytes is at most four characters then.
 _LONGEST_QUOTED = 70_000
+# What Python raises for words that are no bytes; the last two, where they are nested too deeply.
+_NOT_PYTHONS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 # How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
 # Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
@@ -148,7 +150,7 @@ def _plain(message: str) -> str:
     start = message.find("b" + message[-1:])
     if message[-1:] not in ("'", '"') or start < 0 or len(message) > _LONGEST_QUOTED:
         return message
-    with suppress(ValueError, SyntaxError):
+    with suppress(*_NOT_PYTHONS):
         quoted: object = literal_eval(message[start:])
         return message[:start] + quoted.decode(errors="replace") if isinstance(quoted, bytes) else message
     return message

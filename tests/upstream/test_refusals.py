@@ -79,9 +79,12 @@ def test_words_that_litellm_quotes_as_bytes_are_read(body: str) -> None:
         assert message == json.loads(written)["error"]["message"]
 
 
-@pytest.mark.parametrize("message", ["b'", "b'a', b'b'", "it is b'x'y'", "b'\\x'", "a web 'b' and a 'c'"])
+NESTED = [f"b''{'-' * 3900}''", f"b''{'- ' * 10_000}''"]
+
+
+@pytest.mark.parametrize("message", ["b'", "b'a', b'b'", "it is b'x'y'", "b'\\x'", "a web 'b' and a 'c'", *NESTED])
 def test_what_is_no_quoted_bytes_stays(message: str) -> None:
-    assert as_upstream_error(Failed(message, 400)).message == message
+    assert as_upstream_error(Failed(message, 400)).message == told(message)
 
 
 def test_no_advice_is_given_that_a_client_cannot_follow() -> None:
