@@ -35,19 +35,28 @@ async def open_counted(
 
     A provider that does not take the question is not asked again.
     """
-    if not worker.asking.asks(target, request.fields):
-        answer = await open_answer(worker, request, target, client_headers)
-        stream.left_out = answer.left_out
-        stream.hides_usage = _hid_usage(target, request)
-        return answer
+    if worker.asking.asks(target, request.fields):
+        answer = await _opened_asking(worker, request, target, client_headers)
+        if answer is not None:
+            stream.hides_usage, stream.left_out = True, answer.left_out
+            return answer
+    answer = await open_answer(worker, request, target, client_headers)
+    stream.left_out = answer.left_out
+    stream.hides_usage = _hid_usage(target, request)
+    return answer
+
+
+async def _opened_asking(
+    worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
+) -> Answer | None:
+    """None where the provider does not take the question. Without it the call is made elsewhere: what went wrong in the
+    course of a refusal would be told as that."""
     try:
-        answer = await open_answer(worker, request.asking_for_usage(), target, client_headers)
+        return await open_answer(worker, request.asking_for_usage(), target, client_headers)
     except UpstreamError as error:
         if not worker.asking.is_refused(target, error):
             raise
-        return await open_answer(worker, request, target, client_headers)
-    stream.hides_usage, stream.left_out = True, answer.left_out
-    return answer
+        return None
 
 
 def _hid_usage(target: Target, request: ModelRequest) -> bool:
