@@ -41,7 +41,6 @@ class _Told(NamedTuple):
 
 Found = tuple[UUID, list[JsonObject]]
 LookUp = Callable[[KnownKey, str], Awaitable[Found | None]]
-_NO_STREAM = UUID(int=0)
 
 
 def nobody(key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> None:
@@ -55,7 +54,8 @@ async def nothing(key: KnownKey, name: str) -> Found | None:
 
 class DeniedCalls:
     """What to say of them, by the answer's id or the conversation's; of the newest. Kept in memory: the other workers
-    are told by `tell_others`, and what is not known here is looked for in the record by `look_up`, once."""
+    are told by `tell_others`, and what is not known here is looked for in the record by `look_up`. What that did not
+    find is looked for again: Postgres may have been away, or the writer behind."""
 
     def __init__(self) -> None:
         self.tell_others = nobody
@@ -86,9 +86,8 @@ class DeniedCalls:
         told = as_text(request.fields.get("previous_response_id")), conversation_of(request.fields)
         names = list(filter(_fits, dict.fromkeys(told)))
         for name in names:
-            if (key.id, name) not in self._told:
-                found = await self.look_up(key, name)
-                self._keep((key.id, name), _Told(*found) if found else _Told(_NO_STREAM, []))
+            if (key.id, name) not in self._told and (found := await self.look_up(key, name)) is not None:
+                self._keep((key.id, name), _Told(*found))
         known = [self._told[key.id, name] for name in names if (key.id, name) in self._told]
         outputs = [output for told in known for output in told.outputs]
         return _with(request, outputs) if outputs else request

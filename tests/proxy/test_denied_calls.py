@@ -193,6 +193,22 @@ async def test_what_is_not_known_here_is_asked_of_the_record_once(
     assert asked == [("a-key", "resp_0"), ("a-key", "resp_x")]
 
 
+async def test_what_the_record_did_not_know_yet_is_asked_of_it_again(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    """Postgres may have been away, or the writer behind."""
+    said: list[denied_calls.Found | None] = [None, (uuid7(), [OUTPUT])]
+
+    async def look_up(key: KnownKey, name: str) -> denied_calls.Found | None:
+        return said.pop(0)
+
+    guarded.denied_calls.look_up = look_up
+    model = answering(answer("resp_1"), answer("resp_2"))
+    for _ in range(2):
+        await ask(guarded, previous_response_id="resp_0")
+    assert [each["input"] for each in model.requests] == [[ASKED], [OUTPUT, ASKED]]
+
+
 async def test_others_are_told_of_no_name_that_nobody_keeps(guarded: Worker, answering: Callable[..., Model]) -> None:
     told: list[tuple[Any, ...]] = []
     guarded.denied_calls.tell_others = lambda *each: told.append(each)
