@@ -15,7 +15,7 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, d
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy.denied_outputs import answered_by, outputs_for
+from streamviz.proxy.denied_outputs import UNDECIDED, answered_by, outputs_for
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import ADDED, conversation_of
 from streamviz.records.configuration import KnownKey
@@ -28,8 +28,6 @@ _Key = int | None
 
 # Of a call that came behind where a policy halted the answer.
 _HALTED = "[Not carried out: a policy halted the answer before it.]"
-# Of one that was held, or behind one that was, as the client left.
-_UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
 
 
 class _Told(NamedTuple):
@@ -130,7 +128,7 @@ def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
         if had is not None and had.kind is not BlockKind.TOOL_CALL:
             yield block, had.text or _HALTED
         elif had is None and block.ordinal >= first:
-            yield block, _UNDECIDED
+            yield block, UNDECIDED
 
 
 def _carried_out(stream: LiveStream) -> set[str]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.json_value import JsonObject, as_object, as_text
 
+# Of a call that was held, or behind one that was, as the client left.
+UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
 # A computer's output is a picture: one with nothing in it, 32 pixels wide and high.
 _NO_PICTURE = (
     "data:image/png;base64,"

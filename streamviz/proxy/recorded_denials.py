@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from channels.db import database_sync_to_async
 from django.db import Error
 
 from streamviz.core.json_value import JsonObject
-from streamviz.proxy.denied_outputs import outputs_for
+from streamviz.proxy.denied_outputs import UNDECIDED, outputs_for
 from streamviz.proxy.sessions import Sessions
 from streamviz.records.configuration import KnownKey
 from streamviz.records.queries.denied_calls import DeniedCall, denied_calls
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 # A client waits for this; where it was in vain, nobody does for a while.
 _SECONDS = 1.0
 _PAUSE_SECONDS = 30.0
+# Of their own: where Postgres hangs, so do they, and requests need the event loop's other threads.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="denials")
 
 
 class RecordedDenials:
@@ -37,9 +40,10 @@ class RecordedDenials:
         mark = self._sessions.mark_of(key.told_apart_by, name)
         try:
             async with asyncio.timeout(_SECONDS):
-                found = await database_sync_to_async(denied_calls, thread_sensitive=False)(mark)
+                found = await database_sync_to_async(denied_calls, thread_sensitive=False, executor=_THREADS)(mark)
         except (Error, OSError, TimeoutError) as error:
-            log.warning("denied calls of earlier answers are not known: %s", error or "the database does not answer")
+            why = str(error).strip() or "the database does not answer"
+            log.warning("denied calls of earlier answers are not known: %s", why)
             self._paused_until = loop.time() + _PAUSE_SECONDS
             return None
         return None if found is None else (found[0], _outputs(found[1]))
@@ -50,4 +54,4 @@ def _outputs(calls: Sequence[DeniedCall]) -> list[JsonObject]:
 
 
 def _why(policy: str) -> str:
-    return f"[Denied by policy {policy}.]" if policy else "[Not carried out: the answer ended before it was allowed.]"
+    return f"[Denied by policy {policy}.]" if policy else UNDECIDED

@@ -1,17 +1,21 @@
 """Denied calls that another worker had, or one before this, as the record tells of them."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.policies import build
+from streamviz.proxy import recorded_denials
 from streamviz.proxy.recorded_denials import RecordedDenials
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
+from streamviz.records.database import conninfo
 from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
@@ -77,3 +81,16 @@ async def test_a_shell_at_the_provider_has_given_its_own_output(
     restarted(guarded, tmp_path)
     await ask(guarded, previous_response_id="resp_1")
     assert model.requests[1]["input"] == [ASKED]
+
+
+async def test_a_record_that_does_not_answer_takes_no_thread_from_others(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorded_denials, "_SECONDS", 0.01)
+    denials = RecordedDenials(worker.sessions)
+    with psycopg.connect(conninfo()) as other:
+        other.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
+        found = [denials.find(KnownKey(1, "a-key"), f"resp_{number}") for number in range(64)]
+        assert await asyncio.gather(*found) == [None] * 64
+        await asyncio.wait_for(asyncio.to_thread(lambda: None), timeout=10)
+    assert caplog.messages[0] == "denied calls of earlier answers are not known: the database does not answer"
