@@ -35,8 +35,6 @@ KINDS = {
     "shell_rule": ("Reads shell commands as a shell would, and denies those that would do harm.", "rm -rf ~/work"),
     "python": ("A class of your own, which runs inside the server. Administrators only.", "my_policies.quiet.Quiet"),
 }
-# The kinds whose verdicts no person is asked about, and why not.
-_ASK_NOBODY = {"request_rule": "requests are denied at once", "redact": "it masks at once"}
 # Lists that are longer are long because of their defaults.
 _MOST_NAMED = 12
 
@@ -136,9 +134,18 @@ def _running(policy: PolicyFields) -> list[tuple[str, str]]:
 def _by_hand(policy: PolicyFields) -> str:
     if not policy.by_hand:
         return "nobody is asked"
-    if policy.kind in _ASK_NOBODY:
-        return f"nobody is asked: {_ASK_NOBODY[policy.kind]}"
-    return f"within {policy.by_hand_seconds:g} s, then {policy.by_hand}"
+    if policy.kind == "request_rule":
+        return "nobody is asked: requests are denied at once"
+    within = f"within {policy.by_hand_seconds:g} s, then {policy.by_hand}"
+    if not _replaces(policy):
+        return within
+    return "nobody is asked: what it finds is replaced at once" if policy.fail_open else f"if it fails: {within}"
+
+
+def _replaces(policy: PolicyFields) -> bool:
+    """Whether it changes what it finds, and denies nothing unless it fails."""
+    is_text = policy.kind == "text_rule" and policy.parameters.get("action") != "halt"
+    return is_text or policy.kind == "redact"
 
 
 def _either(names: list[Any]) -> str:

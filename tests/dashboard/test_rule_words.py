@@ -52,12 +52,15 @@ def test_how_it_runs_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "fields", "words"),
     [
-        ("request_rule", "nobody is asked: requests are denied at once"),
-        ("redact", "nobody is asked: it masks at once"),
+        ("request_rule", {}, "nobody is asked: requests are denied at once"),
+        ("redact", {"fail_open": True}, "nobody is asked: what it finds is replaced at once"),
+        ("redact", {}, "if it fails: within 90 s, then deny"),
+        ("text_rule", {}, "if it fails: within 90 s, then deny"),
+        ("text_rule", {"parameters": {"action": "halt"}}, "within 90 s, then deny"),
     ],
 )
-def test_a_kind_that_no_person_is_asked_about_says_so(kind: str, words: str) -> None:
-    rule = rule_of(policy(kind, {}, by_hand="deny", by_hand_seconds=90))
+def test_a_kind_that_asks_nobody_about_what_it_finds_says_so(kind: str, fields: dict[str, Any], words: str) -> None:
+    rule = rule_of(policy(kind, **{"parameters": {}, "by_hand": "deny", "by_hand_seconds": 90} | fields))
     assert dict(rule.running)["A person decides"] == words
