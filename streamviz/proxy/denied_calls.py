@@ -151,6 +151,16 @@ def _with(request: ModelRequest, outputs: Sequence[JsonObject]) -> ModelRequest:
     told = request.fields.get("input")
     said = [{"role": "user", "content": told}] if isinstance(told, str) else as_list(told)
     known = set(filter(None, map(answered_by, said)))
-    left = [output for output in outputs if answered_by(output) not in known]
+    left = list(_left(outputs, known))
     fields = {**request.fields, "input": [*left, *said]}
     return request.replaced_by(ModelCall(OPENAI_RESPONSES.name, fields)) if left else request
+
+
+def _left(outputs: Sequence[JsonObject], known: set[str]) -> Iterator[JsonObject]:
+    """Those of calls that are not `known`, with the words behind them."""
+    is_known = False
+    for output in outputs:
+        if call := answered_by(output):
+            is_known = call in known
+        if not is_known:
+            yield output

@@ -356,6 +356,17 @@ async def test_a_computer_gives_a_picture_with_nothing_in_it_and_the_reason_in_w
     assert said == {"type": "message", "role": "developer", "content": "[no]"}
 
 
+async def test_a_computer_whose_client_knows_of_the_call_is_told_nothing_of_a_denial(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    item = call("x", "computer_call", action={"type": "wait"}, pending_safety_checks=[])
+    model = answering(answer("resp_1", item, call("rm")), answer("resp_2"))
+    await ask(guarded)
+    given = output_of("computer_call", output={"type": "computer_screenshot", "image_url": "data:,"})
+    await ask(guarded, previous_response_id="resp_1", input=[given])
+    assert model.requests[1]["input"] == [OUTPUT, given]
+
+
 async def test_a_search_that_the_provider_made_itself_waits_for_no_output(
     guarded: Worker, answering: Callable[..., Model]
 ) -> None:
