@@ -16,7 +16,7 @@ let shown = null; // the notification, while it can be seen
 export function start() {
   told = count();
   toldNewest = newest();
-  look(navigation().version, "server");
+  look(navigation());
   document.addEventListener("streamviz:updated", tell);
   document.addEventListener("htmx:afterSwap", ({ target }) => target.closest?.(".asks-row, #hold-list") && tell());
   // It would outlive the page that knows when nobody waits any longer.
@@ -63,7 +63,7 @@ function tell() {
   else if (asking < told && shown) notify(asking, false);
   told = asking;
   toldNewest = newest();
-  look(navigation().version, isTold() ? "socket" : "server");
+  look(navigation());
 }
 
 function mark(asking) {

@@ -3,8 +3,8 @@ import { openAgain } from "./leaving.js";
 
 const first = {}; // the version that each who tells told first
 
-// Who tells is another process for a socket than for a page: in a clone one can have begun at another commit.
-export function look(version, teller) {
+// A page and a stream are told by a server, all streams by its screens: in a clone one can have begun at another commit.
+export function look({ version, teller }) {
   first[teller] ??= version;
   if (version === first[teller] || document.getElementById("newer")) return;
   document.getElementById("notices")?.before(notice());

@@ -15,7 +15,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.channel import Channel
 from streamviz.live.feed import Feed, feed, has_passed, now_us
-from streamviz.live.fleet_members import Member
+from streamviz.live.fleet_members import SERVER, Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts
@@ -137,7 +137,8 @@ class Publisher:
     def asking_shown(self) -> dict[str, object]:
         """The same for the navigation, with what `rendering.asking_shown` adds."""
         newest = max(newest_ask(self.feed), self.peers.counts.newest_ask if self.peers else 0)
-        return rendering.asking_shown(self.count_asking(), newest, others_away=self.wall.are_others_away)
+        away = self.wall.are_others_away
+        return rendering.asking_shown(self.count_asking(), newest, others_away=away, teller=SERVER)
 
     def nav_asks(self) -> SafeString:
         """The same as updates of what pages have."""

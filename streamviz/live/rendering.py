@@ -71,11 +71,17 @@ def verdict(view: VerdictView) -> SafeString:
     return fragment("_verdict", verdict=view)
 
 
-def asking_shown(asking: int, newest: int, *, others_away: bool) -> dict[str, object]:
+def asking_shown(asking: int, newest: int, *, others_away: bool, teller: str) -> dict[str, object]:
     """What the navigation says of how many streams wait for a person; `newest` is when one was last asked something
     that is still open (µs since the epoch), `others_away`: those of other servers are missing. The version tells pages
-    that were left open that they are of another one."""
-    return {"asking": asking, "newest": newest, "others_away": others_away, "version": version()}
+    that were left open that they are of another one; `teller` is which of a machine's processes has that version."""
+    return {
+        "asking": asking,
+        "newest": newest,
+        "others_away": others_away,
+        "version": version(),
+        "teller": teller,
+    }
 
 
 def nav_asks(shown: dict[str, object]) -> SafeString:

@@ -8,6 +8,7 @@ from streamviz.live import rendering, row_parts, wall_rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filter_terms import Facts
 from streamviz.live.filters import EVERYTHING, Filter
+from streamviz.live.fleet_members import SCREENS
 from streamviz.live.pace import Pace
 from streamviz.live.topics import Update
 from streamviz.live.wall import Wall
@@ -147,7 +148,8 @@ class WallTopic:
         counts = [wall_rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
         tally, others_away = self._wall.tally, self._wall.are_others_away
         shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
-        asking = rendering.asking_shown(tally["asks"], self._wall.newest_ask, others_away=others_away)
+        newest = self._wall.newest_ask
+        asking = rendering.asking_shown(tally["asks"], newest, others_away=others_away, teller=SCREENS)
         return "".join(counts) + shown + rendering.nav_asks(asking)
 
 

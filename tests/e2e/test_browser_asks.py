@@ -114,13 +114,9 @@ def test_a_page_of_before_an_update_offers_to_be_loaded_anew(page: Page) -> None
 
 
 def test_processes_of_two_versions_are_no_update(page: Page) -> None:
-    told = ASKS.format(1, f' data-version="2"{OOB}')
-    page.unroute("**/needs-you/")
-    page.route("**/needs-you/", lambda route: route.fulfill(body=told, content_type="text/html"))
-    say(page, 1, ASKS.format(0, f' data-version="1"{OOB}'))
-    page.evaluate(LOST)
-    page.clock.fast_forward(POLL_MS)
-    expect(page).to_have_title("(1) Live")
+    for number, (teller, version) in enumerate((("screens", 1), ("server", 2), ("screens", 1)), 1):
+        say(page, number, ASKS.format(number, f' data-version="{version}" data-teller="{teller}"{OOB}'))
+    expect(page).to_have_title("(3) Live")
     assert not page.get_by_text("streamviz was updated").count()
 
 

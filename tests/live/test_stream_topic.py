@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from django.utils.safestring import SafeString
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,9 +31,11 @@ class Watched:
     def __init__(self, running: Running) -> None:
         self.running = running
         feed = running.feed
-        self.topic = StreamTopic(
-            running.stream, lambda: nav_asks(asking_shown(count_asking(feed), newest_ask(feed), others_away=False))
-        )
+
+        def asking() -> SafeString:
+            return nav_asks(asking_shown(count_asking(feed), newest_ask(feed), others_away=False, teller="server"))
+
+        self.topic = StreamTopic(running.stream, asking)
         self.number = 0
         self.pages: list[Page] = []
         self.sizes: list[int] = []  # of texts

@@ -13,6 +13,7 @@ from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filter_terms import Facts
 from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
+from streamviz.live.publisher import Publisher
 from streamviz.live.subscriber import head
 from streamviz.live.wall import MOST_RECENT, Wall
 from streamviz.live.wall_topic import MOST_ROWS, WallTopic
@@ -274,10 +275,22 @@ async def test_the_newest_question_is_told_apart_from_one_that_it_replaces() -> 
     assert newest_ask(page) > before > 0
 
 
+async def test_the_navigation_says_whose_version_it_tells() -> None:
+    """A page can have the socket of a stream beside that of all, from another process."""
+    walls = Walls()
+    page = await walls.open()
+    assert navigation(page)["data-teller"] == "screens"
+    assert Publisher(walls.feed, walls.wall).asking_shown()["teller"] == "server"
+
+
 def newest_ask(page: Page) -> int:
+    return int(navigation(page)["data-newest"])
+
+
+def navigation(page: Page) -> dict[str, str]:
     found = page.root.find("nav-asks")
     assert found is not None
-    return int(found.attributes["data-newest"])
+    return found.attributes
 
 
 async def test_what_ended_while_nobody_watched_is_not_shown_as_running() -> None:
