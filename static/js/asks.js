@@ -62,7 +62,7 @@ function tell() {
   else if (!asking) shown?.close();
   else if (asking < told && shown) notify(asking, false);
   told = asking;
-  toldNewest = newest();
+  toldNewest = Math.max(toldNewest, newest()); // who tells may be behind another who did
   look(navigation());
 }
 

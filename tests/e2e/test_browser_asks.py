@@ -99,7 +99,7 @@ def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: P
 
 
 def test_a_question_that_replaces_another_is_heard(page: Page) -> None:
-    for number, newest in enumerate((5, 9, 9, 7), 1):
+    for number, newest in enumerate((5, 9, 7, 9), 1):
         say(page, number, ASKS.format(1, f' data-newest="{newest}"{OOB}'))
     assert [(one["title"], one["renotify"]) for one in shown(page)] == [("A stream needs you", True)] * 2
 
