@@ -33,8 +33,8 @@ _KINDS = {
 _LONGEST_CODE = 100
 # No longer refusal is read (lite.py), and each of its bytes is at most four characters then.
 _LONGEST_QUOTED = 70_000
-# What Python raises for words that are no bytes; the last two, where they are nested too deeply.
-_NOT_PYTHONS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+# Bytes as Python writes them, up to the end. Nothing else is given to its reader: of much that is nested that dies.
+_BYTES = re.compile(r"""b(['"])(?:[^\\'"]|\\.|(?!\1)['"])*\1\Z""", re.DOTALL)
 # How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
 # Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
@@ -148,11 +148,11 @@ def _code_of(error: Exception, body: JsonObject) -> str | None:
 def _plain(message: str) -> str:
     """Of a stream that was refused LiteLLM quotes the provider's answer as Python writes bytes."""
     start = message.find("b" + message[-1:])
-    if message[-1:] not in ("'", '"') or start < 0 or len(message) > _LONGEST_QUOTED:
+    if start < 0 or len(message) > _LONGEST_QUOTED or _BYTES.match(message, start) is None:
         return message
-    with suppress(*_NOT_PYTHONS):
-        quoted: object = literal_eval(message[start:])
-        return message[:start] + quoted.decode(errors="replace") if isinstance(quoted, bytes) else message
+    with suppress(ValueError, SyntaxError):  # an escape of Python's that is none, a letter beyond ASCII
+        quoted: bytes = literal_eval(message[start:])
+        return message[:start] + quoted.decode(errors="replace")
     return message
 
 
