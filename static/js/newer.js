@@ -1,4 +1,4 @@
-// A page that was left open while streamviz was updated has the scripts and styles of before: it offers to be loaded anew.
+// A page that was left open while streamviz was updated has the old scripts and styles: it offers to reload.
 import { openAgain } from "./leaving.js";
 
 const first = {}; // the version that each who tells told first
@@ -15,7 +15,7 @@ function notice() {
   element.id = "newer";
   element.className = "notice";
   element.role = "status";
-  element.textContent = "streamviz was updated. This page is of the version before. ";
+  element.textContent = "streamviz was updated since this page was opened. ";
   const button = document.createElement("button");
   button.className = "button";
   button.type = "button";

@@ -241,8 +241,8 @@ def test_a_database_that_a_newer_version_has_migrated_is_told_of(capsys: pytest.
     recorder.record_applied("records", "9999_last")
     call_command("migrate", verbosity=0)
     assert capsys.readouterr().err == (
-        "The database was migrated by a newer version, up to records.9999_last. Go on with that one: this one may fail "
-        "at what it does not know.\n"
+        "The database was migrated by a newer version, up to records.9999_last. Use that one: this one may fail on "
+        "what it does not know.\n"
     )
 
 

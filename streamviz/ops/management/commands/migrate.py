@@ -43,8 +43,8 @@ class Command(MigrateCommand):
         newest = _last(MigrationRecorder(connection).applied_migrations())
         if newest > _last(MigrationLoader(None).disk_migrations):
             self.stderr.write(
-                f"The database was migrated by a newer version, up to records.{newest}. Go on with that one: this one "
-                "may fail at what it does not know."
+                f"The database was migrated by a newer version, up to records.{newest}. Use that one: this one may "
+                "fail on what it does not know."
             )
 
     def _try_again(self, *args: Any, **options: Any) -> str | None:
