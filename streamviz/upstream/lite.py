@@ -5,6 +5,7 @@ prompts from Hugging Face, what a model costs from a server on this machine, and
 """
 
 import logging
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,6 +19,7 @@ from litellm.types.llms.vertex_ai import Candidates
 from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
+from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
@@ -199,10 +201,11 @@ async def _read(response: httpx.Response, bounds: Bounds) -> None:
 async def _refusal(response: httpx.Response) -> httpx.Response:
     """The same with the beginning of its body alone: to look for credentials in it LiteLLM takes 12 s a megabyte."""
     body = b""
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > _MOST_OF_A_REFUSAL:
-            break
+    with suppress(UpstreamError):  # what cannot be unpacked still is a refusal
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > _MOST_OF_A_REFUSAL:
+                break
     await response.aclose()
     return _saying(response, body[:_MOST_OF_A_REFUSAL])
 

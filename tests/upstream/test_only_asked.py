@@ -243,6 +243,16 @@ async def test_of_a_refusal_its_beginning_is_read() -> None:
             assert await refused.aread() == b"x" * 16_384
 
 
+@pytest.mark.parametrize("packing", ["br", "gzip"])
+async def test_a_refusal_that_cannot_be_unpacked_is_one(packing: str) -> None:
+    async def refuse(_: web.BaseRequest) -> web.Response:
+        return web.Response(status=429, body=b"no such packing", headers={"content-encoding": packing})
+
+    async with RawTestServer(refuse) as server, httpx.AsyncClient() as client:
+        refused = await _send_only_asked_async(client, client.build_request("POST", str(server.make_url("/"))))
+    assert (refused.status_code, await refused.aread()) == (429, b"")
+
+
 async def test_only_what_is_unpacked_here_is_asked_for() -> None:
     """With more packages installed httpx asks for what those unpack."""
 
