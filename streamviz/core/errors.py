@@ -105,7 +105,7 @@ class Cancelled(RequestError):
 
 # The codes of what is final: a client is not to ask again.
 FINAL = frozenset({Denied.CODE, Cancelled.CODE})
-# What is final in OpenAI's own words: after any other code Codex and Copilot CLI ask again, five times.
+# What is final in OpenAI's own words, which Codex and Copilot CLI know: after ours they ask again, five times.
 TOLD_FINAL = "invalid_prompt"
 
 
