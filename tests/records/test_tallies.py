@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,10 +18,11 @@ from streamviz.proxy import limiting
 from streamviz.proxy.worker import Worker
 from streamviz.records import tallies
 from streamviz.records.database import conninfo
+from streamviz.records.moments import as_microseconds
 from streamviz.records.tallies import Amounts, OfKey, Tallies
 from tests.exchange.support import Play
 from tests.records.conftest import Query
-from tests.records.history import NOW, store, story
+from tests.records.history import NOW, id_at, store, story
 from tests.records.support import block, closed, opened, write
 
 KEY = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now()) RETURNING id"
@@ -103,6 +104,15 @@ async def test_to_settle_twice_counts_once(workers: list[Tallies]) -> None:
         first.settle(session, stream, SessionCounts(streams=1))
     await first.stop()
     assert (await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))).streams == 1
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=-1), timedelta(hours=1)], ids=["behind", "ahead"])
+async def test_a_session_begins_by_the_clock_of_its_server_and_not_by_that_of_postgres(
+    workers: list[Tallies], ahead: timedelta
+) -> None:
+    began = datetime.now(UTC) + ahead
+    counts = await workers[0].reserve(uuid.uuid4(), id_at(began), Amounts(1, 1.0))
+    assert counts.began_at == as_microseconds(began) // 1000 * 1000
 
 
 async def test_a_worker_that_is_gone_holds_nothing_back_and_its_streams_count(
