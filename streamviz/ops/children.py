@@ -61,7 +61,8 @@ class Child:
         self._environment = {**os.environ, **environment}
 
     def start(self, on_end: Callable[["Child"], None]) -> None:
-        """Start it; `on_end` is called, on another thread, when it has ended for whatever reason."""
+        """Start it; `on_end` is called, on another thread, when it has ended for whatever reason. Raises OSError, and
+        Fault, with it ended, where the system has no room for that thread."""
         self.began = time.monotonic()
         # A session of its own keeps the terminal's Ctrl-C from it: the supervisor ends its children in order.
         self._process = subprocess.Popen(
@@ -72,8 +73,12 @@ class Child:
             env=self._environment,
             pass_fds=self._descriptors,
         )
-        awaiting = self._await_end
-        threading.Thread(target=awaiting, args=[self._process, on_end], name=f"await-{self.name}", daemon=True).start()
+        try:
+            self._await(self._process, on_end)
+        except RuntimeError as error:
+            with self._process:
+                self._process.kill()
+            raise Fault(f"No thread can watch over the {self.name}: {error}.") from None
 
     def wait_until_ready(self) -> None:
         """Return when it does its work. Raises Fault when it ends first or does not come to it."""
@@ -104,6 +109,10 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _await(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
+        awaiting = self._await_end
+        threading.Thread(target=awaiting, args=[process, on_end], name=f"await-{self.name}", daemon=True).start()
 
     def _await_end(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
         with process:  # its end of the pipe is closed, too
