@@ -24,7 +24,7 @@ from streamviz.dashboard.exports import FORMS, again, markdown
 from streamviz.dashboard.exports.markdown_text import fenced, prose
 from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.ids import uuid7
-from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream, UpstreamRun
+from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream, UpstreamRun, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 from tests.records.alive import at_once
 
@@ -207,6 +207,14 @@ def test_a_text_with_whole_fences_keeps_them(db: None) -> None:
     stream = recorded()
     hold(stream, ["1. So:\n\n   ```sh\n   ls\n   ```\n\n~~~~\n~~~\n~~~~\n"])
     assert [each.content for each in read_as_markdown(stream) if each.type == "fence"] == ["ls\n", "~~~\n"]
+
+
+def test_markdown_tells_how_much_of_a_text_the_client_had_before_a_policy_acted(db: None) -> None:
+    stream = recorded(outcome="halted")
+    hold(stream, ["Hello, bad world"])
+    given: dict[str, Any] = {"stream": stream, "at": NOON, "took_us": 0, "mode": "enforce", "decision": "halt"}
+    Verdict.objects.create(**given, number=0, subject="block", ordinal=0, policy_version_id=0, client_had=7)
+    assert any("halt block 0. · 7 characters already sent" in each.content for each in read_as_markdown(stream))
 
 
 def read_as_markdown(stream: Stream) -> list[Token]:

@@ -9,6 +9,7 @@ from streamviz.core.request_parts import Part, PartKind
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard.exports.markdown_text import fenced, line, prose
 from streamviz.live.presentation.block_views import described
+from streamviz.live.presentation.figures import plural
 from streamviz.records.exporting import whole
 from streamviz.records.models import Block, Stream, Verdict
 from streamviz.records.queries.streams import policy_of
@@ -85,4 +86,5 @@ def _verdict(verdict: Verdict) -> str:
     by = f" by {verdict.by}" if verdict.by else ""
     policy, _ = policy_of(verdict)
     said = f"{policy}: {would}{verdict.decision} {about}{by}. {verdict.reason}"
-    return f"> {line(said)}"
+    had = f" · {plural(verdict.client_had, 'character')} already sent" if verdict.client_had else ""
+    return f"> {line(said)}{had}"

@@ -150,6 +150,14 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return self.state == "never sent"
 
     @property
+    def is_sent_in_part(self) -> bool:
+        """Whether the client got its beginning, and a policy ended the stream there."""
+        verdict = self.verdict
+        if self.state != "sent" or verdict is None or verdict.is_shadow:
+            return False
+        return verdict.decision is Decision.HALT and verdict.client_had < self.length
+
+    @property
     def is_denied(self) -> bool:
         """Whether that was decided. Where a stream ended during a hold, nobody did."""
         verdict = self.verdict
@@ -205,7 +213,8 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         end = (self.completed_at - self.stream_started_at) / 1_000_000
         late = f" +{self.hold / 1_000_000:.2f} s" if self.hold and self.state == "sent" else ""
         cut = " · truncated" if self.is_truncated else ""
-        return f"{start:.2f} → {end:.2f} s · {self.state}{late}{cut}"
+        part = " in part" if self.is_sent_in_part else ""
+        return f"{start:.2f} → {end:.2f} s · {self.state}{part}{late}{cut}"
 
     @property
     def _unfinished(self) -> str:

@@ -70,6 +70,7 @@ async def test_what_came_behind_a_text_that_halts_the_stream_was_never_sent() ->
     view = view_of_running(running.stream)
     assert view.outcome == "halted"
     assert [block.state for block in view.blocks] == ["sent", "never sent"]
+    assert view.blocks[0].steps.endswith(" · sent in part")
 
 
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
