@@ -171,6 +171,24 @@ def test_an_export_names_what_cannot_be_had_and_goes_on(storage: Storage, stored
     assert lines[-1] == b'{"end":{}}'
 
 
+def test_an_export_without_chunks_takes_the_place_of_none_that_is_whole(
+    storage: Storage, stored: list[UUID], tmp_path: Path
+) -> None:
+    archive(storage.bucket)
+    file = tmp_path / "all.jsonl"
+    call_command("export", days=10_000.0, output=str(file))
+    before = file.read_bytes()
+    reading._kept = Kept(reading.MOST_KEPT_BYTES)
+    storage.deny("GetObject")
+    with pytest.raises(CommandError, match="stays as it was: the chunks of 2 streams cannot be read"):
+        call_command("export", days=10_000.0, output=str(file), stderr=io.StringIO())
+    assert (list(tmp_path.iterdir()), file.read_bytes()) == ([file], before)
+    file.write_bytes(b"")
+    with pytest.raises(CommandError, match="All is exported but the chunks of 2 streams"):
+        call_command("export", days=10_000.0, output=str(file), stderr=io.StringIO())
+    assert file.read_bytes().endswith(b'{"end":{}}\n')
+
+
 def test_a_back_test_passes_over_what_cannot_be_had(storage: Storage, stored: list[UUID]) -> None:
     store(story(day(3.5), LONG, session="well"))
     archive(storage.bucket)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         lines = export(self._ids(options["sessions"], since(options["days"])), self._tell)
         if options["output"]:
             try:
-                _save(Path(options["output"]), lines)
+                _save(path := Path(options["output"]), self._unless_worse(path, lines))
             except OSError as error:
                 raise CommandError(f"{options['output']}: {error.strerror}.") from error
         else:
@@ -43,6 +43,16 @@ class Command(BaseCommand):
                 self.stdout.write(line.decode(), ending="")
         if self._without_tapes:
             raise CommandError(f"All is exported but the chunks of {self._without_tapes} streams.")
+
+    def _unless_worse(self, path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The same lines. Raises CommandError behind them where chunks could not be read, and the file that is there
+        may have them."""
+        yield from lines
+        if self._without_tapes and path.is_file() and path.stat().st_size:
+            raise CommandError(
+                f"{path} stays as it was: the chunks of {self._without_tapes} streams cannot be read. All else can be"
+                " exported to another file."
+            )
 
     def _tell(self, stream_id: UUID, why: ObjectAway) -> None:
         self._without_tapes += 1
