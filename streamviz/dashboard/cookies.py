@@ -29,6 +29,11 @@ class SessionStore(db.SessionStore):
     A cookie is a stranger's text. Postgres takes none with a NUL, and each such request would fail with a traceback.
     """
 
+    def create(self) -> None:
+        """Called by Django with each sign-in. Those that have expired go then: Django leaves that to a command."""
+        self.clear_expired()
+        super().create()
+
     def _validate_session_key(self, key: str | None) -> bool:
         """Called by Django with what a cookie says; without a key it looks nothing up."""
         return bool(key and _KEY.fullmatch(key))
