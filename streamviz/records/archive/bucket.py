@@ -30,7 +30,11 @@ class ObjectAway(ChunksAway):
     """That is so of one object; others may be as they should."""
 
 
-class ObjectGone(ObjectAway):
+class ObjectLost(ObjectAway):
+    """And it stays so: what there is of it is damaged, or nothing is there."""
+
+
+class ObjectGone(ObjectLost):
     """There is no such object (any more)."""
 
 
@@ -88,7 +92,7 @@ class Bucket:
         if code in _GONE:
             return ObjectGone("the object storage has lost an object of the archive")
         if code in _CUT_OFF:
-            return ObjectAway("an object of the archive is damaged (it is cut off)")
+            return ObjectLost("an object of the archive is damaged (it is cut off)")
         why = f"refuses: {code or 'no reason given'}"
         if status >= _SERVER_ERRORS or status == _TOO_MANY_REQUESTS:
             return self._is_away(why)

@@ -13,7 +13,7 @@ import psycopg
 
 from streamviz.records import metrics
 from streamviz.records.archive import statements as sql
-from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectAway
+from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectAway, ObjectLost
 from streamviz.records.archive.packing import packed, unpacked
 from streamviz.records.archive.parts import Outline, Runs, parts
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
@@ -248,7 +248,7 @@ def _whole(piece: bytes, length: int) -> bytes:
     try:
         unpacked(piece, length)
     except ValueError as error:
-        raise ObjectAway(f"an object of the archive is damaged ({error})") from None
+        raise ObjectLost(f"an object of the archive is damaged ({error})") from None
     return piece
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from streamviz.records.archive.bucket import ObjectAway, ObjectGone, bucket
+from streamviz.records.archive.bucket import ObjectGone, ObjectLost, bucket
 from streamviz.records.archive.packing import unpacked
 from streamviz.records.archive.parts import Runs
 from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
@@ -97,7 +97,7 @@ def runs_of(part: ArchivedPart) -> Runs:
     try:
         runs = unpacked(data, part.length)
     except ValueError as error:
-        raise ObjectAway(f"an object of the archive is damaged ({error})") from None
+        raise ObjectLost(f"an object of the archive is damaged ({error})") from None
     _kept.put(place, runs)
     return runs
 

@@ -159,6 +159,7 @@ def test_an_export_names_what_cannot_be_had_and_goes_on(storage: Storage, stored
     archive(storage.bucket)
     storage.bucket.delete(reading._of(stored[1]).get().object.key)
     file, said = tmp_path / "all.jsonl", io.StringIO()
+    file.write_bytes(b"of before")
     with pytest.raises(CommandError, match="All is exported but the chunks of 2 streams"):
         call_command("export", days=10_000.0, output=str(file), stderr=said)
     assert all(f"{each}: its chunks cannot be read: the object storage has lost" in said.getvalue() for each in stored)

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.ops.days import add_days, since
-from streamviz.records.archive.bucket import ObjectAway
+from streamviz.records.archive.bucket import ObjectAway, ObjectLost
 from streamviz.records.exporting import export
 from streamviz.records.models import Session
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--output", metavar="FILE", help="takes the place of what is there once it is whole")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self._without_tapes = 0
+        self._without_tapes = self._refused = 0
         lines = export(self._ids(options["sessions"], since(options["days"])), self._tell)
         if options["output"]:
             try:
@@ -45,17 +45,18 @@ class Command(BaseCommand):
             raise CommandError(f"All is exported but the chunks of {self._without_tapes} streams.")
 
     def _unless_worse(self, path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The same lines. Raises CommandError behind them where chunks could not be read, and the file that is there
-        may have them."""
+        """The same lines. Raises CommandError behind them where the storage has chunks that it does not give now, and
+        the file that is there may have them. What it has lost is to keep no later export from that file."""
         yield from lines
-        if self._without_tapes and path.is_file() and path.stat().st_size:
+        if self._refused and path.is_file() and path.stat().st_size:
             raise CommandError(
-                f"{path} stays as it was: the chunks of {self._without_tapes} streams cannot be read. All else can be"
+                f"{path} stays as it was: the chunks of {self._refused} streams cannot be read. All else can be"
                 " exported to another file."
             )
 
     def _tell(self, stream_id: UUID, why: ObjectAway) -> None:
         self._without_tapes += 1
+        self._refused += not isinstance(why, ObjectLost)
         self.stderr.write(f"{stream_id}: its chunks cannot be read: {why}")
 
     def _ids(self, named: list[UUID], first: datetime | None) -> list[UUID]:
