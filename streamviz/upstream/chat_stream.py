@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import TypeAlias
 
 import msgspec
+from litellm.llms.anthropic.chat.handler import ModelResponseIterator as _OfAnthropic
 from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStreamingHandler
 from litellm.llms.openrouter.chat.transformation import OpenRouterChatCompletionStreamingHandler
 from openai import AsyncStream
@@ -45,6 +46,18 @@ def _unfinished() -> UpstreamError:
     return UpstreamError(502, "upstream closed the stream before it was finished")
 
 
+def _take_told_again(made: litellm.ModelResponseStream) -> JsonObject:
+    """What a chunk tells again, which it has no longer then."""
+    taken: JsonObject = {}
+    for choice in made.choices:
+        told = as_object(choice.delta.provider_specific_fields)
+        taken |= {name: told[name] for name in told.keys() & _TOLD_AGAIN}
+        choice.delta.provider_specific_fields = {
+            name: value for name, value in told.items() if name not in _TOLD_AGAIN
+        } or None
+    return taken
+
+
 class ChatStream:
     """The chunks of a chat call's answer; `choices` is how many were asked for.
 
@@ -63,6 +76,8 @@ class ChatStream:
         self._direct = inner if isinstance(inner, AsyncStream | _Handler) else None
         if isinstance(inner, _Handler):
             _keep_own_reasons(inner)
+        elif isinstance(inner, _OfAnthropic):
+            self._take_early(inner)
 
     async def __aiter__(self) -> AsyncIterator[ChatChunk]:
         first: ChatChunk | None = None
@@ -102,15 +117,24 @@ class ChatStream:
             wrapper.received_finish_reason or wrapper.intermittent_finish_reason or wrapper.received_any_finish_reason
         )
 
+    def _take_early(self, handler: _OfAnthropic) -> None:
+        """What would be told again is taken before LiteLLM copies all of it a few times."""
+        parse = handler.chunk_parser
+
+        def parsed(chunk: JsonObject) -> litellm.ModelResponseStream:
+            made = parse(chunk)
+            self._held |= _take_told_again(made)
+            return made
+
+        handler.__dict__["chunk_parser"] = parsed
+
     def _hold_back(self, chunk: litellm.ModelResponseStream) -> None:
         """Until the end, what would be told again: else an answer grows with the square of its searches."""
+        self._held |= _take_told_again(chunk)
         for choice in chunk.choices:
-            told = as_object(choice.delta.provider_specific_fields)
-            self._held |= {name: told[name] for name in told.keys() & _TOLD_AGAIN}
-            kept = {name: value for name, value in told.items() if name not in _TOLD_AGAIN}
-            if choice.finish_reason is not None:
-                kept, self._held = self._held | kept, {}
-            choice.delta.provider_specific_fields = kept or None
+            if choice.finish_reason is not None and self._held:
+                told = as_object(choice.delta.provider_specific_fields)
+                choice.delta.provider_specific_fields, self._held = self._held | told, {}
 
     def _forget(self) -> None:
         """Let go of the chunk that LiteLLM kept of late, unless it tells usage or, as the first, the stream's id."""

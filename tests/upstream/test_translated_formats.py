@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
+from litellm.types.utils import Delta
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
@@ -264,18 +265,38 @@ def search(number: int) -> list[bytes]:
 
 
 async def test_what_searches_found_is_told_once_with_the_end() -> None:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
-    begin = {"type": "message_start", "message": {**message, "usage": {"input_tokens": 1, "output_tokens": 1}}}
-    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
-    around = [write_event(encode(each), str(each["type"])) for each in (begin, end, {"type": "message_stop"})]
-    async with answering(b"".join([around[0], *chain(*map(search, range(20))), *around[1:]])) as url:
-        claude = resolve("smart", OPENAI_CHAT, RoutePlan("anthropic/claude-sonnet-4-5", url, key="test"))
-        asked = {"model": "smart", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
-        data = await bytes_of(await open_translated(claude, asked, silence_seconds=30))
+    data = await searched(20)
     assert [data.count(f"page-{number}-".encode()) for number in range(20)] == [1] * 20
     ends = [chunk["choices"][0] for chunk in payloads(data) if chunk["choices"][0]["finish_reason"]]
     [told] = [each["delta"]["provider_specific_fields"] for each in ends]
     assert (len(told["web_search_results"]), len(told["web_search_calls"])) == (20, 20)
+
+
+async def test_what_searches_found_is_copied_no_more_often_for_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = 0
+    dump = Delta.model_dump
+
+    def counted(delta: Delta, **options: Any) -> dict[str, Any]:
+        nonlocal copied
+        dumped = dump(delta, **options)
+        copied += str(dumped).count("page-")
+        return dumped
+
+    monkeypatch.setattr(Delta, "model_dump", counted)
+    await searched(20)
+    assert copied <= 20
+
+
+async def searched(times: int) -> bytes:
+    """What a chat client gets of an answer of Claude's with so many searches."""
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
+    begin = {"type": "message_start", "message": {**message, "usage": {"input_tokens": 1, "output_tokens": 1}}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
+    around = [write_event(encode(each), str(each["type"])) for each in (begin, end, {"type": "message_stop"})]
+    async with answering(b"".join([around[0], *chain(*map(search, range(times))), *around[1:]])) as url:
+        claude = resolve("smart", OPENAI_CHAT, RoutePlan("anthropic/claude-sonnet-4-5", url, key="test"))
+        asked = {"model": "smart", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+        return await bytes_of(await open_translated(claude, asked, silence_seconds=30))
 
 
 async def answered(provider: str, reason: str | None) -> bytes:
