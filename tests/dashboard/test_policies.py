@@ -382,6 +382,13 @@ def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatc
     assert "The newest stream, started by" in text(alice.get(response["location"]))
 
 
+@pytest.mark.parametrize("path", ["", "1/cancel/"])
+def test_a_back_test_is_for_those_alone_who_may_see_what_it_finds(cast: Cast, guard: Policy, path: str) -> None:
+    Backtest.objects.create(pk=1, policy=guard, **guard.fields())
+    User.objects.get(username="charlie").user_permissions.add(Permission.objects.get(codename="change_policy"))
+    assert cast["charlie"].post(f"/policies/guard/back-tests/{path}", {"version": 1, "streams": 0}).status_code == 403
+
+
 def test_a_back_test_is_cancelled(cast: Cast, guard: Policy) -> None:
     job = Backtest.objects.create(policy=guard, **guard.fields())
     path = f"/policies/guard/back-tests/{job.pk}/cancel/"

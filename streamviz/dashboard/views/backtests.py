@@ -18,7 +18,7 @@ from streamviz.records.backtests import jobs
 from streamviz.records.models import Backtest, Policy
 
 
-@needs(roles.CHANGE_POLICY)
+@needs(roles.CHANGE_POLICY, roles.VIEW_POLICIES)
 @require_POST
 def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
     """Run a version of a policy over the record, in a process of its own."""
@@ -52,7 +52,7 @@ def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
     return render(request, template, context)
 
 
-@needs(roles.CHANGE_POLICY)
+@needs(roles.CHANGE_POLICY, roles.VIEW_POLICIES)
 @require_POST
 def cancel_backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
     """End a back-test; what it found so far stays."""
