@@ -7,11 +7,12 @@ from typing import Any
 from django import forms
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.records.json_field import StoredJSON
 
 PREFIX = "p."
 
 
-class ReadableJSON(forms.JSONField):
+class ReadableJSON(StoredJSON):
     """JSON on many lines, and nothing at all for nothing."""
 
     def prepare_value(self, value: Any) -> Any:

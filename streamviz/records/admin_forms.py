@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from streamviz.records.json_field import StoredJSON
 from streamviz.records.models import Policy, Route
 
 
@@ -52,6 +53,7 @@ class PolicyForm(forms.ModelForm):
     class Meta:
         model = Policy
         fields = "__all__"  # all of a policy is an operator's to set
+        field_classes: ClassVar = {"parameters": StoredJSON}
         help_texts: ClassVar = {
             "by_hand": "Whether a person can overrule a denial of a block. Requests are denied at once.",
         }
@@ -71,3 +73,4 @@ class RouteForm(forms.ModelForm):
     class Meta:
         model = Route
         fields = "__all__"  # all of a route is an operator's to set
+        field_classes: ClassVar = {"parameters": StoredJSON}

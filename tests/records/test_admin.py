@@ -98,8 +98,20 @@ def test_nothing_changes_without_a_why(alice: Client, policy: Policy) -> None:
     assert (policy.mode, policy.versions.count()) == ("off", 1)
 
 
-def test_parameters_that_cannot_be_are_told_at_their_field(alice: Client, policy: Policy) -> None:
-    parameters = '{"arguments": [{"pattern": "("}]}'
+# Of the others Python's decoder, Postgres or the page that tells of them would make an error of the server's.
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        '{"arguments": [{"pattern": "("}]}',
+        "[" * 5000 + "]" * 5000,
+        '{"text": ' + "9" * 5000 + "}",
+        '{"text": "\\ud800"}',
+        '{"text": "\\u0000"}',
+        '{"text": NaN}',
+    ],
+    ids=["pattern", "deep", "long number", "surrogate", "nul", "nan"],
+)
+def test_parameters_that_cannot_be_are_told_at_their_field(alice: Client, policy: Policy, parameters: str) -> None:
     response = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, parameters=parameters, why="typo"))
     assert "parameters" in response.context["adminform"].form.errors
     assert policy.versions.count() == 1
@@ -202,7 +214,10 @@ def test_each_change_of_a_route_makes_a_version_that_says_who_and_why(alice: Cli
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"executor": "other"}, {"parameters": '{"steps": 3}'}, {"parameters": "[]"}, {"name": "a, b"}],
+    [
+        *({"executor": "other"}, {"parameters": '{"steps": 3}'}, {"parameters": "[]"}, {"name": "a, b"}),
+        *({"parameters": "[" * 5000}, {"parameters": '{"a": "\\ud800"}'}, {"parameters": "9" * 5000}),
+    ],
 )
 def test_it_rejects_a_route_that_could_not_be_used_or_listed(alice: Client, wrong: dict[str, str]) -> None:
     assert alice.post(f"{ROUTES}add/", {**ROUTE, **wrong}).status_code == 200
