@@ -19,6 +19,8 @@ _NOTHING = r"[^\x00-\x{10FFFF}]"
 _COUNTED: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 # RE2 takes patterns that are 1,000 deep.
 _DEEPEST = 500
+# The time that they take grows with the square of the length.
+_LONGEST = 4_000
 _ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
 
 
@@ -35,6 +37,8 @@ class _Part(NamedTuple):
 
 def beginnings(pattern: str) -> str:
     """The pattern of all beginnings of the matches of `pattern`, which RE2 takes. Raises Unreadable."""
+    if len(pattern) > _LONGEST:
+        raise Unreadable("a pattern that is too long")
     reader = _Reader(pattern)
     part = reader.alternatives()
     if reader.at < len(pattern):

@@ -51,7 +51,7 @@ def test_what_is_repeated_often_is_read_too(count: str) -> None:
     assert held_from(f"sk-[ab]{count}c", "task-aaa") == len("ta")
 
 
-@pytest.mark.parametrize("pattern", ["(?=a)b", "(?<!a)b", r"\Qa.b\E", "(a", "a)", "*a", "["])
+@pytest.mark.parametrize("pattern", ["(?=a)b", "(?<!a)b", r"\Qa.b\E", "(a", "a)", "*a", "[", "a" * 5_000])
 def test_what_it_cannot_read_it_says(pattern: str) -> None:
     with pytest.raises(Unreadable):
         beginnings(pattern)
