@@ -16,8 +16,8 @@ def align(tapes: Tapes) -> list[Row]:
     rows: list[Row] = []
     seq = frame = 0
     for number, sent in enumerate(tapes.frames):
-        if sent.seq is None:
-            continue
+        if sent.seq is None or not seq <= sent.seq < len(tapes.upstream):
+            continue  # made here, or of a chunk that the record lacks
         if seq < sent.seq or frame < number:
             rows += between(tapes, range(seq, sent.seq), range(frame, number))
         _extend(rows, _passed(tapes, sent.seq, number, sent))

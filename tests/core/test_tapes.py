@@ -52,6 +52,14 @@ async def test_an_untouched_stream_only_passes() -> None:
     assert [row.seqs for row in align(tapes)] == [range(5), range(5, 7)]
 
 
+async def test_frames_of_chunks_that_the_record_lacks_pass_over_nothing() -> None:
+    tapes = await both([], chunks(*(delta(content=f"{n} ") for n in range(3)), delta(finish="stop"), "[DONE]"))
+    odd = [each._replace(seq=seq) for each, seq in zip(tapes.frames, (0, -1, 999_999, 3, 4), strict=True)]
+    rows = align(tapes._replace(frames=odd))
+    assert [seq for row in rows for seq in row.seqs] == [*range(5)]
+    assert [number for row in rows for number in row.frames] == [*range(5)]
+
+
 async def test_recorded_streams_that_nothing_acts_on_only_pass() -> None:
     for path in sorted(recorded("openai_chat"))[:60]:
         tapes = await both([], parse(path.read_bytes()))
