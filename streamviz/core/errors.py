@@ -147,3 +147,8 @@ class UpstreamError(ClientFacingError):
     ) -> None:
         super().__init__(status, message, kind=kind, code=code, param=param, headers=headers)
         self.body = body
+
+
+def redirected(status: int) -> UpstreamError:
+    """What a client is told of a redirect."""
+    return UpstreamError(502, f"upstream answered {status}, a redirect, which is not followed")

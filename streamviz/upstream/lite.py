@@ -19,7 +19,7 @@ from litellm.types.llms.vertex_ai import Candidates
 from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
-from streamviz.core.errors import UpstreamError
+from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
@@ -147,6 +147,8 @@ def _is_surely_no_pattern(pattern: str) -> bool:
 
 
 common_utils._is_not_python_regex = _is_surely_no_pattern
+# How answers begin that are no stream.
+_JSON = (b"{", b"[")
 # A refusal says why in a few lines.
 _MOST_OF_A_REFUSAL = 16 * 1024
 _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
@@ -174,6 +176,9 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
     is_streaming = bool(options.get("stream"))
     bounds = UNBOUNDED if (sending := _sending.get()) is None else sending.bounds
     _bound(response, bounds, has_lines=is_streaming)
+    if 300 <= response.status_code < 400:
+        await response.aclose()
+        raise redirected(response.status_code)
     if response.status_code >= 300:
         return await _refusal(response)
     if not is_streaming:
@@ -191,11 +196,19 @@ def _bound(response: httpx.Response, bounds: Bounds, *, has_lines: bool) -> None
 
 
 async def _read(response: httpx.Response, bounds: Bounds) -> None:
-    """All of it. Raises UpstreamError for more than may be."""
+    """All of it. Raises UpstreamError for more than may be, and for what is no JSON, as a web page, of which LiteLLM
+    would say that the request is at fault."""
     try:
-        require_few_values(await response.aread(), bounds)
+        body = await response.aread()
     finally:
         await response.aclose()
+    require_few_values(body, bounds)
+    if body.lstrip()[:1] not in _JSON and not _has_events(response):
+        raise UpstreamError(502, "upstream sent something that is not JSON")
+
+
+def _has_events(response: httpx.Response) -> bool:
+    return "event-stream" in str(response.headers.get("content-type", ""))
 
 
 async def _refusal(response: httpx.Response) -> httpx.Response:

@@ -12,7 +12,7 @@ from functools import partial
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from streamviz.core.errors import UpstreamError
+from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
@@ -117,7 +117,7 @@ class RawAnswer:
         except TimeoutError as error:
             raise UpstreamError(504, "upstream was silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamError(502, f"upstream cut off the response: {_words(error)}") from error
+            raise cut_off(error) from error
         self._waits_since = None
         return data
 
@@ -166,6 +166,11 @@ def no_answer(error: Exception, provider: str) -> UpstreamError:
     return UpstreamError(502, f"{provider} {happened}: {_words(error)}")
 
 
+def cut_off(error: Exception) -> UpstreamError:
+    """What a client is told where the same happens amid an answer."""
+    return UpstreamError(502, f"upstream cut off the response: {_words(error)}")
+
+
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
     if response.status < 200:  # the connection is not HTTP's any more
         response.close()
@@ -174,7 +179,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
     details = object_in(body).get("error")
     message = as_text(as_object(details).get("message")) or as_json_text(details)
     if response.status < 400:
-        return UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
+        return redirected(response.status)
     return UpstreamError(
         response.status if response.status < 600 else 502,  # no client knows any other
         message or f"upstream answered {response.status}",

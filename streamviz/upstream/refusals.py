@@ -13,6 +13,7 @@ import aiohttp
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.upstream.lite import UnaskedCall
+from streamviz.upstream.raw import cut_off
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,9 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
     # An error in mid-stream comes in a wrapping of LiteLLM's.
     error = getattr(error, "original_exception", None) or error
     if (ours := next((each for each in _behind(error) if isinstance(each, UpstreamError)), None)) is not None:
-        return ours  # it was too much, or not compressed as it says
+        return ours  # it was too much, no JSON, a redirect, or not compressed as it says
+    if (cut := _first_of(error, aiohttp.ClientPayloadError)) is not None:
+        return cut_off(cut)
     if isinstance(error, JSONDecodeError):
         return UpstreamError(502, "upstream sent something that is not JSON")
     # The headers of `response` are LiteLLM's own; what the provider sent is here, or where a call was refused as its
@@ -115,8 +118,12 @@ def _note(error: Exception) -> None:
 
 
 def unreached(error: BaseException) -> aiohttp.ClientError | None:
-    """What kept a call from reaching its provider, where LiteLLM says so in its own words, which have the address."""
-    kinds = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+    """What kept a call from reaching its provider, or from being answered at all, where LiteLLM says so in its own
+    words, which have the address."""
+    return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientHttpProxyError)
+
+
+def _first_of(error: BaseException, *kinds: type[aiohttp.ClientError]) -> aiohttp.ClientError | None:
     return next((each for each in _behind(error) if isinstance(each, kinds)), None)
 
 

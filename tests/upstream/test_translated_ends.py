@@ -1,10 +1,16 @@
 """Where a translated answer ends: as the provider said, and not where its bytes merely stop."""
 
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
+from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
@@ -36,6 +42,71 @@ async def read(provider: str, body: bytes, received: list[bytes]) -> None:
             answer.close()
     finally:
         await server.close()
+
+
+# As of a call that is not translated, whatever LiteLLM makes of it.
+HEAD = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
+FAULTS = {
+    "upstream answered 302, a redirect": HEAD.replace(b"200 OK", b"302 Found") + b"location: /other\r\n\r\n",
+    "could not be reached: Server disconnected": b"",
+    "upstream cut off the response": HEAD + b"content-type: application/json\r\ncontent-length: 99\r\n\r\n{",
+}
+WHOLE_FAULTS = {
+    **FAULTS,
+    "upstream sent something that is not JSON": HEAD + b"content-type: text/html\r\n\r\n" + PAGE,
+}
+
+
+@asynccontextmanager
+async def saying(answer: bytes) -> AsyncIterator[str]:
+    """The address of a server that says this to each request, and hangs up."""
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        length = re.search(rb"content-length: (\d+)", (await reader.readuntil(b"\r\n\r\n")).lower())
+        await reader.readexactly(int(length[1]) if length else 0)
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def asked(provider: str, url: str, wire_format: str, *, stream: bool) -> None:
+    target = resolve("x", wire_format, RoutePlan(f"{provider}/x", url, key="sk-precious"))
+    said = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": stream}
+    answer = await open_translated(target, {"input": "Hello"} if wire_format == "embeddings" else said, 30)
+    try:
+        async for _ in answer:
+            pass
+    finally:
+        answer.close()
+
+
+CALLS = [
+    *(("anthropic", "openai_chat"), ("gemini", "openai_chat"), ("ollama_chat", "openai_chat")),
+    *(("openai", "anthropic_messages"), ("groq", "anthropic_messages"), ("gemini", "embeddings")),
+]
+
+
+@pytest.mark.parametrize(("provider", "wire_format"), CALLS)
+async def test_what_no_provider_should_do_is_told_as_its_own_fault(provider: str, wire_format: str) -> None:
+    send_only_what_is_asked()
+    is_whole = wire_format != "anthropic_messages"  # it asks for a stream, whatever is asked for
+    for words, answer in (WHOLE_FAULTS if is_whole else FAULTS).items():
+        async with saying(answer) as url:
+            with pytest.raises(UpstreamError, match=words) as raised:
+                await asked(provider, url, wire_format, stream=False)
+            assert raised.value.status == 502
+
+
+@pytest.mark.parametrize(("provider", "wire_format"), CALLS[:-1])
+async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: str) -> None:
+    send_only_what_is_asked()
+    for words, answer in FAULTS.items():
+        async with saying(answer) as url:
+            with pytest.raises(UpstreamError, match=words) as raised:
+                await asked(provider, url, wire_format, stream=True)
+            assert raised.value.status == 502
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat"])
