@@ -20,9 +20,9 @@ _OF_ITEMS = "tsc_"
 
 
 def outputs_for(label: str, id: str, why: str) -> list[JsonObject]:
-    """What to say of a call with this label and id; nothing where its provider waits for nothing."""
+    """What to say of a call with this label and id; nothing where its provider waits for nothing, nor without an id."""
     make = _OUTPUTS.get(label or LEGACY_CALL)
-    return [] if make is None else make(id, why)
+    return [] if make is None or not id else make(id, why)
 
 
 def answered_by(item: object) -> str:

@@ -375,3 +375,11 @@ async def test_a_search_that_the_provider_made_itself_waits_for_no_output(
     await ask(guarded)
     await ask(guarded, previous_response_id="resp_1")
     assert model.requests[1]["input"] == [ASKED]
+
+
+async def test_a_call_without_an_id_has_no_output(guarded: Worker, answering: Callable[..., Model]) -> None:
+    """A provider refuses a request with the output of a call that it does not know."""
+    model = answering(answer("resp_1", {**call("rm"), "id": "", "call_id": ""}), answer("resp_2"))
+    await ask(guarded)
+    await ask(guarded, previous_response_id="resp_1", input=[ASKED])
+    assert model.requests[1]["input"] == [ASKED]

@@ -33,8 +33,9 @@ def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> o
 
 
 def _minimaxs_error(status: JsonObject) -> JsonObject:
+    """With an answer that went well it says 0, gateways between may say that as text."""
     code = status.get("status_code")
-    return {"message": status.get("status_msg"), "code": code} if code else {}
+    return {"message": status.get("status_msg"), "code": code} if code and code != "0" else {}
 
 
 def failed_ending(choices: Sequence[JsonObject]) -> JsonObject:

@@ -78,3 +78,9 @@ async def test_usage_of_a_choice_goes_out_where_a_policy_denied_its_call() -> No
     sent = await run([active(deny_names("rm"))], calls(call(0, "x", "rm", "{}")), end, "[DONE]")
     assert sent.client_state.usage == USAGE
     assert sent.client_state.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("code", [0, "0", "", None])
+def test_minimax_says_with_each_answer_that_nothing_went_wrong(code: object) -> None:
+    told = {**delta(content="a", finish="stop"), "base_resp": {"status_code": code, "status_msg": "success"}}
+    assert aggregate(told, "[DONE]").failure is None
