@@ -12,10 +12,10 @@ from streamviz import figures
 _LOOK_SECONDS = 0.5
 _LAGS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
-_running = figures.gauge("processes", "Processes that run", "process")
-_resident = figures.gauge("process_resident_bytes", "Memory that processes have", "process")
-_cpu = figures.counter("process_cpu_seconds", "Processor time that processes took", "process")
-_lag = figures.histogram("loop_lag_seconds", "How late event loops come to their work", _LAGS, "process")
+_running = figures.gauge("processes", "Running processes", "process")
+_resident = figures.gauge("process_resident_bytes", "Memory used by processes", "process")
+_cpu = figures.counter("process_cpu_seconds", "CPU time used by processes", "process")
+_lag = figures.histogram("loop_lag_seconds", "How late event loops run", _LAGS, "process")
 
 
 class Vitals:

@@ -51,10 +51,10 @@ def counted(reader: Reader) -> Iterator[None]:
     """While this lasts they read one stream more. Raises RequestError (429) where they read enough, and Unavailable
     where all readers together do."""
     if _reading[reader.name] >= settings.EVENT_READERS:
-        message = f"You read {settings.EVENT_READERS} streams already, and no more may be read at once."
+        message = f"You are already reading {settings.EVENT_READERS} streams, and no more can be read at once."
         raise RequestError(429, message, kind="rate_limit_error", headers={"retry-after": "5"})
     if _reading.total() >= settings.EVENT_READERS_TOTAL:
-        raise Unavailable("as many streams' events are read as one server may have readers")
+        raise Unavailable("all of this server's event readers are in use")
     _reading[reader.name] += 1
     try:
         yield

@@ -60,7 +60,7 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
     if found is None:
         raise no_such(scope["path"])
     if scope["method"] != "GET":
-        raise RequestError(405, "Events take GET.", code="method_not_allowed", headers={"allow": "GET"})
+        raise RequestError(405, "Events are read with GET.", code="method_not_allowed", headers={"allow": "GET"})
     reader = await readers.reader_of(scope, worker)
     wanted = Wanted.of(scope, reader)
     with admission.counted(reader):

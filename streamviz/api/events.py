@@ -59,12 +59,12 @@ class Wanted:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         name = query.get("format", ["agui"])[-1]
         if name not in FORMATS:
-            raise RequestError(400, f"`format` is one of {', '.join(FORMATS)}.", param="format")
+            raise RequestError(400, f"`format` must be one of {', '.join(FORMATS)}.", param="format")
         kind = FORMATS[name].letter + ("k" if reader.is_client else "u")
         last = http.header(scope, b"last-event-id")
         had = EventId.parse(last, kind) if last else EventId()
         if had is None:
-            message = "`Last-Event-ID` is none of this stream's in this format, told to whom it is told to now."
+            message = "`Last-Event-ID` is not an event id of this stream, in this format, for this reader."
             raise RequestError(400, message, param="last-event-id")
         return cls(FORMATS[name], kind, _speed(query.get("pace", [""])[-1]), had)
 
@@ -77,7 +77,7 @@ def _speed(pace: str) -> float | None:
     if speed is None or _SLOWEST <= speed <= _FASTEST:
         return speed
     raise RequestError(
-        400, f"`pace` is a number from {_SLOWEST:g} to {_FASTEST:g}: 1 is as fast as it was.", param="pace"
+        400, f"`pace` must be a number from {_SLOWEST:g} to {_FASTEST:g}; 1 is the original speed.", param="pace"
     )
 
 

@@ -11,11 +11,11 @@ def wrong_with_url(url: str) -> str:
         host, has_user = parts.hostname, "@" in parts.netloc
         _ = parts.port
     except ValueError:
-        return "is no URL"
+        return "is not a URL"
     if parts.scheme not in ("http", "https") or not host:
         return "must begin with http:// or https:// and a host"
     if has_user:
-        return "must not hold a user or a password: credentials are taken from the environment"
+        return "must not contain a user or a password: credentials are taken from the environment"
     if parts.query or parts.fragment or any(each.isspace() or not each.isprintable() for each in url):
         return "must end with its path"
     return ""

@@ -97,7 +97,7 @@ def _finite(text: str) -> float:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _plain_object(members: list[tuple[str, object]]) -> JsonObject:

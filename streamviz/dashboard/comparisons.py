@@ -38,7 +38,7 @@ def requests_of(a: Stream, b: Stream) -> Requests:
     """The requests of two streams of the record."""
     one, other = _outline(a), _outline(b)
     if one is None or other is None:
-        return Requests([], False, "of a format that is not known here")
+        return Requests([], False, "in a format that is not known here")
     differing = ((name, printable(x), printable(y)) for name, x, y in _texts(a, b, one, other) if x != y)
     found = list(islice(differing, _MOST + 1))
     shown = found[:_MOST]

@@ -45,7 +45,7 @@ class Attempt:
     def failed(self) -> None:
         """The password was wrong, or there is no such account: what was typed for one may be a password."""
         is_known = User.objects.filter(username=self._account).exists()
-        whom = f"for {self._account!r}" if is_known else "for an account that there is not"
+        whom = f"for {self._account!r}" if is_known else "for an account that does not exist"
         log.warning("sign-in failed %s from %s", whom, self._address or "an unknown address")
 
     def succeeded(self) -> None:

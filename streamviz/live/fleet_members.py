@@ -51,4 +51,4 @@ class Member(msgspec.Struct, frozen=True):
 
 def late(loop_lag: float) -> list[str]:
     """What is wrong with an event loop, if anything is."""
-    return [f"its event loop was late by {loop_lag:.1f} s"] if loop_lag >= _LATE_SECONDS else []
+    return [f"its event loop ran late by {loop_lag:.1f} s"] if loop_lag >= _LATE_SECONDS else []

@@ -20,7 +20,7 @@ from channels.exceptions import ChannelFull
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_MESSAGES = 1_000
 _SIZE_BYTES = 4
-_AWAY = "the hub between this machine's servers is away"
+_AWAY = "the hub between this machine's servers is down"
 
 
 class _Do(StrEnum):

@@ -26,7 +26,7 @@ class OwnOrigin:
             await self._application(scope, receive, send)
         else:
             log.warning(
-                "refused a websocket that a page of %.200r opened at the host %.200r: that is not allowed by "
+                "refused a websocket from a page of %.200r to the host %.200r: not allowed by "
                 "ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS",
                 _header(scope, b"origin"),
                 _header(scope, b"host"),

@@ -202,7 +202,7 @@ class Peers:
         try:
             await self._answers.say_found(asked.sender, asked.question, asked.stream_id)
         except Exception:
-            log.exception("could not show another worker the stream %s", asked.stream_id)
+            log.exception("could not send another worker the stream %s", asked.stream_id)
 
     def _beside(self, work: Coroutine[None, None, None]) -> None:
         """Have it done while other messages are read."""

@@ -77,7 +77,7 @@ class Caller:
         if not asked or (route is not None and route.executor.name == asked):
             return route.executor if route is not None else PASSTHROUGH
         if not self.key.may_choose_executor:
-            message = f"The API key {self.key.name} may not choose what answers its calls ({EXECUTOR.decode()})."
+            message = f"The API key {self.key.name} may not choose an executor ({EXECUTOR.decode()})."
             raise RequestError(403, message, kind="permission_error", code="executor_not_allowed")
         try:
             return build(asked, {})

@@ -67,7 +67,7 @@ class RunningCall:
         if self.caller.wire_format is OPENAI_CHAT:
             return self.request.fields
         if self.caller.wire_format is EMBEDDINGS:
-            message = f"{EMBEDDINGS.path} has no place in a run, which writes an answer. Ask without the executor."
+            message = f"{EMBEDDINGS.path} cannot be used in a run, which writes an answer. Leave out the executor."
             raise RequestError(400, message, code="unsupported_endpoint")
         chat, left_out = await asyncio.to_thread(_as_chat, self.request.fields, self.target)
         self.left_out.extend(left_out)
@@ -169,8 +169,8 @@ def _as_chat(fields: JsonObject, target: Target) -> tuple[JsonObject, tuple[str,
         if error.code != "unsupported_parameter":
             raise
         message = (
-            f"`{error.param}` has no place in a run, which asks its model in the format of chat. Leave it out, or ask"
-            " without the executor."
+            f"`{error.param}` cannot be used in a run, which calls its model in OpenAI's chat format. Leave it or"
+            " the executor out."
         )
         raise RequestError(400, message, code=error.code, param=error.param) from error
     return chat, fitted.left_out

@@ -201,11 +201,11 @@ class Worker:
 
     def _why_unrecorded(self) -> str:
         why = self.journal.why_refused()
-        return f"streamviz cannot record any more: {why}" if why else ""
+        return f"streamviz cannot record new streams: {why}" if why else ""
 
     def _why_few(self) -> str:
         why = self._descriptors.why_few()
-        return f"streamviz takes no more streams: {why}" if why else ""
+        return f"streamviz accepts no new streams: {why}" if why else ""
 
     def run_behind(self, work: Coroutine[None, None, None]) -> None:
         """Run what no client waits for. The event loop itself keeps no task alive."""
@@ -278,7 +278,7 @@ def _wrong_with(secrets: list[str]) -> str:
     if not secrets:
         return "No API key was sent."
     if not any(secret.startswith(PREFIX) for secret in secrets):
-        return f"The API key is none of streamviz's, which begin with {PREFIX}."
+        return f"This is not a streamviz API key; those begin with {PREFIX}."
     return "The API key is unknown or was revoked."
 
 

@@ -177,7 +177,7 @@ def _whose(database: str) -> Whose | None:
 
 def _why_not(is_replica: bool, lag: float | None) -> str:
     if not is_replica:
-        return "it is no replica"
+        return "it is not a replica"
     if lag is None:
         return "it has replayed nothing yet"
     return f"it is {lag:.0f} s behind" if lag > MOST_LAG_SECONDS else ""

@@ -125,7 +125,7 @@ class Retaining:
                 cursor.execute(f"INSERT INTO {table} SELECT * FROM {child} WHERE stream_id = ANY(%s)", [kept])  # noqa: S608
                 cursor.execute(f"DROP TABLE {child}")
             cursor.execute(FORGET_DAY, {"day": midnight, "kept": kept})
-        say(f"dropped the chunks of {day}: {megabytes(size)}, {len(kept)} streams kept")
+        say(f"dropped the chunks of {day}: {megabytes(size)}, streams kept: {len(kept)}")
         return Freed("chunks", f"day {day}", 1, size)
 
     def _clear_default(self, say: Say) -> list[Freed]:
@@ -139,8 +139,8 @@ class Retaining:
             for table in TABLES:
                 cursor.execute(f"DELETE FROM {table}_default WHERE stream_id = ANY(%s)", [ids])  # noqa: S608
             cursor.execute(FORGET_STREAMS, [ids])
-        say(f"deleted the chunks of {len(ids)} streams that are kept no longer")
-        return [Freed("chunks", "streams kept no longer", len(ids), 0)]
+        say(f"deleted the chunks of streams that are no longer kept: {len(ids)}")
+        return [Freed("chunks", "streams no longer kept", len(ids), 0)]
 
     def _drop_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
         total = size = 0
@@ -159,7 +159,7 @@ class Retaining:
                 _write_words_again([row[0] for row in _rows(SESSIONS_OF.format(table=each.name))])
             drop(each, kept[span])
             total, size = total + number, size + freed
-            say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
+            say(f"dropped {each.name}: {megabytes(freed)}, streams kept: {len(kept[span])}")
         if kept and (kept_from := first_stream_kept(self._retention, self._now)):
             delete_empty_sessions(kept_from)
         return [Freed("streams", "streams", total, size)] if kept else []
@@ -169,7 +169,7 @@ class Retaining:
         for table in _rest() if self._retention.stream_days else ():
             while not is_over() and (number := self._delete_some(table)):
                 total += number
-                say(f"deleted {total} streams")
+                say(f"streams deleted: {total}")
         return [Freed("streams", "streams", total, round(total * size))] if total else []
 
     def _delete_some(self, table: str) -> int:

@@ -81,4 +81,4 @@ def _expired(connection: psycopg.Connection, ids: Collection[UUID], first_kept: 
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    log.info("removed %s: what it holds was deleted, or is kept no longer", path)
+    log.info("removed %s: its streams were deleted, or are no longer kept", path)

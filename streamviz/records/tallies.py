@@ -125,7 +125,7 @@ class Tallies:
                 return await self._do(lambda connection: _reserve(connection, values))
         except (psycopg.Error, OSError, TimeoutError) as error:
             log.warning("session totals are unavailable: %s", error)
-            return SessionCounts(trouble="what the session has come to is not known: the database does not answer")
+            return SessionCounts(trouble="the session totals are not known: the database does not answer")
 
     def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str = "") -> None:
         """The stream is over and came to this. Nobody waits for it. `session` and `period` as it was reserved."""
@@ -196,7 +196,7 @@ async def _begin(connection: Connection, tally: uuid.UUID, of_key: OfKey) -> Non
             await connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{_COUNT_SECONDS}s"])
             await connection.execute(_BEGIN, told)
     except psycopg.errors.QueryCanceled:
-        log.warning("a key has done too much in this %s to be counted: its limit begins now", of_key.period)
+        log.warning("a key has made too many streams in this %s to count: its limit starts from now", of_key.period)
 
 
 async def _reserve(connection: Connection, values: list[object]) -> SessionCounts:

@@ -122,7 +122,7 @@ def strays() -> Iterator[Damage]:
     """What belongs to no stream, and streams that nobody runs and nobody has closed."""
     for table in (*RUNS, "records_archivedpart", *STREAMS):
         for (stream_id,) in rows(_WITHOUT_STREAM.format(table=table)) if table != "records_stream" else ():
-            yield Damage(stream_id, f"there is no such stream, but a {table} of it")
+            yield Damage(stream_id, f"there is no such stream, but it has rows in {table}")
     for (stream_id,) in rows(
         "SELECT id FROM records_stream AS stream"
         " WHERE NOT EXISTS (SELECT FROM records_session WHERE id = stream.session_id)"
@@ -195,7 +195,7 @@ def _numbers(what: str, numbers: Sequence[int], count: int) -> Iterator[str]:
     """From 0 on, each once, and so many as were counted."""
     wrong = next((n for n, number in enumerate(numbers) if n != number), None)
     if wrong is not None:
-        yield f"{what} {wrong} is missing or comes twice"
+        yield f"{what} {wrong} is missing or appears twice"
     if len(numbers) != count:
         yield f"there are {len(numbers)} {what}s, and {count} were counted"
 
@@ -246,14 +246,14 @@ def _withholds(verdict: Verdict) -> bool:
 def _blocks(recorded: Recorded) -> Iterator[str]:
     """Stored blocks are what the chunks add up to; of a stream that broke off, the beginning of that."""
     if recorded.stream.wire_format not in AGGREGATORS:
-        yield f"{recorded.stream.wire_format} is no wire format that this version knows: its blocks cannot be checked"
+        yield f"{recorded.stream.wire_format} is a wire format unknown to this version: its blocks cannot be checked"
         return
     fresh = aggregate(recorded.stream.wire_format, recorded.chunks).blocks
     is_whole = recorded.stream.outcome == Outcome.COMPLETED
     if is_whole and len(fresh) != len(recorded.blocks):
         yield f"the chunks add up to {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
     elif len(fresh) < len(recorded.blocks):
-        yield f"the chunks add up to no more than {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
+        yield f"the chunks add up to only {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
     for block, again in zip(recorded.blocks, fresh, strict=False):
         if different := _differences(block, again, is_whole):
             yield f"block {block.ordinal} is not what its chunks add up to: {', '.join(different)}"

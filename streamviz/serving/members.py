@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from streamviz.live.fleet_members import SCREENS, SERVER, Journal, Member, Writer, late
+from streamviz.live.presentation.figures import plural
 from streamviz.live.publisher import publisher
 from streamviz.records.backlog import Backlog
 from streamviz.records.journal.folder import machine_id
@@ -70,7 +71,7 @@ def _journal(found: Backlog | None) -> Journal | None:
     writer = Writer(told.pid, told.version, round(told.began_at * 1_000_000)) if told else None
     failing = [f"Postgres cannot be written to: {found.trouble}"] if found.trouble else []
     upkeep = [f"table maintenance failed and will be retried: {found.upkeep}"] if found.upkeep else []
-    aside = [f"{found.set_aside} streams were set aside"] if found.set_aside else []
-    damaged = [f"{found.damaged} damaged files were set aside"] if found.damaged else []
+    aside = [f"{plural(found.set_aside, 'stream')} set aside"] if found.set_aside else []
+    damaged = [f"{plural(found.damaged, 'damaged file')} set aside"] if found.damaged else []
     said = [clause for clause in (found.stuck, found.full) if clause]
     return Journal(found.size, found.lag, writer, [*said, *failing, *upkeep, *aside, *damaged])

@@ -20,7 +20,7 @@ from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
 from streamviz.records.backlog import Backlog, backlog
 
-_left_out = figures.counter("live_updates_left_out", "Updates that slow browsers were not sent")
+_left_out = figures.counter("live_updates_left_out", "Updates not sent to slow browsers")
 _watchers = figures.gauge("live_watchers", "Browsers' websockets")
 _others_away = figures.worst("others_away", "Whether other servers cannot be reached")
 
@@ -69,21 +69,21 @@ def _servers() -> Iterator[_Gauge]:
     """A server that stands still counts as a process; who waits for its answer must be told by another."""
     itself = publisher.itself()
     own = [] if itself is None else [each for each in publisher.members() if each.machine == itself.machine]
-    yield "servers_responding", "Servers of this machine that the one that is asked hears", len(responding(own))
-    yield "servers_wanted", "Servers that this machine is to have", settings.WORKERS
+    yield "servers_responding", "Servers on this machine that the scraped one hears from", len(responding(own))
+    yield "servers_wanted", "Servers that this machine should have", settings.WORKERS
 
 
 def _journal() -> tuple[_Gauge, ...]:
     found = backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
     return (
-        ("journal_bytes", "What waits for Postgres in this machine's journals", found.size),
-        ("journal_waits_seconds", "For how long something has waited that nobody has read", found.waits),
-        ("journal_full", "Whether there is no room for new streams", bool(found.full)),
-        ("journal_damaged_files", "Damaged files that were set aside", found.damaged),
-        ("journal_refused_streams", "Streams that could not be stored and were set aside", found.set_aside),
-        ("writer_running", "Whether anybody moves the journals into Postgres", found.is_moved),
-        ("writer_lag_seconds", "For how long the writer has not had everything read", _lag(found)),
-        ("writer_failing", "Whether Postgres cannot be written to", bool(found.trouble)),
+        ("journal_bytes", "Bytes waiting for Postgres in this machine's journals", found.size),
+        ("journal_waits_seconds", "How long the oldest unread entry has waited", found.waits),
+        ("journal_full", "Whether the journal has no room for new streams", bool(found.full)),
+        ("journal_damaged_files", "Damaged files set aside", found.damaged),
+        ("journal_refused_streams", "Streams set aside because Postgres refused them", found.set_aside),
+        ("writer_running", "Whether a writer is moving the journals into Postgres", found.is_moved),
+        ("writer_lag_seconds", "How long the writer has been behind", _lag(found)),
+        ("writer_failing", "Whether writing to Postgres fails", bool(found.trouble)),
     )
 
 

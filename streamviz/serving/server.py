@@ -157,7 +157,7 @@ class Server(DaphneServer, ABC):
             try:
                 protocol.check_timeouts()
             except Exception:
-                logger.exception("a client could not be asked whether it is still there")
+                logger.exception("cannot check whether a client is still connected")
                 _cut_off(protocol)
         reactor.callLater(2, self.timeout_checker)
 
@@ -193,7 +193,7 @@ class Server(DaphneServer, ABC):
     def _cut_off(self, protocol: Any) -> None:
         """A client that takes nothing costs memory, and keeps upstream waiting."""
         if isinstance(protocol, Request):
-            protocol.cut_off(f"the client took nothing for {self.limits.silence_seconds:g} s")
+            protocol.cut_off(f"the client read nothing for {self.limits.silence_seconds:g} s")
         else:
             protocol.transport.abortConnection()
 

@@ -157,7 +157,7 @@ _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
 def _require_asked(request: httpx.Request) -> None:
     """Calls of models are posted; what is fetched is something else. Raises UnaskedCall."""
     if request.method != "POST":
-        said = f"{request.url.host} is not asked: streamviz makes no call but that of the model"
+        said = f"{request.url.host} was not called: streamviz calls nothing but the model"
         raise UnaskedCall(said, request=request)
     if (sending := _sending.get()) is not None:
         sending.has_begun = True

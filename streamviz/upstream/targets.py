@@ -182,7 +182,9 @@ def _home(provider: str, wire_format: str) -> _Home | None:
 def _without_key(model: str, target: Target) -> Target:
     """LiteLLM would look for a credential of its own. Raises RequestError where it cannot be kept from that."""
     if target.provider not in ONE_KEY:
-        raise _unusable(model, f"it has a base URL and no credential, and {target.provider} would take another's")
+        raise _unusable(
+            model, f"it has a base URL and no credential, and another one of {target.provider} would be sent"
+        )
     return replace(target, key=NO_KEY)
 
 

@@ -89,4 +89,4 @@ def test_a_format_that_nobody_here_reads_is_said(cast: Cast) -> None:
     Stream.objects.filter(pk=b.pk).update(wire_format="of tomorrow")
     answer = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}")
     assert answer.status_code == 200
-    assert "of a format that is not known here" in answer.content.decode()
+    assert "in a format that is not known here" in answer.content.decode()

@@ -92,7 +92,7 @@ def test_the_log_has_who_failed_and_no_password(caplog: pytest.LogCaptureFixture
     sign_in(WRONG, name="hunter2")
     assert [record.getMessage() for record in caplog.records if record.name == "streamviz.dashboard.sign_ins"] == [
         "sign-in failed for 'alice' from 192.0.2.1",
-        "sign-in failed for an account that there is not from 192.0.2.1",
+        "sign-in failed for an account that does not exist from 192.0.2.1",
     ]
     assert WRONG not in caplog.text
     assert "hunter2" not in caplog.text

@@ -214,7 +214,7 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     ready = httpx.get(f"{full_soon.base_url}/readyz", timeout=120)
     assert (ready.status_code, ready.json()["server"]) == (
         503,
-        "streamviz cannot record any more: the journal's disk is full",
+        "streamviz cannot record new streams: the journal's disk is full",
     )
     tapes = running.finish()
     served = [tape for tape in tapes if tape.status == 200]

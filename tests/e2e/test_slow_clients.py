@@ -23,7 +23,7 @@ from tests.simulator.process import running_simulator
 CLIENTS = int(os.environ.get("SLOW_CLIENTS", "20"))
 CUT_OFF = """
 SELECT count(*) FROM records_stream
-WHERE outcome = 'client_disconnected' AND error LIKE 'the client took nothing for 3 s; it was cut off after chunk %%'
+WHERE outcome = 'client_disconnected' AND error LIKE 'the client read nothing for 3 s; it was cut off after chunk %%'
 """
 
 

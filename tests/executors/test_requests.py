@@ -52,7 +52,7 @@ def allowed(mode: str) -> dict[str, Any]:
     ],
 )
 def test_what_wants_a_call_of_the_clients_is_refused(asked: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="has no place in a run"):
+    with pytest.raises(RequestError, match="cannot be used in a run"):
         require_answerable(asked)
 
 
@@ -69,7 +69,7 @@ def test_so_is_geminis_way_to_want_a_call(mode: str, is_refused: bool) -> None:
     config = {"functionCallingConfig": {"mode": mode}}
     chat = as_chat({"contents": [], "tools": tools, "toolConfig": config})
     if is_refused:
-        with pytest.raises(RequestError, match="has no place in a run"):
+        with pytest.raises(RequestError, match="cannot be used in a run"):
             require_answerable(chat)
     else:
         require_answerable(chat)

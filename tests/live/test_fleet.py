@@ -40,7 +40,7 @@ def test_what_is_wrong_is_said() -> None:
         "1 of 3 servers respond",
         "it has waited",
         "server 2: streamviz is stopping",
-        "server 2: its event loop was late by 1.2 s",
+        "server 2: its event loop ran late by 1.2 s",
     ]
     assert machine.journal == journal
     assert versions_of([machine]) == ["1", "2"]

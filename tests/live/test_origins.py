@@ -27,7 +27,7 @@ async def test_a_page_that_is_refused_is_named_in_the_log(caplog: pytest.LogCapt
     assert await asked.connect() == (False, 1000)
     [record] = caplog.records
     assert record.levelname == "WARNING"
-    told = "refused a websocket that a page of 'https://evil.test\\n' opened at the host 'viz.example:8000'"
+    told = "refused a websocket from a page of 'https://evil.test\\n' to the host 'viz.example:8000'"
     assert record.getMessage().startswith(told)
 
 

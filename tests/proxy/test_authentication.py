@@ -21,7 +21,7 @@ def sent(**headers: str) -> HTTPScope:
         ({}, "No API key was sent."),
         ({"authorization": "sv-no-scheme"}, "No API key was sent."),
         ({"authorization": "Bearer sv-revoked"}, "The API key is unknown or was revoked."),
-        ({"x_api_key": "sk-ant-api03"}, "The API key is none of streamviz's, which begin with sv-."),
+        ({"x_api_key": "sk-ant-api03"}, "This is not a streamviz API key; those begin with sv-."),
     ],
 )
 def test_who_has_no_key_is_told_what_is_wrong_with_it(worker: Worker, headers: dict[str, str], said: str) -> None:

@@ -237,7 +237,7 @@ async def test_what_has_no_place_in_a_run_is_refused_before_anything_is_asked(
     await over(client, worker)
     told = json.loads(client.data)
     assert (client.status, model.requests) == (400, [])
-    assert "has no place in a run" in told["error"]["message"]
+    assert "cannot be used in a run" in told["error"]["message"]
     assert told["error"]["type"] == "invalid_request_error"
 
 

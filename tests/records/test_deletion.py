@@ -159,5 +159,5 @@ def test_one_that_is_not_there_keeps_no_other_from_being_deleted(query: Query) -
     missing = uuid.uuid4()
     with pytest.raises(CommandError, match=f"^No such session: {missing}\\.$"):
         call_command("delete_session", one, missing, one, two, stdout=(said := StringIO()))
-    assert said.getvalue() == f"{one}: 1 streams deleted\n{two}: 1 streams deleted\n"
+    assert said.getvalue() == f"{one}: 1 stream deleted\n{two}: 1 stream deleted\n"
     assert query("SELECT count(*) FROM records_session") == [(0,)]

@@ -133,7 +133,7 @@ def test_what_is_kept_of_a_dropped_day_is_there_with_all_that_belongs_to_it(quer
         assert sorted(query(f"SELECT * FROM records_{table}"), key=repr) == sorted(before[table], key=repr), table
     assert {row[0] for row in query("SELECT id FROM records_stream_default")} == set(kept)
     assert not [each for each in partitions_before(NOW.date()) if each.behind <= day(180).date()]
-    assert any(line.startswith("dropped records_stream_") and line.endswith("2 streams kept") for line in said)
+    assert any(line.startswith("dropped records_stream_") and line.endswith("streams kept: 2") for line in said)
     assert list(wrong_sums()) == list(strays()) == []
     assert query("SELECT count(*) FROM records_session") == [(2,)]
     assert plain not in streams_with(query, "block")
@@ -465,5 +465,5 @@ def test_a_session_that_gets_a_stream_meanwhile_stays(query: Query) -> None:
         pool.submit(connections.close_all)
         wait_for_a_lock(query)
         writer.commit()
-        assert "deleted 1 streams" in deleting.result()
+        assert "streams deleted: 1" in deleting.result()
     assert query("SELECT session_id FROM records_stream") == query("SELECT id FROM records_session") == [(into,)]

@@ -87,7 +87,7 @@ DAMAGE = {
     ),
     "a format of a later version": (
         "UPDATE records_stream SET wire_format = 'of_a_later_version'",
-        "of_a_later_version is no wire format that this version knows",
+        "of_a_later_version is a wire format unknown to this version",
     ),
     "a stream that nobody closed": ("UPDATE records_stream SET outcome = ''", "open for more than a day"),
 }
@@ -193,7 +193,7 @@ def test_the_command_ends_with_a_fault_where_it_finds_damage(
     settings.JOURNAL_DIR = tmp_path
     said = StringIO()
     call_command("verify", stdout=said)
-    assert said.getvalue() == "1 streams checked, 0 damaged\n"
+    assert said.getvalue() == "1 stream checked, 0 damaged\n"
     bad = uuid.uuid4()
     journal_of(tmp_path, [opened(bad), closed(bad, blocks=[block(length=-1)])])
     move(tmp_path)

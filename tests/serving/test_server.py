@@ -165,8 +165,8 @@ def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
 
 def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood-until-left")) as client:
-        impatient.wait_for("got http.disconnect the client took nothing for 2 s")
-        impatient.wait_for("left the client took nothing for 2 s")
+        impatient.wait_for("got http.disconnect the client read nothing for 2 s")
+        impatient.wait_for("left the client read nothing for 2 s")
         with pytest.raises(ConnectionResetError):
             read_to_end(client)
 

@@ -107,7 +107,7 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_f
     """Where it `reads_first`, what cannot be read is told of before an answer has begun."""
     form = FORMS.get(request.GET.get("as", "jsonl"))
     if form is None:
-        raise Http404("There is no such form.")
+        raise Http404("There is no such format.")
     pieces = form.write(streams, base_url(request))
     first = _some(pieces) if reads_first else b""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
@@ -125,7 +125,7 @@ async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> 
         yield data
         if monotonic() - checked_at >= RECHECK_SECONDS:
             if await refusal({"session": request.session}) is not None:
-                raise PermissionDenied("Whoever downloads this may see it no more.")
+                raise PermissionDenied("You may no longer see this.")
             checked_at = monotonic()
 
 

@@ -29,10 +29,10 @@ NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "fun
 def require_answerable(asked: JsonObject) -> None:
     """Raises RequestError (400) where a chat request wants an answer that no run can give."""
     if asked.get("n") not in (None, 1):
-        raise _refusal("n", "a run has one answer")
+        raise _refusal("n", "a run gives one answer")
     for name in ("tool_choice", "function_call"):
         if _wants_call(asked.get(name)):
-            raise _refusal(name, "a run uses tools of its own, and calls none of the client's")
+            raise _refusal(name, "a run uses its own tools, and calls none of the client's")
 
 
 def _wants_call(choice: object) -> bool:
@@ -44,7 +44,7 @@ def _wants_call(choice: object) -> bool:
 
 
 def _refusal(name: str, why: str) -> RequestError:
-    message = f"`{name}` has no place in a run: {why}. Leave it out, or ask without the executor."
+    message = f"`{name}` cannot be used in a run: {why}. Leave it or the executor out."
     return RequestError(400, message, code="unsupported_parameter", param=name)
 
 

@@ -105,7 +105,7 @@ class Telemetry:
             if stream.trace is not None and stream.trace.is_sampled:
                 self._tell_stream(stream, stream.trace, said)
         except Exception:
-            log.exception("stream %s could not be told to the collector", stream.id)
+            log.exception("stream %s could not be sent to the collector", stream.id)
         finally:
             self._room.release()
 
@@ -196,7 +196,7 @@ class _Watched(SpanExporter):
         result = self._exporter.export(spans)
         if result is not SpanExportResult.SUCCESS and monotonic() - self._told_at >= _TELL_SECONDS:
             self._told_at = monotonic()
-            log.warning("the OpenTelemetry collector takes no spans; those that it does not take are dropped")
+            log.warning("the OpenTelemetry collector accepts no spans; those that it refuses are dropped")
         return result
 
 

@@ -48,7 +48,7 @@ def why_full(root: Path, limits: Limits) -> str:
     if size > limits.most_bytes:
         return f"the journal takes {size >> 20} MiB"
     if age > limits.most_seconds:
-        return f"the oldest in the journal waits since {age / 3600:.1f} hours"
+        return f"the oldest entry in the journal has waited for {age / 3600:.1f} hours"
     if shutil.disk_usage(root).free < RESERVE_BYTES:
         return "the journal's disk is full"
     return ""

@@ -74,14 +74,14 @@ class Moving:
 
     def _write(self) -> None:
         for batch in [each for each in self._due if self._is_aside(each.stream_id)]:
-            self._set_aside(batch, "something of it was set aside before")
+            self._set_aside(batch, "part of it was set aside before")
             self._due.remove(batch)
         if self._due:
             self._write_all(self._due)
             self._due = []
 
     def _is_aside(self, stream_id: UUID) -> bool:
-        """Whether something of it was set aside before what this journal has. What a writer before had set aside may
+        """Whether part of it was set aside before what this journal has. What a writer before had set aside may
         have been handed back by now; what is set aside from another journal meanwhile comes behind what is here."""
         was_aside = stream_id in self._aside_before and is_refused(self.journal.parent, stream_id)
         return was_aside or stream_id in self._aside

@@ -26,7 +26,7 @@ from streamviz.upstream.prices import price
 
 log = logging.getLogger(__name__)
 
-WHY = "streamviz ended while the stream ran"
+WHY = "streamviz ended while the stream was running"
 
 
 class Recorded(NamedTuple):
@@ -68,7 +68,7 @@ def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed | No
     except psycopg.Error:
         raise
     except Exception:
-        log.exception("stream %s cannot be read; what it came to stays unknown", stream_id)
+        log.exception("stream %s cannot be read; its outcome stays unknown", stream_id)
         return closed(head)
 
 

@@ -95,7 +95,7 @@ class Status:
         elif self._told_at is None or time.monotonic() - self._told_at >= TELL_SECONDS:
             self._told_at = time.monotonic()
             log.warning(
-                "the writer is %.0f s behind, %.1f MiB wait in the journal", lag, usage(self._root).size / 2**20
+                "the writer is %.0f s behind; %.1f MiB are waiting in the journal", lag, usage(self._root).size / 2**20
             )
 
     def _save(self, now: float) -> None:

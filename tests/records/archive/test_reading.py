@@ -160,7 +160,7 @@ def test_an_export_names_what_cannot_be_had_and_goes_on(storage: Storage, stored
     storage.bucket.delete(reading._of(stored[1]).get().object.key)
     file, said = tmp_path / "all.jsonl", io.StringIO()
     file.write_bytes(b"of before")
-    with pytest.raises(CommandError, match="All is exported but the chunks of 2 streams"):
+    with pytest.raises(CommandError, match="Everything is exported except the chunks of 2 streams"):
         call_command("export", days=10_000.0, output=str(file), stderr=said)
     assert all(f"{each}: its chunks cannot be read: the object storage has lost" in said.getvalue() for each in stored)
     lines = file.read_bytes().splitlines()
@@ -185,7 +185,7 @@ def test_an_export_without_chunks_takes_the_place_of_none_that_is_whole(
         call_command("export", days=10_000.0, output=str(file), stderr=io.StringIO())
     assert (list(tmp_path.iterdir()), file.read_bytes()) == ([file], before)
     file.write_bytes(b"")
-    with pytest.raises(CommandError, match="All is exported but the chunks of 2 streams"):
+    with pytest.raises(CommandError, match="Everything is exported except the chunks of 2 streams"):
         call_command("export", days=10_000.0, output=str(file), stderr=io.StringIO())
     assert file.read_bytes().endswith(b'{"end":{}}\n')
 

@@ -38,7 +38,10 @@ def test_an_old_segment_counts_but_not_the_newest_of_an_idle_worker(
     worker.append(opened(ONE))
     worker.flush()
     os.utime(folder.segment(worker.path, 1), (long_ago, long_ago))
-    assert why_full(tmp_path, Limits(2**40, 3600.0, refuses=True)) == "the oldest in the journal waits since 2.0 hours"
+    assert (
+        why_full(tmp_path, Limits(2**40, 3600.0, refuses=True))
+        == "the oldest entry in the journal has waited for 2.0 hours"
+    )
 
 
 def test_a_disk_is_full_before_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_a_stream_is_closed_as_interrupted_with_its_blocks(query: Query, tmp_pat
     move(tmp_path)
     ends = MICROSECONDS.format("ended_at")
     columns = f"outcome, error, chunk_count, frame_count, block_count, cost, {ends}"
-    why = "streamviz ended while the stream ran"
+    why = "streamviz ended while the stream was running"
     assert query(f"SELECT {columns} FROM records_stream") == [("interrupted", why, 4, 2, 2, None, NOON)]
     released = MICROSECONDS.format("released_at")
     assert query(f"SELECT kind, name, text, length, is_truncated, {released} FROM records_block ORDER BY ordinal") == [

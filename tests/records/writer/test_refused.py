@@ -44,7 +44,7 @@ def test_what_was_set_aside_can_be_stored_once_the_reason_is_gone(
     journal_of(tmp_path, [opened(bad), received(bad, [b"x"]), closed(bad, finish_reason="odd")]).close()
     move(tmp_path)
     assert query("SELECT count(*) FROM records_stream") == [(0,)]
-    for told, aside in (("1 streams handed back", 1), ("1 streams handed back", 0), ("0 streams handed back", 0)):
+    for told, aside in (("1 stream handed back", 1), ("1 stream handed back", 0), ("0 streams handed back", 0)):
         call_command("store_again", stdout=(said := StringIO()))
         assert said.getvalue().startswith(told)
         move(tmp_path)

@@ -39,7 +39,7 @@ def test_it_says_once_that_it_is_behind_and_once_that_it_is_not_any_more(
     assert caplog.messages == []
     status.moved(long_ago(), is_behind=False)
     status.moved(time.time(), is_behind=True)
-    assert caplog.messages == ["the writer is 15 s behind, 0.0 MiB wait in the journal"]
+    assert caplog.messages == ["the writer is 15 s behind; 0.0 MiB are waiting in the journal"]
     status.moved(time.time(), is_behind=False)
     status.moved(time.time(), is_behind=False)
     assert caplog.messages[1:] == ["the writer has caught up"]
@@ -69,7 +69,7 @@ def test_it_says_how_much_waits_while_nothing_can_be_stored(tmp_path: Path, capl
     status.moved(long_ago(), is_behind=False)
     status.failed("no room")
     assert [message for message in caplog.messages if "behind" in message] == [
-        "the writer is 15 s behind, 0.0 MiB wait in the journal"
+        "the writer is 15 s behind; 0.0 MiB are waiting in the journal"
     ]
 
 

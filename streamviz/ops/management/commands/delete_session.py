@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.live.presentation.figures import plural
 from streamviz.records.deletion import delete_session
 from streamviz.records.models import Session
 
@@ -23,7 +24,7 @@ class Command(BaseCommand):
         missing = []
         for session_id in dict.fromkeys(options["sessions"]):
             if Session.objects.filter(pk=session_id).exists():
-                self.stdout.write(f"{session_id}: {delete_session(session_id)} streams deleted")
+                self.stdout.write(f"{session_id}: {plural(delete_session(session_id), 'stream')} deleted")
             else:
                 missing.append(str(session_id))
         if missing:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.live.presentation.figures import plural
 from streamviz.ops.days import add_days, since
 from streamviz.records.archive.bucket import ObjectAway, ObjectLost
 from streamviz.records.exporting import export
@@ -42,7 +43,7 @@ class Command(BaseCommand):
             for line in lines:
                 self.stdout.write(line.decode(), ending="")
         if self._without_tapes:
-            raise CommandError(f"All is exported but the chunks of {self._without_tapes} streams.")
+            raise CommandError(f"Everything is exported except the chunks of {plural(self._without_tapes, 'stream')}.")
 
     def _unless_worse(self, path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The same lines. Raises CommandError behind them where the storage has chunks that it does not give now, and
@@ -50,8 +51,8 @@ class Command(BaseCommand):
         yield from lines
         if self._refused and path.is_file() and path.stat().st_size:
             raise CommandError(
-                f"{path} stays as it was: the chunks of {self._refused} streams cannot be read. All else can be"
-                " exported to another file."
+                f"{path} stays as it was: the chunks of {plural(self._refused, 'stream')} cannot be read. Everything"
+                " else can be exported to another file."
             )
 
     def _tell(self, stream_id: UUID, why: ObjectAway) -> None:

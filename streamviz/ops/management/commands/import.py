@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.live.presentation.figures import plural
 from streamviz.records.database import conninfo
 from streamviz.records.importing import Importing, NotAnExport, lines_of
 from streamviz.records.writer.store import Store
@@ -30,4 +31,4 @@ class Command(BaseCommand):
         finally:
             store.close()
         bare = f", {importing.bare} of them without their chunks" if importing.bare else ""
-        self.stdout.write(f"{importing.streams} streams{bare}")
+        self.stdout.write(f"{plural(importing.streams, 'stream')}{bare}")

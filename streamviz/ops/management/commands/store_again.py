@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from streamviz.live.presentation.figures import plural
 from streamviz.records.writer.refused import hand_back
 
 
@@ -15,4 +16,4 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"{hand_back(settings.JOURNAL_DIR)} streams handed back to the writer")
+        self.stdout.write(f"{plural(hand_back(settings.JOURNAL_DIR), 'stream')} handed back to the writer")

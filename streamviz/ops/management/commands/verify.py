@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.live.presentation.figures import plural
 from streamviz.ops.days import add_days, since
 from streamviz.records.journal.folder import damaged as damaged_segments
 from streamviz.records.journal.folder import refused
@@ -30,7 +31,7 @@ class Command(BaseCommand):
             for damage in found:
                 self.stdout.write(f"{damage.stream_id}: {damage.what}")
             if streams % _TELL_EVERY == 0:
-                self.stderr.write(f"{streams:,} streams checked")
+                self.stderr.write(f"{plural(streams, 'stream')} checked")
         others = [f"{damage.stream_id}: {damage.what}" for damage in strays()]
         others += [f"the half hour from {at}: its sums are not those of its streams" for at in wrong_sums()]
         others += [
@@ -42,6 +43,6 @@ class Command(BaseCommand):
         ]
         for line in others:
             self.stdout.write(line)
-        self.stdout.write(f"{streams:,} streams checked, {damaged + len(others)} damaged")
+        self.stdout.write(f"{plural(streams, 'stream')} checked, {damaged + len(others)} damaged")
         if damaged or others:
             raise CommandError("The record is damaged.")
