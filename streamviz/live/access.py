@@ -17,7 +17,11 @@ VIEW_STREAMS = "records.view_stream"
 async def refusal(scope: MutableMapping[str, Any]) -> int | None:
     """The code to close a socket with, or None where its user may watch. Asks the database each time: a session may
     have ended, and a user may have been deactivated, since the socket was opened."""
-    user = await user_now(scope)
+    return await refusal_of(await user_now(scope))
+
+
+async def refusal_of(user: User | AnonymousUser) -> int | None:
+    """The same for somebody whom `user_now` has found."""
     if isinstance(user, AnonymousUser) or not user.is_active:
         return SIGNED_OUT
     may_view = await database_sync_to_async(user.has_perm)(VIEW_STREAMS)

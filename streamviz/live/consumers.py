@@ -11,11 +11,12 @@ from urllib.parse import parse_qs
 import msgspec
 from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import DatabaseError
 
 from streamviz.asgi_types import Receive, Send
 from streamviz.live import rendering
-from streamviz.live.access import refusal
+from streamviz.live.access import refusal, refusal_of, user_now
 from streamviz.live.feed import now_us
 from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
@@ -65,8 +66,9 @@ class WatchConsumer(AsyncWebsocketConsumer):
             self.leave()
 
     async def connect(self) -> None:
+        # At once: a handshake has few seconds, and where many come together the database may need longer for them.
         await self.accept()
-        if code := await refusal(self.scope) or self._come():
+        if code := await self._admit():
             await self.close(code)
             return
         sending = asyncio.create_task(self._send_all())
@@ -83,11 +85,15 @@ class WatchConsumer(AsyncWebsocketConsumer):
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Called by Channels for each message, before each of which it looks in a thread for database connections to
-        close. What a browser says needs no database, and browsers say it five times a second each."""
-        if message["type"] == "websocket.receive":
-            await self.websocket_receive(message)
-        else:
-            await super().dispatch(message)
+        close. What a browser says needs no database, and browsers say it five times a second each; and none is to wait
+        there to be let in."""
+        match message["type"]:
+            case "websocket.connect":
+                await self.websocket_connect(message)
+            case "websocket.receive":
+                await self.websocket_receive(message)
+            case _:
+                await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
@@ -95,9 +101,19 @@ class WatchConsumer(AsyncWebsocketConsumer):
             self.subscriber.confirm(said.seen)
             self.subscriber.wants_snapshot |= said.again
 
-    def _come(self) -> int | None:
+    async def _admit(self) -> int | None:
+        """Gives the code to close it with where its person may not watch, or comes with too many."""
+        try:
+            user = await user_now(self.scope)
+            return await refusal_of(user) or self._come(user)
+        except DatabaseError as error:
+            log.warning("cannot tell who opens a websocket: %s", error)
+            return TRY_AGAIN
+
+    def _come(self, user: User | AnonymousUser) -> int | None:
         """Count it; gives the code to close it with where its person has too many."""
-        whose = self.scope["user"].pk
+        whose = user.pk
+        assert whose is not None, "strangers are refused before"
         if self._open[whose] >= MOST_SOCKETS:
             return TRY_AGAIN
         self._open[whose] += 1

@@ -1,8 +1,10 @@
 """The websockets: who is let in, what they are told, and how they are sent away."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from threading import Event
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -288,13 +290,26 @@ async def test_one_person_has_so_many_sockets_and_no_more(monkeypatch: pytest.Mo
     assert not consumers.WatchConsumer._open
 
 
+async def test_who_comes_while_the_database_is_busy_is_let_in_before_it_answers() -> None:
+    session = await database_sync_to_async(cookie)("bob")
+    is_free = Event()
+    busy = asyncio.ensure_future(database_sync_to_async(is_free.wait)(5))
+    socket = Socket("/ws/live/", session)
+    assert await socket.open()
+    assert not busy.done()
+    is_free.set()
+    assert await socket.take() is None
+    await busy
+    await socket.close()
+
+
 async def test_while_the_database_is_away_who_comes_is_to_come_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def refusal(scope: object) -> None:
+    async def user_now(scope: object) -> None:
         raise OperationalError("away")
 
-    monkeypatch.setattr(consumers, "refusal", refusal)
+    monkeypatch.setattr(consumers, "user_now", user_now)
     socket = await opened("/ws/live/")
     assert await socket.take() == TRY_AGAIN
     assert "cannot tell who opens a websocket: away" in caplog.text
