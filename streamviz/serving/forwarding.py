@@ -3,12 +3,15 @@
 Anybody can send these headers. They count only as far as a proxy that is trusted added to them, from the right.
 """
 
+import re
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
+# Of IPv6 the address stands in brackets then.
+_PORTED = re.compile(r"(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d+)?", re.IGNORECASE)
 _SECURE = {"http": "https", "ws": "wss"}
 
 
@@ -21,10 +24,11 @@ def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
         return scope
     if _said(scope, b"x-forwarded-proto")[-1:] == ["https"]:
         scope["scheme"] = _SECURE.get(scheme, scheme)
-    for address in reversed(_said(scope, b"x-forwarded-for")):
+    for word in reversed(_said(scope, b"x-forwarded-for")):
+        address = _without_port(word)
         if not _is_address(address):
             break  # what stands before it nobody vouches for
-        scope["client"] = [address, 0]  # its port is not told
+        scope["client"] = [address, 0]  # its port is seldom told
         if not is_in(address, proxies):
             break
     return scope
@@ -40,6 +44,12 @@ def _said(scope: dict[str, Any], name: bytes) -> list[str]:
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     lines = [value.decode("latin-1") for key, value in headers if key == name]
     return [word.strip() for line in lines for word in line.split(",")]
+
+
+def _without_port(word: str) -> str:
+    """Some proxies, such as Azure's, say the client's port too."""
+    found = _PORTED.fullmatch(word)
+    return (found[1] or found[2]) if found else word
 
 
 def _is_address(text: str) -> bool:
