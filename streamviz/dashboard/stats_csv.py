@@ -1,6 +1,7 @@
 """The tables of the Stats page as CSV: figures as they are, times in ms and UTC; what is unknown is empty."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
@@ -8,8 +9,8 @@ from streamviz.dashboard.stats import Stats
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.lint import Broken
 
-# What a spreadsheet would take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# Where a spreadsheet would take what follows for a formula, one that parts cells by semicolons or tabs, too.
+_FORMULA = re.compile(r"""(\A|[;\t][\s"]*)(?=[-=+@\t\r\n＝＋－＠])""")
 _COUNTS = (
     *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
     *("input_tokens", "cached_tokens", "output_tokens", "estimated", "cost"),
@@ -35,8 +36,7 @@ def csv_of(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _plain(value: object) -> object:
-    is_formula = isinstance(value, str) and value.startswith(_FORMULA)
-    return f"'{value}" if is_formula else value
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
 
 
 def _head(first: str) -> list[object]:

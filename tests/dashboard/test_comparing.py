@@ -84,10 +84,18 @@ def test_of_very_many_streams_some_tell_what_tools_came_to(cast: Cast) -> None:
     assert tools(Filters(), 5, 32) == [("bash", 32, 32, None, 64.0)]
 
 
-@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t=", "\r=", "\n=", "＝", "＋", "－", "＠"])
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r=", "\n=", "＝", "＋", "－", "＠"])
 def test_no_cell_is_a_formula_in_any_spreadsheet(begins: str) -> None:
     [[cell]] = csv.reader(StringIO(csv_of([[f"{begins}cmd()"]]), newline=""))
     assert cell == f"'{begins}cmd()"
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize("name", ["b{}=cmd()", "b{} =cmd()", 'b{}"=cmd()', "{}=cmd()"])
+def test_no_cell_is_a_formula_where_commas_part_none(delimiter: str, name: str) -> None:
+    written = csv_of([["a", name.format(delimiter)]])
+    [cells] = csv.reader(StringIO(written, newline=""), delimiter=delimiter)
+    assert [cell for cell in cells if cell.lstrip().startswith("=")] == []
 
 
 def test_tables_are_had_as_csv_and_no_name_is_a_formula(cast: Cast) -> None:
