@@ -38,11 +38,15 @@ class Websocket(WebSocketProtocol):
         return self._left >= 0
 
     def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:
-        """Called by Autobahn, which would warn of a connection that it dropped: who asked is told why, and whoever
-        refused it has logged it where that matters."""
+        """Called by Autobahn. Who asked is told why, and whoever refused it has logged it where that matters."""
         self.sendHttpErrorResponse(code, reason, responseHeaders)
-        self.wasClean = True
         self.dropConnection(abort=False)
+
+    def dropConnection(self, abort: bool = False) -> None:
+        """Called by Autobahn, which would warn of each. Browsers go without a word as often as a laptop is closed, and
+        strangers can do so as often as they like."""
+        self.wasClean = True
+        super().dropConnection(abort)
 
     def onMessageFrameBegin(self, length: int) -> None:
         """Called by Autobahn for each frame of a message."""

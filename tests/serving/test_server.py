@@ -187,6 +187,7 @@ def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -
         served.progress()
         client.sendall(SOMETHING_SAID)
         served.wait_for("got websocket.disconnect")
+    assert "dropping connection" not in served.output()  # each browser that goes without a word would be a warning
 
 
 def test_one_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served) -> None:
