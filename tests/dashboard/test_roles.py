@@ -119,6 +119,8 @@ def is_refused(answer: Any) -> bool:
 def test_every_page_is_tried() -> None:
     named = {each.name for each in urls.urlpatterns if each.name}
     assert named == PAGES.keys() | FORMS.keys() | ACTIONS.keys() | FOR_ALL
+    besides = {"admin/login/", "admin/password_change/", "admin/"}
+    assert {str(each.pattern) for each in get_resolver().url_patterns} == {"", *besides}
 
 
 @pytest.mark.parametrize("name", PAGES)

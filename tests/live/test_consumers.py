@@ -19,7 +19,7 @@ from django.test import Client
 from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.live import consumers
 from streamviz.live.publisher import publisher
-from streamviz.live.routing import websocket_application
+from streamviz.live.routing import websocket_application, websocket_urlpatterns
 from streamviz.live.subscriber import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
 from tests.dashboard.conftest import recorded
 from tests.live.support import Page, Running
@@ -100,6 +100,10 @@ async def opened(path: str, who: str = "bob") -> Socket:
 def running(label: str = "nightly-triage") -> Running:
     """A stream that runs in this worker."""
     return Running(publisher.feed, session_label=label)
+
+
+def test_each_websocket_is_tried() -> None:
+    assert [str(each.pattern) for each in websocket_urlpatterns] == ["ws/live/", "ws/streams/<uuid:stream_id>/", ""]
 
 
 @pytest.mark.parametrize("who", ROLES)
