@@ -176,12 +176,6 @@ def redis_layer(url: str, secret: str) -> dict[str, Any]:
     return {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": options}
 
 
-def session_cookie(secret: str) -> str:
-    """What the cookie of sign-ins is called at those alone who have this secret. Browsers send a host's cookies to all
-    of its ports: another streamviz there, or a program of Django's, would sign people out with one of the same name."""
-    return f"streamviz_{hashlib.sha256(f'streamviz cookie {secret}'.encode()).hexdigest()[:8]}"
-
-
 def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -> str:
     url = text(name, default)
     try:

@@ -50,7 +50,6 @@ TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
 BASE_PATH = environment.base_path("BASE_PATH")
 FORCE_SCRIPT_NAME = BASE_PATH or None
 SESSION_ENGINE = "streamviz.dashboard.cookies"
-SESSION_COOKIE_NAME = environment.session_cookie(SECRET_KEY)
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{BASE_PATH}/"
 
 # Browsers come by https alone, which a proxy before the server speaks.

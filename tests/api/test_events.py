@@ -30,7 +30,7 @@ from streamviz.records.journal.journal import Journal
 from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
 from tests.events.rules import messages, verify
-from tests.live.test_consumers import as_header, cookie
+from tests.live.test_consumers import cookie
 from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, passed, received, sent, verdict
 
 REQUEST = encode({"messages": [{"role": "user", "content": "Say hello."}]})
@@ -257,7 +257,7 @@ async def test_a_key_reads_the_streams_that_it_made(recorder: Recorder, key: str
 async def test_a_browser_reads_what_its_user_may_see(recorder: Recorder, who: str, status: int) -> None:
     recorder.end()
     session = await database_sync_to_async(cookie)(who)
-    call = Call(f"/api/streams/{recorder.id}/events", cookie=as_header(session))
+    call = Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}")
     assert (await call.whole()).status == status
 
 
@@ -278,10 +278,10 @@ async def test_a_server_has_no_more_readers_than_it_bears_whoever_they_are(
     path, session = f"/api/streams/{recorder.id}/events", await database_sync_to_async(cookie)("bob")
     first = read(recorder)
     await first.until(lambda: first.body)
-    assert (await Call(path, cookie=as_header(session)).whole()).status == 503
+    assert (await Call(path, cookie=f"sessionid={session}").whole()).status == 503
     await first.leave()
     recorder.end()
-    assert (await Call(path, cookie=as_header(session)).whole()).status == 200
+    assert (await Call(path, cookie=f"sessionid={session}").whole()).status == 200
 
 
 async def test_a_key_that_is_revoked_reads_no_further(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,7 +397,7 @@ async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_
     verify(told)
     assert messages(told) == {"texts": ["Let me look."], "thoughts": [], "calls": []}
     session = await database_sync_to_async(cookie)("bob")
-    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=as_header(session)).whole()
+    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}").whole()
     assert messages(seen.events)["calls"] == [["x", '{"secret": 1}']]
 
 
@@ -424,7 +424,7 @@ async def test_a_client_is_told_that_it_was_denied_something_and_not_why_or_what
     told = [event["value"] for event in (await read(recorder).whole()).events if event["type"] == "CUSTOM"]
     assert [(each["number"], each["decision"]) for each in told if "decision" in each] == [(1, "deny")]
     session = await database_sync_to_async(cookie)("bob")
-    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=as_header(session)).whole()
+    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}").whole()
     for call, is_told in ((told, False), (seen.events, True)):
         assert [word in str(call) for word in given.values()] == [is_told] * 3
 

@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.core.management import call_command
 
 from streamviz.dashboard import playback
@@ -87,8 +86,8 @@ def test_while_it_is_away_all_but_chunks_is_there(
 
 def test_events_answer_503_while_it_is_away(cast: Cast, storage: Storage, stream: uuid.UUID, away: Bucket) -> None:
     archive(storage.bucket)
-    cookie = cast["bob"].cookies[settings.SESSION_COOKIE_NAME]
-    status, body = async_to_sync(events)(stream, cookie.OutputString([]))
+    cookie = cast["bob"].cookies["sessionid"].value
+    status, body = async_to_sync(events)(stream, f"sessionid={cookie}")
     assert status == 503
     assert "does not answer" in json.loads(body)["error"]["message"]
 

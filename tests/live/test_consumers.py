@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import LazySettings, settings
+from django.conf import LazySettings
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError, connections
@@ -48,12 +48,7 @@ def cookie(name: str) -> str:
         user.groups.add(Group.objects.get(name=role))
     client = Client()
     client.force_login(user)
-    return client.cookies[settings.SESSION_COOKIE_NAME].value
-
-
-def as_header(session: str) -> str:
-    """The cookie as a browser sends it."""
-    return f"{settings.SESSION_COOKIE_NAME}={session}"
+    return client.cookies["sessionid"].value
 
 
 class Socket:
@@ -61,7 +56,7 @@ class Socket:
 
     def __init__(self, path: str, session: str = "", origin: str = OURS) -> None:
         headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
-        headers += [(b"cookie", as_header(session).encode())] if session else []
+        headers += [(b"cookie", f"sessionid={session}".encode())] if session else []
         self.path, self.session = path, session
         self.page = Page()
         self.communicator = WebsocketCommunicator(websocket_application, path, headers)
