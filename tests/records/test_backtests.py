@@ -59,6 +59,16 @@ def test_what_would_newly_be_denied_and_for_how_long_it_would_be_held(guard: Pol
     assert Verdict.objects.count() == 0
 
 
+def test_a_character_that_postgres_has_not_is_no_reason_to_fail(guard: Policy) -> None:
+    guard.parameters = {"names": ["run_*"]}
+    start, rest = calls(call(0, "x", "run_\0", '{"a":')), calls(call(0, arguments="1}"))
+    tape(recorded(), start, rest, delta(finish="tool_calls"), "[DONE]")
+    job = Backtest.objects.create(policy=guard, **guard.fields())
+    jobs.run_job(job)
+    job.refresh_from_db()
+    assert (job.state, job.error, len(job.examples)) == ("done", "", 1)
+
+
 def test_holding_is_told_in_the_recordings_own_time(guard: Policy) -> None:
     shell()
     guard.parameters = {"names": ["other"]}

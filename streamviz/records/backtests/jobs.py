@@ -9,6 +9,7 @@ from django.utils import timezone
 from streamviz.core.errors import PolicyParametersError
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import Scope, run
+from streamviz.records.columns import clean, clean_json
 from streamviz.records.models import Backtest, BacktestState, Stream
 from streamviz.records.policies_in_force import scoped_policy
 from streamviz.records.scoped_policies import ScopedPolicy
@@ -38,11 +39,10 @@ def run_job(job: Backtest) -> None:
         scoped = scoped_policy(job.policy.name, job)
         if scoped.trouble:
             raise PolicyParametersError(scoped.trouble)
-        figures = _run(job, scoped)
+        _keep(job, _run(job, scoped))
     except Exception as error:
         _end(job, BacktestState.FAILED, error=f"{type(error).__name__}: {error}")
         raise
-    _keep(job, figures)
     _end(job, BacktestState.DONE)
 
 
@@ -90,10 +90,11 @@ def _keep(job: Backtest, figures: Figures) -> None:
     Backtest.objects.select_for_update().filter(pk=job.pk).first()
     there = Stream.objects.filter(pk__in=[each["stream"] for each in figures.examples]).values_list("pk", flat=True)
     known = set(map(str, there))
-    examples = [each for each in figures.examples if each["stream"] in known]
+    # Their reasons may quote what a stream said.
+    examples = clean_json([each for each in figures.examples if each["stream"] in known])
     Backtest.objects.filter(pk=job.pk).update(figures=figures.as_json(), examples=examples)
 
 
 def _end(job: Backtest, state: BacktestState, error: str = "") -> None:
     under_way = Backtest.objects.filter(pk=job.pk, state__in=(BacktestState.WAITING, BacktestState.RUNNING))
-    under_way.update(state=state, error=error, ended_at=timezone.now())
+    under_way.update(state=state, error=clean(error), ended_at=timezone.now())
