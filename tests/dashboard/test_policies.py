@@ -18,7 +18,7 @@ from streamviz.dashboard.forms import PolicyForm
 from streamviz.live.filters import parse_filter
 from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY
-from streamviz.records.backtests.jobs import STARTING, cancel, run_job
+from streamviz.records.backtests.jobs import MOST_AT_ONCE, STARTING, cancel, run_job
 from streamviz.records.models import Backtest, Policy
 from tests.dashboard.conftest import Cast, recorded
 
@@ -384,6 +384,19 @@ def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatc
     assert "hx-get" not in page
     Backtest.objects.update(streams=1)
     assert "The newest stream, started by" in text(alice.get(response["location"]))
+
+
+def test_no_more_back_tests_run_at_once_than_a_machine_bears(
+    alice: Client, guard: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamviz.dashboard.views.backtests.subprocess.Popen", lambda *_, **__: None)
+    for _ in range(MOST_AT_ONCE + 1):
+        answer = alice.post("/policies/guard/back-tests/", {"version": 1, "streams": 10}, follow=True)
+    assert f"{MOST_AT_ONCE} back-tests are running" in text(answer)
+    assert Backtest.objects.count() == MOST_AT_ONCE
+    Backtest.objects.update(created_at=timezone.now() - STARTING)
+    alice.post("/policies/guard/back-tests/", {"version": 1, "streams": 10})
+    assert Backtest.objects.count() == MOST_AT_ONCE + 1, "those whose process never came up do not count"
 
 
 @pytest.mark.parametrize("path", ["", "1/cancel/"])

@@ -29,7 +29,7 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
         return redirect("policy", name)
     wanted = form.cleaned_data
     version = get_object_or_404(policy.versions, number=wanted["version"])
-    if why := refusal(version, signed_in_user(request)):
+    if why := refusal(version, signed_in_user(request)) or _full():
         messages.error(request, why)
         return redirect("policy", name)
     since = timezone.now() - timedelta(days=wanted["days"]) if wanted["days"] else None
@@ -58,3 +58,8 @@ def cancel_backtest(request: HttpRequest, name: str, job_id: int) -> HttpRespons
     """End a back-test; what it found so far stays."""
     jobs.cancel(get_object_or_404(Backtest, pk=job_id, policy__name=name))
     return redirect("backtest", name, job_id)
+
+
+def _full() -> str:
+    """Why no other may begin; empty where one may."""
+    return "" if jobs.has_room() else f"{jobs.MOST_AT_ONCE} back-tests are running: wait for one, or cancel it."

@@ -19,6 +19,9 @@ LIFE = 0x4254
 # So long may it take until a process runs.
 STARTING = timedelta(minutes=1)
 PROGRESS_SECONDS = 0.5
+# Each is two processes, which read the record as fast as they can.
+MOST_AT_ONCE = 3
+_UNDER_WAY = (BacktestState.WAITING, BacktestState.RUNNING)
 
 _ALIVE = """
 SELECT EXISTS (
@@ -49,6 +52,14 @@ def run_job(job: Backtest) -> None:
 def cancel(job: Backtest) -> None:
     """It ends within a batch; what it has found so far stays."""
     _end(job, BacktestState.CANCELLED)
+
+
+def has_room() -> bool:
+    """Whether one more may run beside those whose process is there."""
+    called_under_way = list(Backtest.objects.filter(state__in=_UNDER_WAY))
+    for job in called_under_way:
+        settle(job)
+    return sum(job.is_under_way for job in called_under_way) < MOST_AT_ONCE
 
 
 def settle(job: Backtest) -> None:
@@ -96,5 +107,5 @@ def _keep(job: Backtest, figures: Figures) -> None:
 
 
 def _end(job: Backtest, state: BacktestState, error: str = "") -> None:
-    under_way = Backtest.objects.filter(pk=job.pk, state__in=(BacktestState.WAITING, BacktestState.RUNNING))
+    under_way = Backtest.objects.filter(pk=job.pk, state__in=_UNDER_WAY)
     under_way.update(state=state, error=clean(error), ended_at=timezone.now())

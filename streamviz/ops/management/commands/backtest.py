@@ -11,12 +11,16 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.core.json_value import JsonObject
+from streamviz.cores import give_way
 from streamviz.ops.days import add_days, since
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.jobs import run_job
 from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.models import Backtest, Policy, PolicyVersion
 from streamviz.records.policies_in_force import scoped_policy
+
+# Beside a server that asked for it, clients come first.
+NICENESS = 10
 
 
 class Command(BaseCommand):
@@ -36,6 +40,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
+            give_way(NICENESS)
             run_job(_job(options["job"]))
             return
         if options["streams"] < 1:
