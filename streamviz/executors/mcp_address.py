@@ -2,16 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 
-from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch
+from streamviz.core.json_value import encode, object_in
+from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch, failed
 
 # What an answer counts as at least: a server can have its client come back for one, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
+# Seconds: an answer may take as long as its tool, which has a limit of its own.
+_TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
 # After so many pieces others get their turn: what has come already is given without a pause.
 _PIECES = 32
 
@@ -20,18 +23,52 @@ _PIECES = 32
 async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
     """The streams that a session of the package's reads from and writes to. `credential` names the environment variable
     with the bearer token."""
-    from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+    from mcp.client.streamable_http import streamable_http_client
 
     # What is unpacked is larger than what was counted.
     headers = {"accept-encoding": "identity"}
     if key := os.environ.get(credential, ""):
         headers["authorization"] = f"Bearer {key}"
-    async with create_mcp_http_client(headers) as client:
-        # No address is asked that no administrator chose; `follow_redirects` the package does not look at.
-        client.max_redirects = 0
-        client.event_hooks = {"response": [_Bounding(Allowance())]}
-        async with streamable_http_client(url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as streams:
-            yield streams
+    hooks: dict[str, list[Callable[..., Any]]] = {"response": [_Bounding(Allowance())]}
+    # No address is asked that no administrator chose; `follow_redirects` the package does not look at.
+    async with (
+        _Client(headers=headers, timeout=_TIMEOUT, event_hooks=hooks, max_redirects=0) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as streams,
+    ):
+        yield streams
+
+
+class _Client(httpx2.AsyncClient):
+    """What goes wrong with a call is told as its answer: the package would end the session where a connection breaks,
+    and say of a refusal only that it is one."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **options)
+            if request.method == "POST" and response.status_code >= 400:
+                return await _refused(response)
+        except (httpx2.TransportError, httpx2.StreamError) as error:
+            return _error(request, str(error) or type(error).__name__)
+        return response
+
+
+async def _refused(response: httpx2.Response) -> httpx2.Response:
+    """A refusal in words: the server's own, where it speaks the protocol. What is no JSON may have no end."""
+    try:
+        told = object_in(await response.aread()) if _type(response).startswith("application/json") else {}
+    finally:
+        await response.aclose()
+    return response if "jsonrpc" in told else _error(response.request, f"it answered {response.status_code}")
+
+
+def _type(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-type", "")).lower()
+
+
+def _error(request: httpx2.Request, why: str) -> httpx2.Response:
+    """An answer that says so; of which call the package knows."""
+    told = encode(failed(None, why).model_dump(mode="json", exclude_unset=True))
+    return httpx2.Response(502, headers={"content-type": "application/json"}, content=told, request=request)
 
 
 class _Bounding:
@@ -51,7 +88,7 @@ class _Bounded(httpx2.AsyncByteStream):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         self._stream = response.stream
         self._is_packed = response.headers.get("content-encoding", "identity") != "identity"
-        self._goes_on = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        self._goes_on = _type(response).startswith("text/event-stream")
         self._allowance = allowance
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -59,7 +96,7 @@ class _Bounded(httpx2.AsyncByteStream):
             raise httpx2.StreamError("it is compressed, which was not asked for")
         count = pieces = 0
         self._take(_ANSWER_BYTES)
-        async for piece in self._stream:
+        async for piece in self._read():
             pieces += 1
             if pieces % _PIECES == 0:
                 await asyncio.sleep(0)
@@ -68,6 +105,14 @@ class _Bounded(httpx2.AsyncByteStream):
                 raise httpx2.StreamError(f"it has more than {MESSAGE_BYTES} bytes")
             self._take(len(piece))
             yield piece
+
+    async def _read(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._stream:
+                yield piece
+        except httpx2.TransportError as error:
+            # As below.
+            raise httpx2.StreamError(f"it broke off: {error}") from error
 
     def _take(self, count: int) -> None:
         try:

@@ -21,6 +21,7 @@ PREFIX = "mcp__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _DESCRIPTION_CHARACTERS = 2_000
 _SCHEMA_BYTES = 8_000
+_WHY_CHARACTERS = 300
 _MOST_PAGES = 10
 # More than any run can tell its model of. After so many that were looked at others get their turn.
 _MOST_LISTED = 500
@@ -58,8 +59,7 @@ class McpServer:
         from streamviz.executors.mcp_session import Session
 
         async with self._transport() as (read, write), Session(Heard(read), write) as session:
-            await session.initialize()
-            yield [tool async for tool in self._listed(session)]
+            yield await self._begun(session)
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         if self.tells_secret:
@@ -73,9 +73,21 @@ class McpServer:
         told = {name: os.environ[name] for name in self.variables if name in os.environ}
         return mcp_process.spoken_to(self.command, {**get_default_environment(), **told}, MESSAGE_BYTES)
 
+    async def _begun(self, session: Any) -> list[Tool]:
+        """Its tools, once it is there. Raises ToolFailed where it is not, or has none to tell of."""
+        try:
+            await session.initialize()
+            return [tool async for tool in self._listed(session)]
+        except Exception as error:  # As in a call.
+            raise ToolFailed(shortened(masked(_why(error), self._secrets), _WHY_CHARACTERS)) from error
+
+    @property
+    def _secrets(self) -> list[str]:
+        return secrets_in((*self.variables, self.credential))
+
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
         """The first hundreds that may be used."""
-        secrets, found = secrets_in((*self.variables, self.credential)), 0
+        secrets, found = self._secrets, 0
         async with aclosing(_told_of(session)) as told:
             async for each in told:
                 if self._may_be_used(each.name) and masked(each.name, secrets) == each.name:

@@ -180,7 +180,7 @@ class Toolbox:
         except BaseException as error:  # As above; and it may cancel itself.
             if scope.cancel_called and not isinstance(error, Exception):
                 raise
-            self.failures.append(f"{source.prefix}*, {error if isinstance(error, ToolFailed) else _kind(error)}")
+            self.failures.append(f"{source.prefix}*, {_why(error)}")
 
 
 def _leave(task: "asyncio.Task[Any]") -> None:
@@ -195,11 +195,11 @@ def _gone(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-def _kind(error: BaseException) -> str:
-    """Of what kind it is; of several that came together the first."""
+def _why(error: BaseException) -> str:
+    """What a source says of it, else of what kind it is; of several that came together the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__
+    return str(error) if isinstance(error, ToolFailed) else type(error).__name__
 
 
 def _length(tool: Tool) -> int:

@@ -1,7 +1,11 @@
 """What an MCP server at an address answers, piece by piece."""
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 import pytest
@@ -9,6 +13,8 @@ import pytest
 from streamviz.executors import mcp_bounds
 from streamviz.executors.mcp_address import _ANSWER_BYTES, _Bounded
 from streamviz.executors.mcp_bounds import LEAST_BYTES, Allowance
+from streamviz.executors.mcp_tools import McpServer
+from streamviz.executors.tools import Result, Toolbox
 
 PIECES = 1_000
 
@@ -48,3 +54,81 @@ async def test_tiny_pieces_are_counted_as_larger_ones(monkeypatch: pytest.Monkey
         async for _ in body():
             read += 1
     assert read == 10
+
+
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+VERSION = "2025-11-25"
+RESULTS: dict[str, Any] = {
+    "initialize": {
+        "protocolVersion": VERSION,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "s", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "5"}]},
+}
+
+
+def written(status: int, told: object = "", kind: str = "application/json") -> bytes:
+    body = json.dumps(told).encode()
+    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@asynccontextmanager
+async def toolbox_of(method: str, *odd: bytes) -> AsyncIterator[Toolbox]:
+    """The tools of a server that answers the first calls of a method with these bytes, and then as it should. What has
+    no end it leaves open."""
+    answers, over = [*odd], asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        length = LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
+        asked = json.loads(await reader.readexactly(int(length[1]))) if length else {}
+        known = asked.get("method") in RESULTS
+        usual = (
+            written(200, {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[asked["method"]]}) if known else b""
+        )
+        data = answers.pop(0) if answers and asked.get("method") == method else usual or written(202)
+        writer.write(data)
+        if data == ENDLESS:
+            await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        source = McpServer("calc", url=f"http://127.0.0.1:{port}/mcp", tools=("*",))
+        try:
+            async with Toolbox((source,), ("*",), 60.0) as toolbox:
+                yield toolbox
+        finally:
+            over.set()
+
+
+OURS = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "there is no a"}}
+CUT = written(200, {"jsonrpc": "2.0"})[:-5]
+ENDLESS = b"HTTP/1.1 500 X\r\ncontent-type: text/event-stream\r\n\r\n: more\n\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "disconnected"),
+        (CUT, "it broke off"),
+        (written(503, "<html>", "text/html"), "it answered 503"),
+        (written(401, {"error": "invalid_token"}), "it answered 401"),
+        (written(400, OURS), "there is no a"),
+        (ENDLESS, "it answered 500"),
+    ],
+    ids=["closed", "cut", "page", "json", "protocol", "endless"],
+)
+async def test_what_goes_wrong_with_a_call_is_an_error_of_it_alone(data: bytes, why: str) -> None:
+    async with toolbox_of("tools/call", data) as toolbox:
+        failed = await toolbox.run("mcp__calc__add", "{}")
+        assert (failed.is_error, why in failed.text) == (True, True), failed.text
+        assert await toolbox.run("mcp__calc__add", "{}") == Result("5")
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+async def test_why_its_tools_cannot_be_had_is_told(method: str) -> None:
+    async with toolbox_of(method, written(401, "<html>", "text/html")) as toolbox:
+        assert toolbox.failures == ["mcp__calc__*, it answered 401"]
