@@ -4,6 +4,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from streamviz.core.json_value import JsonObject
+from streamviz.executors.mcp_listing import readable
+
 MESSAGE_BYTES = 1024 * 1024
 RUN_BYTES = 256 * 1024 * 1024
 # What a message, or a piece of one, counts as at least: to read one takes its time however short it is.
@@ -87,13 +90,18 @@ class Heard:
         match getattr(item, "message", None):
             case JSONRPCResponse(id=id, result=result):
                 is_too_much = _is_too_much([value for name, value in result.items() if name != _DATA])
-                return replace(item, message=failed(id, _COUNTLESS)) if is_too_much else item
+                message = failed(id, _COUNTLESS) if is_too_much else _with(item.message, readable(result))
+                return replace(item, message=message)
             case JSONRPCRequest(params=params):
                 self._requests += 1
                 return None if self._requests > MOST_REQUESTS or _is_too_much(params) else item
             case JSONRPCNotification(params=params):
                 return None if _is_too_much(params) else item
         return item
+
+
+def _with(message: Any, result: JsonObject) -> Any:
+    return message if result is message.result else message.model_copy(update={"result": result})
 
 
 def _is_too_much(value: object) -> bool:

@@ -14,7 +14,8 @@ import psutil
 import pytest
 import uvicorn
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, ListToolsResult
+from mcp_types.methods import validate_server_result
 
 from streamviz.executors import mcp_bounds
 from streamviz.executors.builtin_tools import BuiltIn
@@ -255,6 +256,27 @@ def rich_tool(number: int) -> dict[str, Any]:
 async def test_a_large_answer_is_heard(result: dict[str, Any]) -> None:
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=result)
     assert await heard(answer) == [answer]
+
+
+ODD_TOOLS: list[Any] = [
+    {"name": "bare"},
+    {"name": "empty", "description": None, "inputSchema": {}},
+    {"name": "text", "inputSchema": {"type": "string"}},
+    {"name": "odd", "inputSchema": {"type": "object", "properties": [], "required": "a", "$schema": 1}},
+    {"name": "made", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}, "icons": [{"src": 1}]},
+    {"name": 5},
+    "none",
+]
+
+
+async def test_a_tool_that_says_odd_things_takes_no_other_with_it() -> None:
+    """As the package would have it."""
+    fine = rich_tool(1)
+    [message] = await heard(JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": [*ODD_TOOLS, fine]}))
+    validate_server_result("tools/list", "2025-11-25", message.result)
+    found = {tool.name: tool.input_schema for tool in ListToolsResult.model_validate(message.result).tools}
+    assert found.pop("tool_1") == fine["inputSchema"]
+    assert found == {name: {"type": "object"} for name in ("bare", "empty", "text", "odd", "made")}
 
 
 async def test_an_answer_of_no_sense_is_told_in_few_words() -> None:
