@@ -10,10 +10,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 import anyio
+from anyio.lowlevel import RunVar
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from streamviz.executors.mcp_bounds import Allowance, TooMuch, failed
 
+# Each is some tens of megabytes. Whoever comes beyond these waits for one to end, as long as its run lets it.
+MOST_PROGRAMS = 64
 _READ_BYTES = 64 * 1024
 # To find that so many short ones are no messages takes less than a ms; one read may have thousands.
 _TURN_LINES = 50
@@ -28,6 +31,8 @@ _ID = re.compile(
     rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,9})\s*,'
     rb'|"id"\s*:\s*(\d{1,9})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$'
 )
+
+_rooms: RunVar[anyio.Semaphore | None] = RunVar("rooms", None)
 
 
 class Ends(NamedTuple):
@@ -76,6 +81,21 @@ class Lines:
 async def spoken_to(command: Sequence[str], environment: Mapping[str, str], most: int) -> AsyncIterator[Any]:
     """The streams that a session of the package's reads from and writes to. What is no message is passed over, and so
     is one of more than `most` bytes: its call gets an error. Raises OSError where the program cannot be started."""
+    async with _room(), _started(command, environment, most) as streams:
+        yield streams
+
+
+def _room() -> anyio.Semaphore:
+    """Of this event loop."""
+    room = _rooms.get()
+    if room is None:
+        room = anyio.Semaphore(MOST_PROGRAMS)
+        _rooms.set(room)
+    return room
+
+
+@asynccontextmanager
+async def _started(command: Sequence[str], environment: Mapping[str, str], most: int) -> AsyncIterator[Any]:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: SubprocessStreamProtocol(_READ_BYTES, loop),

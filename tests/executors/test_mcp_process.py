@@ -12,6 +12,8 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
 
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_process import Ends, Lines, spoken_to
@@ -87,6 +89,21 @@ async def test_what_a_program_started_has_time_to_end_though_that_is_gone(
         assert said + _read(reading) == b"begun done"
     finally:
         os.close(reading)
+
+
+async def test_no_more_programs_run_at_once_than_a_machine_bears(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_process, "MOST_PROGRAMS", 1)
+    ping, order = SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")), []
+
+    async def use() -> None:
+        async with spoken_to(["cat"], {"PATH": os.defpath}, MOST) as (heard, said):
+            order.append("begun")
+            await said.send(ping)
+            assert await heard.receive() == ping
+            order.append("used")
+
+    await asyncio.gather(use(), use(), use())
+    assert order == ["begun", "used"] * 3
 
 
 async def test_others_get_on_while_a_program_floods_with_lines() -> None:
