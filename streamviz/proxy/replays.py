@@ -6,12 +6,14 @@ its chunks, and what comes of it is a stream of its own.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from itertools import groupby
+from typing import TypeVar
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
+from django.db import DatabaseError, InterfaceError
 
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.model_names import REPLAY, REPLAY_PREFIX, model_names
@@ -26,7 +28,11 @@ from streamviz.records.replays import chunks_from, find, why_not
 from streamviz.records.runs import StoredChunk
 from streamviz.upstream.targets import Lane, Replay, Target
 
+GivenT = TypeVar("GivenT")
+ToldT = TypeVar("ToldT")
+
 _SLOWEST, _FASTEST = 0.1, 1_000.0
+_AWAY = "the recorded stream cannot be read: Postgres does not answer"
 
 
 def is_replay(worker: Worker, model: str) -> bool:
@@ -35,12 +41,13 @@ def is_replay(worker: Worker, model: str) -> bool:
 
 
 async def replay_target(request: ModelRequest, wire_format: WireFormat, key: KnownKey) -> Target:
-    """The stream that is to be sent again. Raises RequestError where it is not there for this key, or cannot be."""
+    """The stream that is to be sent again. Raises RequestError where it is not there for this key, or cannot be, and
+    UpstreamError where that cannot be told just now."""
     stream_id, speed = _asked(request.model)
-    stream = await sync_to_async(find)(stream_id)
+    stream = await _told(find, stream_id)
     if stream is None or not key.may_replay(request.model, stream.key_id):
         raise _unknown(request.model)
-    if why := _unlike(stream, request, wire_format) or await sync_to_async(why_not)(stream):
+    if why := _unlike(stream, request, wire_format) or await _told(why_not, stream):
         message = f"The stream {stream_id} cannot be replayed: {why}."
         raise RequestError(400, message, code="not_replayable", param="model")
     return _target(stream, speed)
@@ -87,11 +94,20 @@ class ReplayedAnswer:
             await asyncio.sleep(took - late)
 
 
+async def _told(ask: Callable[[GivenT], ToldT], about: GivenT) -> ToldT:
+    try:
+        return await sync_to_async(ask)(about)
+    except (DatabaseError, InterfaceError):
+        raise UpstreamError(503, _AWAY) from None
+
+
 async def _as_read(reading: "asyncio.Future[list[StoredChunk]]") -> list[StoredChunk]:
     try:
         return await reading
     except ChunksAway as error:
         raise UpstreamError(503, f"chunks of the recorded stream cannot be read: {error}") from None
+    except (DatabaseError, InterfaceError):
+        raise UpstreamError(503, _AWAY) from None
 
 
 def _bytes(chunk: StoredChunk) -> bytes:

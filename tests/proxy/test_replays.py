@@ -2,12 +2,14 @@
 
 import time
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy.replays import ReplayedAnswer, replay_target
 from streamviz.proxy.requests import ModelRequest
@@ -16,6 +18,7 @@ from streamviz.records.models import ApiKey, Stream, UpstreamRun
 from streamviz.records.moments import as_microseconds
 from streamviz.upstream.targets import Lane, Target
 from tests.dashboard.conftest import NOON, recorded
+from tests.services import free_port
 
 pytestmark = pytest.mark.django_db
 
@@ -79,6 +82,22 @@ def test_all_bytes_come_and_none_before_its_time(stream: Stream, key: KnownKey) 
     assert [data for _, data in came] == [RAWS[0], RAWS[1] + RAWS[2], RAWS[3], RAWS[4]]
     due = [2 * (0.01 + offset / 1_000_000) for offset in sorted(set(OFFSETS))]
     assert all(at >= earliest - 0.001 for (at, _), earliest in zip(came, due, strict=True))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_that_postgres_is_away_is_told_as_that(stream: Stream, key: KnownKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = target(f"replay/{stream.pk}", key).replay
+    assert replay is not None
+
+    async def read() -> list[bytes]:
+        return [data async for data in ReplayedAnswer(replay, is_streaming=True)]
+
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "PORT", str(free_port()))
+    for asked in (async_to_sync(read), partial(target, f"replay/{stream.pk}", key)):
+        with pytest.raises(UpstreamError, match="Postgres does not answer") as caught:
+            asked()
+        assert caught.value.status == 503
 
 
 @pytest.mark.parametrize("speed", ["2", "inf", "0.1"])
