@@ -10,6 +10,7 @@ import httpx2
 
 from streamviz.core.json_value import encode, object_in
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch, failed
+from streamviz.executors.tools import ToolFailed
 
 # What an answer counts as at least: a server can have its client come back for one, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
@@ -22,13 +23,14 @@ _PIECES = 32
 @asynccontextmanager
 async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
     """The streams that a session of the package's reads from and writes to. `credential` names the environment variable
-    with the bearer token."""
+    with the bearer token. Raises ToolFailed where that cannot be sent."""
     from mcp.client.streamable_http import streamable_http_client
 
     # What is unpacked is larger than what was counted.
     headers = {"accept-encoding": "identity"}
-    if key := os.environ.get(credential, ""):
-        headers["authorization"] = f"Bearer {key}"
+    # Files that variables are set from end with a line break.
+    if key := os.environ.get(credential, "").strip():
+        headers["authorization"] = f"Bearer {_sendable(key)}"
     hooks: dict[str, list[Callable[..., Any]]] = {"response": [_Bounding(Allowance())]}
     # No address is asked that no administrator chose; `follow_redirects` the package does not look at.
     async with (
@@ -36,6 +38,13 @@ async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
         streamable_http_client(url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as streams,
     ):
         yield streams
+
+
+def _sendable(key: str) -> str:
+    """The same. What would refuse it later quotes it."""
+    if not (key.isascii() and key.isprintable()):
+        raise ToolFailed("its credential is none that a header can have")
+    return key
 
 
 class _Client(httpx2.AsyncClient):

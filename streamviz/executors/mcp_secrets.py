@@ -24,6 +24,7 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
+    value = value.strip()  # as whoever reads it has it
     yield value
     with suppress(ValueError):  # it is no URL
         password = urlsplit(value).password or ""

@@ -76,7 +76,7 @@ def written(status: int, told: object = "", kind: str = "application/json") -> b
 
 
 @asynccontextmanager
-async def toolbox_of(method: str, *odd: bytes) -> AsyncIterator[Toolbox]:
+async def toolbox_of(method: str, *odd: bytes, credential: str = "") -> AsyncIterator[Toolbox]:
     """The tools of a server that answers the first calls of a method with these bytes, and then as it should. What has
     no end it leaves open."""
     answers, over = [*odd], asyncio.Event()
@@ -96,7 +96,7 @@ async def toolbox_of(method: str, *odd: bytes) -> AsyncIterator[Toolbox]:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        source = McpServer("calc", url=f"http://127.0.0.1:{port}/mcp", tools=("*",))
+        source = McpServer("calc", url=f"http://127.0.0.1:{port}/mcp", credential=credential, tools=("*",))
         try:
             async with Toolbox((source,), ("*",), 60.0) as toolbox:
                 yield toolbox
@@ -132,3 +132,15 @@ async def test_what_goes_wrong_with_a_call_is_an_error_of_it_alone(data: bytes, 
 async def test_why_its_tools_cannot_be_had_is_told(method: str) -> None:
     async with toolbox_of(method, written(401, "<html>", "text/html")) as toolbox:
         assert toolbox.failures == ["mcp__calc__*, it answered 401"]
+
+
+async def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_KEY", "precious-0123\n")
+    async with toolbox_of("", credential="MCP_KEY") as toolbox:
+        assert await toolbox.run("mcp__calc__add", "{}") == Result("5")
+
+
+async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_KEY", "precious'0123\"\n456")
+    async with toolbox_of("", credential="MCP_KEY") as toolbox:
+        assert toolbox.failures == ["mcp__calc__*, its credential is none that a header can have"]

@@ -84,10 +84,12 @@ async def test_a_model_reads_what_is_no_text_too(given: object, told: str) -> No
         assert await toolbox.run("mcp__calc__data", json.dumps(given)) == Result(told)
 
 
-async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CALCULATOR_TOKEN", "precious-0123")
+# Files that variables are set from end with a line break, which programs leave out.
+@pytest.mark.parametrize("end", ["", "\n"], ids=["plain", "line"])
+async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setenv("CALCULATOR_TOKEN", f"precious-0123{end}")
     async with opened() as toolbox:
-        assert await toolbox.run("mcp__calc__token", "{}") == Result("***")
+        assert await toolbox.run("mcp__calc__token", "{}") == Result(f"***{end}")
         failed = await toolbox.run("mcp__calc__add", '{"a": "precious-0123", "b": 1}')
         assert failed.is_error
         assert "precious" not in failed.text
