@@ -182,8 +182,10 @@ async def test_a_plan_that_is_too_long_is_not_sent_again_with_each_step() -> Non
 
 
 async def test_the_time_of_a_run_ends_its_planning() -> None:
-    call = Scripted(said(plan("use_tools", use("wait", seconds=3600))), said("Done."))
-    assert deltas(await chunks_of(call, seconds=0.01), "content") == "Done."
+    call = Scripted(said(plan("use_tools", use("wait", seconds=3600))), wants_events=True)
+    errors = [event for event in events_of(await chunks_of(call, seconds=0.01)) if event["type"] == "error"]
+    assert [event["limit"] for event in errors] == ["seconds"], "in the first step, or before it"
+    assert "answer" in call.requests
 
 
 async def test_tools_that_do_not_come_take_no_more_time_than_the_run_has() -> None:
