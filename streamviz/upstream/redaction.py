@@ -55,7 +55,7 @@ def without_secrets(text: str, key: str) -> str:
 
 def _secrets(key: str) -> list[str]:
     """This call's credential and those in the environment, the longest first."""
-    known = {value for name, value in os.environ.items() if names_credential(name)} | {key}
+    known = {value.strip() for name, value in os.environ.items() if names_credential(name)} | {key}
     return sorted((value for value in known if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
 
 

@@ -144,7 +144,7 @@ def _named(model: str, wire_format: str) -> Target:
         raise _unknown(model)
     home, known = _home(provider, wire_format), PROVIDERS[provider]
     if home is not None:
-        key = key or os.environ.get(home.key_variable, "")
+        key = key or _credential(home.key_variable)
         base_url = base_url or os.environ.get(home.url_variable, home.url)
     is_known = is_configured(provider) or bool(key and known.takes_client_key)
     target = _target(name, provider, wire_format, base_url, key)
@@ -157,10 +157,10 @@ def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
     if plan.base_url and (why := wrong_with_url(plan.base_url)):
         raise _unusable(model, f"its base URL {why}")
     name, provider, found_key, base_url = _found(model, plan)
-    key = plan.key or os.environ.get(plan.credential, "")
+    key = plan.key or _credential(plan.credential)
     home = _home(provider, wire_format)
     if home is not None and not plan.base_url:
-        found_key = found_key or os.environ.get(home.key_variable, "")
+        found_key = found_key or _credential(home.key_variable)
         base_url = base_url or os.environ.get(home.url_variable, home.url)
     if not plan.base_url and not plan.credential:
         key = key or found_key
@@ -198,7 +198,12 @@ def _found(model: str, plan: RoutePlan) -> tuple[str, str, str, str]:
         )
     except Exception as error:  # LiteLLM stumbles in its own ways over names that it does not know.
         raise _unknown(model) from error
-    return name, provider, key or "", base_url or ""
+    return name, provider, (key or "").strip(), base_url or ""
+
+
+def _credential(variable: str) -> str:
+    """Without the line break with which files end that variables are set from: no header takes it."""
+    return os.environ.get(variable, "").strip()
 
 
 def _target(name: str, provider: str, wire_format: str, base_url: str, key: str) -> Target:

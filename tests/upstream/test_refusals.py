@@ -57,8 +57,9 @@ def test_a_message_of_very_many_blanks_is_told_at_once() -> None:
     assert told(f"a{' ' * 1_000_000}Traceback (most recent call last)") == "a"
 
 
-def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "sk-environment-1")
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setenv("SOME_API_KEY", f"sk-environment-1{end}")
     message = as_upstream_error(
         Failed("keys sk-environment-1 and sk-own-22222 were refused", 401), "sk-own-22222"
     ).message

@@ -117,6 +117,19 @@ def test_a_route_has_an_address_and_a_credential_of_its_own(monkeypatch: pytest.
     assert target.with_key("sk-clients").headers == target.headers
 
 
+def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As files have it that variables are set from, and no header takes it."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TEAM_KEY"):
+        monkeypatch.setenv(name, "precious\n")
+    route = RoutePlan("openai/gpt-4o", "http://127.0.0.1:9/v1", "TEAM_KEY")
+    asked = (("openai/gpt-4o", CHAT), ("anthropic/claude-sonnet-4-5", MESSAGES), ("anthropic/claude-sonnet-4-5", CHAT))
+    targets = [*(resolve(*each) for each in asked), resolve("fast", CHAT, route)]
+    assert [target.key for target in targets] == ["precious"] * 4
+    monkeypatch.setenv("TEAM_KEY", "\n")
+    with pytest.raises(RequestError, match="lacks TEAM_KEY"):
+        resolve("fast", CHAT, route).require_key()
+
+
 def test_a_named_credential_that_is_not_set_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "precious")
     for base_url in ("", "http://gpu:9/v1"):
