@@ -134,12 +134,21 @@ def _running(policy: PolicyFields) -> list[tuple[str, str]]:
 def _by_hand(policy: PolicyFields) -> str:
     if not policy.by_hand:
         return "nobody is asked"
-    if policy.kind == "request_rule":
+    if _is_about_requests(policy):
         return "nobody is asked: requests are denied at once"
     within = f"within {policy.by_hand_seconds:g} s, then {policy.by_hand}"
     if not _replaces(policy):
         return within
     return "nobody is asked: what it finds is replaced at once" if policy.fail_open else f"if it fails: {within}"
+
+
+def _is_about_requests(policy: PolicyFields) -> bool:
+    """Whether it judges nothing of an answer."""
+    known = policy.parameters
+    if policy.kind == "limits":
+        return bool(known) and not known.get("stream")
+    of_answers = set(known.get("in") or known.get("on") or ["content"]) - {"request", "tool_results"}
+    return policy.kind == "request_rule" or not of_answers
 
 
 def _replaces(policy: PolicyFields) -> bool:

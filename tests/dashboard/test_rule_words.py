@@ -55,6 +55,12 @@ def test_how_it_runs_is_told() -> None:
     ("kind", "fields", "words"),
     [
         ("request_rule", {}, "nobody is asked: requests are denied at once"),
+        ("redact", {"parameters": {"in": ["request"]}}, "nobody is asked: requests are denied at once"),
+        ("cel_rule", {"parameters": {"on": ["request"]}}, "nobody is asked: requests are denied at once"),
+        ("llm_judge", {"parameters": {"on": ["tool_results"]}}, "nobody is asked: requests are denied at once"),
+        ("limits", {"parameters": {"key": {"cost": 5}}}, "nobody is asked: requests are denied at once"),
+        ("limits", {"parameters": {"stream": {"cost": 5}}}, "within 90 s, then deny"),
+        ("llm_judge", {"parameters": {"on": ["request", "content"]}}, "within 90 s, then deny"),
         ("redact", {"fail_open": True}, "nobody is asked: what it finds is replaced at once"),
         ("redact", {}, "if it fails: within 90 s, then deny"),
         ("text_rule", {}, "if it fails: within 90 s, then deny"),
