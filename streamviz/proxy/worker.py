@@ -185,8 +185,7 @@ class Worker:
         """Ends of streams that there was no room for go into the journal once there is, whether others come or not."""
         while True:
             await asyncio.sleep(_OWED_SECONDS)
-            if self.journal.owes:
-                self.journal.flush()
+            self.journal.try_again()
 
     async def _watch_journal(self) -> None:
         """Tell the log when nobody moves the journal, which whoever hangs cannot do."""

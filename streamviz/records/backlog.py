@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamviz.environment import COMMAND
 from streamviz.records.journal.folder import damaged, refused
 from streamviz.records.journal.room import Limits, why_full
-from streamviz.records.journal.usage import usage
+from streamviz.records.journal.usage import Usage, usage
 from streamviz.records.writer.status import WriterStatus, is_running, writer_status
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,10 @@ def backlog(root: Path, limits: Limits) -> Backlog:
     """Looks into the files, so it takes a millisecond or some more."""
     status = writer_status(root)
     is_moved = is_running(root)
-    used = usage(root)
+    try:
+        used = usage(root)
+    except OSError:  # `full` says why.
+        used = Usage(0, 0.0, 0.0)
     now = time.time()
     silent = max(0.0, now - status.at) if status and is_moved else 0.0
     caught_up_at = status.caught_up_at if status else 0.0

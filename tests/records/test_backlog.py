@@ -38,6 +38,16 @@ def test_it_has_the_size_of_all_journals_and_which_limit_is_reached(tmp_path: Pa
     assert backlog(tmp_path, Limits(1, 60.0, refuses=True)).full == "the journal takes 0 MiB"
 
 
+def test_one_whose_disk_is_broken_says_so(tmp_path: Path) -> None:
+    journal = journal_of(tmp_path, [opened(uuid.uuid4())])
+    segment = folder.segment(journal.path, 1)
+    segment.unlink()
+    segment.symlink_to(segment.name)  # which the system refuses to follow
+    found = backlog(tmp_path, ROOM)
+    assert (found.full, found.size) == ("the journal cannot be read (Too many levels of symbolic links)", 0)
+    assert journal.why_refused() == found.full
+
+
 def test_while_a_writer_runs_the_lag_is_what_it_says(tmp_path: Path) -> None:
     now = time.time()
     say(tmp_path, at=now, caught_up_at=now - 29.5, trouble="no room")

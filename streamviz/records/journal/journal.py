@@ -50,11 +50,13 @@ class Journal:
         # Streams that there was no room for, with whether their beginning is in the journal.
         self._left_out: dict[UUID, bool] = {}
         self._owed: list[StreamClosed] = []
+        # Why nothing could be written last, as where its disk broke: that has no limit that was reached.
+        self._failure = ""
         self._next_segment()
 
     def why_refused(self) -> str:
         """Why no new stream may begin, as a clause; empty where one may."""
-        return self._why_full() if self._room.limits.refuses else ""
+        return self._failure or self._why_full() if self._room.limits.refuses else ""
 
     @property
     def left_out(self) -> int:
@@ -106,8 +108,10 @@ class Journal:
         try:
             self._write(self._records)
         except OSError as error:
+            why = error.strerror or str(error)
+            self._failure = f"the journal cannot be written to ({why})"
             for entry in entries:
-                self._leave_out(entry, error.strerror or str(error))
+                self._leave_out(entry, why)
         else:
             self._begun |= self._beginning
         self._begun -= self._ending
@@ -115,10 +119,22 @@ class Journal:
         self._ending.clear()
         self._records.clear()
 
-    @property
-    def owes(self) -> bool:
-        """Whether there are ends of streams that could not be written yet; `flush` tries."""
-        return bool(self._owed)
+    def try_again(self) -> None:
+        """Where nothing could be written, find out whether something can be by now; and write what is owed."""
+        if self._failure:
+            with suppress(OSError):
+                self._try_to_write()
+                self._failure = ""
+        self.flush()
+
+    def _try_to_write(self) -> None:
+        """Into the next segment, of which nothing is left. Raises OSError."""
+        ahead = self._open_ahead()
+        try:
+            os.write(ahead, b" ")
+            os.ftruncate(ahead, 0)
+        finally:
+            os.close(ahead)
 
     def _why_unrecorded(self) -> str:
         return "" if self._room.limits.refuses else self._why_full()
@@ -145,6 +161,7 @@ class Journal:
             self._ends_at = time.monotonic() + SEGMENT_SECONDS
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += written
+        self._failure = ""
 
     def _next_segment(self) -> None:
         """Raises OSError where there can be none."""

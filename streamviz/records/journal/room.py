@@ -43,7 +43,15 @@ class Room:
 
 
 def why_full(root: Path, limits: Limits) -> str:
-    """Which limit the journals under `root` have reached, as a clause; empty while there is room."""
+    """Which limit the journals under `root` have reached, as a clause; empty while there is room. What cannot be
+    looked at has none."""
+    try:
+        return _why_full(root, limits)
+    except OSError as error:  # Its disk is broken.
+        return f"the journal cannot be read ({error.strerror})"
+
+
+def _why_full(root: Path, limits: Limits) -> str:
     size, age, _ = usage(root)
     if size > limits.most_bytes:
         return f"the journal takes {size >> 20} MiB"

@@ -100,10 +100,8 @@ def test_a_stream_that_was_cut_short_is_closed_as_incomplete_once_there_is_room(
         worker.flush()
     assert everything(worker.path) == [opened(ONE)]
     assert worker.left_out == 0
-    assert worker.owes
     # No other entry has to come first.
-    worker.flush()
-    assert not worker.owes
+    worker.try_again()
     assert everything(worker.path) == [opened(ONE), closed(ONE, error=f"{INCOMPLETE}; what upstream said")]
 
 
@@ -119,6 +117,21 @@ def test_a_stream_that_could_not_be_written_may_go_on_only_where_that_is_asked_f
     worker.append(closed(ONE))
     worker.flush()
     assert not worker.has_lost(ONE)
+
+
+def test_while_nothing_can_be_written_no_stream_may_begin(tmp_path: Path) -> None:
+    """As where a disk has failed: there is room on it, and all that begins would be an error."""
+    worker = journal_of(tmp_path, [opened(ONE)])
+    with disk_of(0):
+        worker.append(received(ONE, [b"a"]))
+        worker.flush()
+        worker.try_again()
+        assert worker.why_refused() == "the journal cannot be written to (File too large)"
+    worker.try_again()
+    assert worker.why_refused() == ""
+    worker.append(opened(TWO))
+    worker.flush()
+    assert everything(worker.path) == [opened(ONE), opened(TWO)]
 
 
 @contextmanager
