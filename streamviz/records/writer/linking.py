@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from streamviz.core.events import BlockKind
 from streamviz.records.columns import as_array
 from streamviz.records.ids import around, day_before, uuid7
 from streamviz.records.links import FAILED, Asker, Candidate, Chosen, are_strangers, choose, parted
@@ -77,6 +78,13 @@ UPDATE records_stream AS stream SET parent = (
     ORDER BY caller.requested_at DESC LIMIT 1
 ) WHERE id = ANY(%(called)s)
 """
+# Those that were stored before the call that they carry out: it may be another machine's.
+_UNCALLED = """
+SELECT id FROM records_stream
+WHERE session_id = ANY(%(sessions)s) AND relation = 'subagent' AND parent IS NULL
+AND requested_at >= %(since)s AND id >= %(first)s
+ORDER BY requested_at LIMIT %(most)s
+"""
 # Of all that go on from one answer the first is its next turn, the others are forks. They came after it, so partitions
 # before it are not looked into.
 FORKS = """
@@ -124,6 +132,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     left = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
     following = {entry.stream_id: entry.parent for entry in opened if entry.parent is not None}
     called = [entry.stream_id for entry in opened if entry.parent is None and entry.relation]
+    called += _uncalled(cursor, [batch for batch in batches if _calls(batch)])
     if not (asking or left or following or called):
         return
     cursor.execute(_ALONE, [_LOCK])
@@ -141,6 +150,25 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     if parents:
         since = day_before(min(parents))
         cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": FAILED_OUTCOMES})
+
+
+def _calls(batch: Batch) -> bool:
+    """Whether it has the end of a stream that called something."""
+    return batch.closed is not None and any(block.kind == BlockKind.TOOL_CALL for block in batch.closed.blocks)
+
+
+def _uncalled(cursor: psycopg.Cursor, calling: Sequence[Batch]) -> list[UUID]:
+    """The sub-agents that one of these may have called, of which nobody knows yet who did."""
+    began = [batch.began for batch in calling if batch.began]
+    if not began:
+        return []
+    told = {
+        "sessions": as_array({each.session_id for each in began}),
+        "since": as_datetime(min(each.requested_at for each in began)),
+        "first": around([batch.stream_id for batch in calling]).first,
+        "most": _MOST,
+    }
+    return [row[0] for row in cursor.execute(_UNCALLED, told)]
 
 
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], ended: Sequence[Batch]) -> set[UUID]:

@@ -40,6 +40,14 @@ def test_it_goes_on_from_the_answer_that_it_asks_for_whichever_is_stored_first(q
     assert link_of(query, second) == (first, "turn")
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_sub_agent_belongs_to_the_last_call_before_it_whichever_is_stored_first(query: Query, is_first: bool) -> None:
+    stories = [story(NOW, session="one"), story(NOW + timedelta(minutes=1), session="one", relation="subagent")]
+    for each in stories if is_first else reversed(stories):
+        store(each)
+    assert link_of(query, stories[1][0]) == (stories[0][0], "subagent")
+
+
 @pytest.mark.parametrize(("days", "is_found"), [(29, True), (31, False)])
 def test_it_is_not_looked_for_among_what_is_long_ago(query: Query, days: int, is_found: bool) -> None:
     first = answered(-days * 24 * 60)
