@@ -5,9 +5,12 @@ Each line is an object with one member, which says what it is: `streamviz` (the 
 cut off has not. Times are µs since the epoch. Bytes are text where they are UTF-8, else an object with `base64`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Prefetch, QuerySet
 
 from streamviz.core.json_value import encode
 from streamviz.faults import Fault
@@ -15,21 +18,53 @@ from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.archive.reading import require_readable
 from streamviz.records.columns import bytes_to_line
 from streamviz.records.entries import UNKNOWN_POLICY
-from streamviz.records.models import Annotation, Block, DeletedSession, Session, Stream, Verdict
+from streamviz.records.models import Annotation, ClientRun, DeletedSession, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.queries.rows import rows
-from streamviz.records.queries.streams import of_sessions, policy_of
+from streamviz.records.queries.streams import of_sessions, policy_of, verdicts_of
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
-from streamviz.records.tapes import client_runs, upstream_runs
+from streamviz.records.tapes import client_tape, upstream_tape
 
 VERSION = 2
-# Whether a stream is there, and whether anything is kept of its tapes: asked before and behind each.
+# Short streams are read together: so many at most, and of so many bytes in all.
+TOGETHER = 50
+BYTES_TOGETHER = 512 * 1024
+# What of a stream is read with it then.
+_BELONGING = (
+    *("blocks", "verdicts__policy_version__policy", "annotation"),
+    Prefetch("upstream_runs", UpstreamRun.objects.order_by("first_seq")),
+    Prefetch("client_runs", ClientRun.objects.order_by("first_frame")),
+)
+# Those of some streams that are there, and whether anything is kept of their tapes: asked before and behind them. Each
+# table is told the ids, or Postgres would look into all of its partitions.
 _THERE = """
-SELECT
-    EXISTS (SELECT FROM records_stream WHERE id = %(id)s),
-    EXISTS (SELECT FROM records_upstreamrun WHERE stream_id = %(id)s)
-    OR EXISTS (SELECT FROM records_clientrun WHERE stream_id = %(id)s)
-    OR EXISTS (SELECT FROM records_archivedpart WHERE stream_id = %(id)s)
+SELECT id, id IN (SELECT stream_id FROM records_upstreamrun WHERE stream_id = ANY(%(ids)s))
+    OR id IN (SELECT stream_id FROM records_clientrun WHERE stream_id = ANY(%(ids)s))
+    OR id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
+FROM records_stream WHERE id = ANY(%(ids)s)
 """
+# About how many bytes of memory streams take with all that belongs to them, which is told without reading them. What is
+# archived is taken for long.
+_SIZES = f"""
+SELECT stream.id, CASE
+    WHEN stream.id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
+    THEN {BYTES_TOGETHER + 1}
+    ELSE length(request) + 200 * (chunk_count + frame_count + block_count)
+        + coalesce(said.size, 0) + coalesce(received.size, 0) + coalesce(sent.size, 0)
+END
+FROM records_stream AS stream
+LEFT JOIN (
+    SELECT stream_id, sum(octet_length(text)) AS size FROM records_block WHERE stream_id = ANY(%(ids)s) GROUP BY 1
+) AS said ON said.stream_id = stream.id
+LEFT JOIN (
+    SELECT stream_id, sum(octet_length(payload)) AS size FROM records_upstreamrun
+    WHERE stream_id = ANY(%(ids)s) GROUP BY 1
+) AS received ON received.stream_id = stream.id
+LEFT JOIN (
+    SELECT stream_id, sum(octet_length(payload)) AS size FROM records_clientrun
+    WHERE stream_id = ANY(%(ids)s) GROUP BY 1
+) AS sent ON sent.stream_id = stream.id
+WHERE stream.id = ANY(%(ids)s) AND outcome <> ''
+"""  # noqa: S608
 
 
 class DeletedMeanwhile(Fault):
@@ -45,13 +80,70 @@ def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
     """The same streams, to be written one after another. No transaction is open for as long as somebody downloads:
     raises DeletedMeanwhile behind one of which what was read may not be all."""
     for stream in streams:
-        [(_, had_tapes)] = rows(_THERE, {"id": stream.pk})
-        yield stream
-        [(is_there, has_tapes)] = rows(_THERE, {"id": stream.pk})
-        if not is_there:
-            raise DeletedMeanwhile(f"the stream {stream.pk} was deleted while it was exported: export the rest again")
-        if had_tapes and not has_tapes:
-            raise DeletedMeanwhile(f"the chunks of the stream {stream.pk} were dropped while it was exported")
+        if stream.is_read:  # whoever read it looks after it
+            yield stream
+        else:
+            with _whole([stream.pk]):
+                yield stream
+
+
+def by_turns(ids: Sequence[UUID]) -> Iterator[Stream]:
+    """Those of these streams that are over, in this order: a short one is read with others and all that belongs to it,
+    a long one by itself, without. Raises DeletedMeanwhile as above."""
+    for at in range(0, len(ids), TOGETHER):
+        several = ids[at : at + TOGETHER]
+        sizes = dict(rows(_SIZES, {"ids": list(several)}))
+        for some in _together([(each, sizes[each]) for each in several if each in sizes]):
+            yield from _read(some) if sizes[some[0]] <= BYTES_TOGETHER else _over(some)
+
+
+def _together(sizes: Iterable[tuple[UUID, int]]) -> Iterator[list[UUID]]:
+    """In groups, of which a long one is one by itself."""
+    some: list[UUID] = []
+    together = 0
+    for each, size in sizes:
+        if some and together + size > BYTES_TOGETHER:
+            yield some
+            some, together = [], 0
+        some.append(each)
+        together += size
+    if some:
+        yield some
+
+
+def _over(ids: Sequence[UUID]) -> QuerySet[Stream]:
+    return Stream.objects.exclude(outcome="").select_related("session", "key").filter(pk__in=ids)
+
+
+def _read(ids: Sequence[UUID]) -> Iterator[Stream]:
+    with _whole(ids) as had_tapes:
+        found = {stream.pk: stream for stream in _over(ids).prefetch_related(*_BELONGING)}
+        for each in filter(None, map(found.get, ids)):
+            # What is not there may have gone into the archive by then.
+            has_tapes = each.upstream_runs.all() and each.client_runs.all()
+            each.is_read = bool(has_tapes) or not had_tapes.get(each.pk)
+            yield each
+            _let_go(each)
+
+
+def _let_go(stream: Stream) -> None:
+    """What was read with it refers to it: both would stay until Python looks for such circles."""
+    vars(stream).pop("_prefetched_objects_cache", None)
+    stream._state.fields_cache.pop("annotation", None)
+
+
+@contextmanager
+def _whole(ids: Sequence[UUID]) -> Iterator[Mapping[UUID, bool]]:
+    """While these streams are read and written; gives which of them are there, and whether they have tapes. Raises
+    DeletedMeanwhile at the end, where what was read may not be all."""
+    before: dict[UUID, bool] = dict(rows(_THERE, {"ids": list(ids)}))
+    yield before
+    after: dict[UUID, bool] = dict(rows(_THERE, {"ids": list(ids)}))
+    for stream_id, had_tapes in before.items():
+        if stream_id not in after:
+            raise DeletedMeanwhile(f"the stream {stream_id} was deleted while it was exported: export the rest again")
+        if had_tapes and not after[stream_id]:
+            raise DeletedMeanwhile(f"the chunks of the stream {stream_id} were dropped while it was exported")
 
 
 def export(session_ids: Iterable[UUID], tell: Tell | None = None) -> Iterator[bytes]:
@@ -64,9 +156,9 @@ def export(session_ids: Iterable[UUID], tell: Tell | None = None) -> Iterator[by
             _require_deleted(session_id)
             continue
         yield _session(session)
-        streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
-        for stream in whole(streams.iterator(chunk_size=1)):  # requests may be of many MB
-            yield from _stream(stream, has_tapes=tell is None or _has_tapes(stream.pk, tell))
+        streams = of_sessions([session]).exclude(outcome="").order_by("requested_at", "id")
+        for stream in whole(by_turns(list(streams.values_list("pk", flat=True)))):
+            yield from _stream(stream, has_tapes=tell is None or stream.is_read or _has_tapes(stream.pk, tell))
     yield _line("end", {})
 
 
@@ -100,9 +192,9 @@ def _has_tapes(stream_id: UUID, tell: Tell) -> bool:
 def _stream(stream: Stream, *, has_tapes: bool = True) -> Iterator[bytes]:
     key = stream.key.name if stream.key else None
     yield _line("stream", {"id": stream.pk, "key": key} | OPENED.line(stream) | CLOSED.line(stream) | _kept(stream))
-    for block in Block.objects.filter(stream=stream):
+    for block in stream.blocks.all():
         yield _line("block", BLOCK.line(block))
-    for verdict in Verdict.objects.filter(stream=stream).prefetch_related("policy_version__policy"):
+    for verdict in verdicts_of(stream):
         yield _line("verdict", VERDICT.line(verdict) | {"policy": _policy(verdict)})
     if has_tapes:
         yield from _tapes(stream)
@@ -117,11 +209,11 @@ def _policy(verdict: Verdict) -> Line | None:
 
 
 def _tapes(stream: Stream) -> Iterator[bytes]:
-    for upstream in upstream_runs(stream.pk):
+    for upstream in upstream_tape(stream):
         for chunk in upstream.chunks():
             raw: Line = {"length": chunk.length} if chunk.raw is None else {"raw": bytes_to_line(chunk.raw)}
             yield _line("chunk", {"seq": chunk.seq, "received_at": chunk.received_at, **raw})
-    for client in client_runs(stream.pk):
+    for client in client_tape(stream):
         for frame in client.frames():
             made: Line = (
                 {"seq": frame.seq}
@@ -139,8 +231,11 @@ def _require_deleted(session_id: UUID) -> None:
 
 def _kept(stream: Stream) -> Line:
     """What people keep with it."""
-    kept = Annotation.objects.filter(stream=stream).values("is_starred", "note", "labels").first()
-    return {"annotation": kept} if kept else {}
+    try:
+        kept = stream.annotation
+    except Annotation.DoesNotExist:
+        return {}
+    return {"annotation": {"is_starred": kept.is_starred, "note": kept.note, "labels": kept.labels}}
 
 
 def _line(what: str, value: Line) -> bytes:

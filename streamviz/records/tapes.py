@@ -11,7 +11,7 @@ from django.db.models import Count, F, Func, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Length
 
 from streamviz.records.archive import reading
-from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
+from streamviz.records.models import ArchivedPart, ClientRun, Stream, UpstreamRun
 from streamviz.records.runs import RUN
 
 RUNS_AT_ONCE = 20
@@ -28,6 +28,16 @@ def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iter
     """The runs with any of the frames from `first` to before `end`, in their order."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_frame", first, end))
     yield from _in_order(rows, "first_frame", first, lambda behind: reading.client_runs(stream_id, behind, end))
+
+
+def upstream_tape(stream: Stream) -> Iterator[UpstreamRun]:
+    """All of a stream's runs, which may have been read with it."""
+    yield from stream.upstream_runs.all() if stream.is_read else upstream_runs(stream.pk)
+
+
+def client_tape(stream: Stream) -> Iterator[ClientRun]:
+    """The same of what its client was sent."""
+    yield from stream.client_runs.all() if stream.is_read else client_runs(stream.pk)
 
 
 def passed_runs(stream_id: UUID, first: int, end: int) -> Iterator[ClientRun]:
@@ -105,18 +115,18 @@ def kept(stream_id: UUID) -> Kept:
     return Kept(found["chunks"], int(found["size"]), not found["lost"])
 
 
-def upstream_bytes(stream_id: UUID) -> Iterator[bytes]:
+def upstream_bytes(of: UUID | Stream) -> Iterator[bytes]:
     """Each chunk as upstream sent it; a comment, as SSE has them, where only its size was kept."""
-    for run in upstream_runs(stream_id):
+    for run in upstream_tape(of) if isinstance(of, Stream) else upstream_runs(of):
         for chunk in run.chunks():
             yield b": %d bytes not kept\n\n" % chunk.length if chunk.raw is None else chunk.raw
 
 
-def client_bytes(stream_id: UUID) -> Iterator[bytes]:
+def client_bytes(of: UUID | Stream) -> Iterator[bytes]:
     """Each frame as the client was sent it."""
-    chunks = enumerate(upstream_bytes(stream_id))
+    chunks = enumerate(upstream_bytes(of))
     seq, raw = -1, b""
-    for run in client_runs(stream_id):
+    for run in client_tape(of) if isinstance(of, Stream) else client_runs(of):
         for frame in run.frames():
             if frame.seq is None:
                 yield frame.made

@@ -20,7 +20,7 @@ from streamviz.core.context import Frame
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
-from streamviz.records.exporting import DeletedMeanwhile, export, export_streams, whole
+from streamviz.records.exporting import BYTES_TOGETHER, DeletedMeanwhile, by_turns, export, export_streams, whole
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.policies_in_force import policies_in_force
@@ -309,6 +309,26 @@ def test_to_know_that_a_stream_is_whole_takes_a_question_before_and_one_behind_i
     streams = list(Stream.objects.all())
     with django_assert_num_queries(4):
         assert list(whole(streams)) == streams
+
+
+def test_short_streams_are_read_together_and_a_long_one_by_itself(
+    query: Query, django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    version_id = make_policy()
+    ids = store(*(story(day(1), session="one", number=n, denied=version_id) for n in range(8)))
+    Annotation.objects.create(stream_id=ids[2], note="look here")
+    long = b'{"text": "' + b"x" * BYTES_TOGETHER + b'"}'
+    [long_id] = store(story(day(1), session="one", number=8, request=long))
+    with django_assert_max_num_queries(40):
+        lines = list(export([Session.objects.get().pk]))
+    assert lines == [lines[0], lines[1], *(line for each in (*ids, long_id) for line in alone(each)), lines[-1]]
+    with django_assert_max_num_queries(30):
+        assert [stream.is_read for stream in by_turns([*ids, long_id])] == [True] * 8 + [False]
+
+
+def alone(stream_id: uuid.UUID) -> list[bytes]:
+    """The lines of a stream by itself."""
+    return list(export_streams(Stream.objects.filter(pk=stream_id).select_related("session", "key")))[2:-1]
 
 
 NOT_EXPORTS = {

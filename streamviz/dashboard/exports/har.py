@@ -50,7 +50,7 @@ def _request(stream: Stream, base_url: str) -> dict[str, Any]:
 
 
 def _response(stream: Stream) -> dict[str, Any]:
-    body = b"".join(client_bytes(stream.pk))
+    body = b"".join(client_bytes(stream))
     kind = "text/event-stream" if stream.is_streaming else "application/json"
     status = stream.status or 0
     return {

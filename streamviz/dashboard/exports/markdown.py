@@ -6,13 +6,14 @@ from uuid import UUID
 from streamviz.core.events import BlockKind
 from streamviz.core.request_outline import RequestOutline, new_in, outline_of, parts_of, system_of, tools_of
 from streamviz.core.request_parts import Part, PartKind
+from streamviz.core.verdicts import Decision
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard.exports.markdown_text import fenced, line, prose
 from streamviz.live.presentation.block_views import described
 from streamviz.live.presentation.figures import plural
 from streamviz.records.exporting import whole
 from streamviz.records.models import Block, Stream, Verdict
-from streamviz.records.queries.streams import policy_of
+from streamviz.records.queries.streams import policy_of, verdicts_of
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
@@ -32,8 +33,9 @@ def _chapter(stream: Stream, outlines: dict[UUID, RequestOutline]) -> Iterator[s
     yield "## Answer"
     for block in stream.blocks.all():
         yield from _block(block)
-    for verdict in stream.verdicts.exclude(decision="allow").prefetch_related("policy_version__policy"):
-        yield _verdict(verdict)
+    for verdict in verdicts_of(stream):
+        if verdict.decision != Decision.ALLOW:
+            yield _verdict(verdict)
     if stream.error:
         yield f"**Error** {line(stream.error)}"
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from uuid import UUID
 
 from streamviz.records.exporting import whole
 from streamviz.records.models import Stream
 from streamviz.records.tapes import client_bytes, upstream_bytes
 
-Tape = Callable[[UUID], Iterator[bytes]]
+Tape = Callable[[Stream], Iterator[bytes]]
 
 
 def from_upstream(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
@@ -27,5 +26,5 @@ def _write(streams: Iterable[Stream], tape: Tape) -> Iterator[bytes]:
     before, behind = (": stream {}\n\n", b"\n\n") if len(first) > 1 else ("", b"")
     for stream in whole(chain(first, rest)):
         yield before.format(stream.pk).encode()
-        yield from tape(stream.pk)
+        yield from tape(stream)
         yield behind

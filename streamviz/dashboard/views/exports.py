@@ -1,7 +1,7 @@
 """Streams, sessions and filtered lists as files."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -21,7 +21,7 @@ from streamviz.dashboard.replica_reads import reader
 from streamviz.dashboard.views.sessions import asked_filters
 from streamviz.live.access import refusal
 from streamviz.records.database import give_back
-from streamviz.records.exporting import DeletedMeanwhile
+from streamviz.records.exporting import DeletedMeanwhile, by_turns
 from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, stream_page
@@ -51,7 +51,7 @@ def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseB
     """A session's streams in their order, but those that still run; with `?progress=` as for lists."""
     session = get_object_or_404(Session, pk=session_id)
     ids = list(session.streams.exclude(outcome="").order_by("requested_at", "id").values_list("pk", flat=True))
-    return _file(request, f"session-{session_id}", _with_progress(request, _by_turns(ids), partial(len, ids)))
+    return _file(request, f"session-{session_id}", _with_progress(request, by_turns(ids), partial(len, ids)))
 
 
 @needs(roles.VIEW)
@@ -85,20 +85,13 @@ def _with_progress(
     return streams if download_id is None else counted(streams, number, download_id, signed_in_user(request))
 
 
-def _by_turns(ids: Sequence[uuid.UUID]) -> Iterator[Stream]:
-    """Those of these streams that are over, one after another: their requests may be of many MB."""
-    found = Stream.objects.exclude(outcome="").select_related("session", "key")
-    for each in ids:
-        yield from found.filter(pk=each)
-
-
 def _listed(request: HttpRequest, filters: Filters) -> Iterator[Stream]:
     """A page after another, so that no transaction is open for as long as somebody downloads."""
     read = reader(request)
     before: Place | None = None
     while True:
         page = read(partial(stream_page, filters, before, _STREAMS_AT_ONCE))
-        yield from _by_turns(page.ids)
+        yield from by_turns(page.ids)
         if (before := page.following) is None:
             return
 

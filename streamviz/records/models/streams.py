@@ -139,6 +139,9 @@ class Stream(models.Model):
             GinIndex(fields=["asked"], fastupdate=False, condition=~models.Q(asked=[]), name="stream_asking"),
         ]
 
+    # Whether all that belongs to it, its tapes included, was read with it: it is no column.
+    is_read = False
+
     def __str__(self) -> str:
         return str(self.id)
 

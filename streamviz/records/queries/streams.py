@@ -174,6 +174,12 @@ def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntrie
     return StreamEntries(opened, closed, verdicts, key_name, last_received_at, times)
 
 
+def verdicts_of(stream: Stream) -> QuerySet[Verdict]:
+    """Its verdicts with their policies, which may have been read with it."""
+    found = stream.verdicts.all()
+    return found if stream.is_read else found.prefetch_related("policy_version__policy")
+
+
 def policy_of(verdict: Verdict) -> tuple[str, int]:
     """The name and the version of the policy that gave it."""
     try:
