@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import datetime
 from functools import partial
 from threading import Lock, Timer
 from typing import Any, TypeVar
@@ -34,12 +35,13 @@ ASKING_SECONDS, READING_SECONDS = 2.0, 8.0
 _SAID_EACH_SECONDS = 60
 # With nothing received that is not replayed a replica is up to date, however long ago the last transaction was, as
 # long as it still receives.
-_LAG = """
-SELECT pg_is_in_recovery(), CASE
-    WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT FROM pg_stat_wal_receiver) THEN 0
-    ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
-END
+_REPLAYED = """
+SELECT pg_is_in_recovery(),
+    pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT FROM pg_stat_wal_receiver),
+    pg_last_xact_replay_timestamp()
 """
+# By the primary's clock, which said when that transaction was.
+_SINCE = "SELECT extract(epoch FROM clock_timestamp() - %s)::float8"
 # What a replica has of its primary: another's, or another database there, may have the same tables.
 _WHOSE = "SELECT system_identifier::text, current_database() FROM pg_control_system()"
 
@@ -139,8 +141,9 @@ class Health:
         try:
             with answering_within(ASKING_SECONDS):
                 with connections[ALIAS].cursor() as cursor:
-                    cursor.execute(_LAG)
-                    is_replica, lag = cursor.fetchone()
+                    cursor.execute(_REPLAYED)
+                    is_replica, is_level, replayed_at = cursor.fetchone()
+                lag = _lag(is_level, replayed_at)
                 is_ours = self._is_ours()
         except (DatabaseError, InterfaceError) as error:
             connections[ALIAS].close()
@@ -162,6 +165,15 @@ class Health:
         if trouble and now >= self._say_after:
             self._say_after = now + _SAID_EACH_SECONDS
             log.warning("Lists are read from the primary and not from DATABASE_REPLICA_URL: %s", trouble)
+
+
+def _lag(is_level: bool | None, replayed_at: datetime | None) -> float | None:
+    """How many seconds it is behind; None where it has replayed nothing."""
+    if is_level or replayed_at is None:
+        return 0.0 if is_level else None
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(_SINCE, [replayed_at])
+        return max(0.0, cursor.fetchone()[0])
 
 
 def _whose(database: str) -> Whose | None:

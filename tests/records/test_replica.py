@@ -3,12 +3,14 @@
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.db.utils import ConnectionHandler
+from django.test.utils import CaptureQueriesContext
 
 from streamviz.records import replica
 from streamviz.records.models import Stream
@@ -72,6 +74,17 @@ def test_one_that_hangs_is_waited_for_briefly(usable: replica.Health, monkeypatc
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert usable.trouble
+
+
+def test_how_far_it_is_behind_is_told_by_the_clock_of_the_primary_alone(usable: replica.Health) -> None:
+    """Which said when a transaction was; theirs may be minutes apart."""
+    primary, other = replica.connections["default"], replica.connections[replica.ALIAS]
+    with CaptureQueriesContext(primary) as asked, CaptureQueriesContext(other) as asked_there:
+        lag = replica._lag(False, datetime.now(UTC) - timedelta(hours=1))
+    assert lag is not None
+    assert lag >= 3600
+    assert (len(asked), len(asked_there)) == (1, 0)
+    assert (replica._lag(True, None), replica._lag(None, None)) == (0.0, None)
 
 
 @pytest.mark.parametrize(
