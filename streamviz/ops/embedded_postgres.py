@@ -249,8 +249,13 @@ def kept(data: Path, version: str) -> Path:
     return data.with_name(f"{data.name}.{version}")
 
 
+def upgrading(data: Path) -> Path:
+    """What this version's data folder is called until all is in it."""
+    return data.with_name(f"{data.name}.upgrading")
+
+
 def upgraded(data: Path) -> Path:
-    """What this version's data folder is called until all is in it and the older one's is out of the way."""
+    """What it is called from then on, until the older one's is out of the way."""
     return data.with_name(f"{data.name}.upgraded")
 
 

@@ -19,6 +19,7 @@ from streamviz.ops.embedded_postgres import (
     made_by,
     socket_dir,
     upgraded,
+    upgrading,
     wheel_programs,
 )
 
@@ -31,10 +32,11 @@ def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
     if version == MAJOR_VERSION:
         raise Fault(f"{data} is of Postgres {version} already: there is nothing to upgrade.")
     _require_version(old_programs, version)
-    old_folder, fresh = kept(data, version), upgraded(data)
+    old_folder, fresh, whole = kept(data, version), upgrading(data), upgraded(data)
     if old_folder.exists():
         raise Fault(f"{old_folder} is there already, from an earlier upgrade. Move it away first.")
-    shutil.rmtree(fresh, ignore_errors=True)
+    for left in (fresh, whole):
+        shutil.rmtree(left, ignore_errors=True)
     old, new = EmbeddedPostgres(data, say, programs=old_programs), EmbeddedPostgres(fresh, say)
     try:
         say(f"Starting Postgres {version} on {data}")
@@ -45,8 +47,9 @@ def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
     finally:
         new.stop()
         old.stop()
+    fresh.rename(whole)
     data.rename(old_folder)
-    fresh.rename(data)  # where this is killed before that, the next start does it
+    whole.rename(data)  # where this is killed before that, the next start does it
     return old_folder
 
 

