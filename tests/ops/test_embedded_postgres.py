@@ -228,6 +228,7 @@ def test_its_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Pa
     server.stop()
     said = log.read_text()
     assert "duplicate key" in said
+    assert "checkpoint" not in said
     assert "hunter2" not in said
     assert log.stat().st_mode & 0o777 == 0o600
 
