@@ -279,5 +279,6 @@ def held_off() -> Iterator[None]:
 
 def is_due(now: datetime) -> bool:
     """Whether a day has passed since retention was last applied, to its end; it has not by a clock that was ahead."""
-    last = RetentionRun.objects.filter(ended_at__isnull=False).values_list("started_at", flat=True).first()
+    ended = RetentionRun.objects.filter(ended_at__isnull=False).order_by("-pk")
+    last = ended.values_list("started_at", flat=True).first()
     return last is None or not timedelta() <= now - last < EVERY

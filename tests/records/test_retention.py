@@ -397,6 +397,13 @@ def test_a_run_is_noted_and_the_next_is_due_a_day_later(query: Query) -> None:
     assert is_due(NOW + timedelta(hours=24))
 
 
+def test_a_run_by_a_clock_that_was_ahead_makes_no_others_due_until_then(query: Query) -> None:
+    for at in (NOW + timedelta(days=400), NOW):
+        assert is_due(NOW)
+        assert run_retention(RULES, at, lambda _: None)
+    assert not is_due(NOW + timedelta(hours=1))
+
+
 def test_what_was_stopped_or_failed_is_due_again_at_once(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     store(story(day(15)))
     assert run_retention(RULES, NOW, lambda _: None, lambda: True)

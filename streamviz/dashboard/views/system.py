@@ -38,7 +38,7 @@ def system(request: HttpRequest) -> HttpResponse:
         "archive": settings.ARCHIVE,
         "archive_size": archive_size(),
         "retention": settings.RETENTION,
-        "last_run": RetentionRun.objects.first(),
+        "last_run": RetentionRun.objects.order_by("-pk").first(),
     }
     return render(request, "dashboard/system.html", context)
 
