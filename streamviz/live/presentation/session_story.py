@@ -60,9 +60,9 @@ def last_of(turns: Sequence[Turn]) -> Turn:
 
 
 def _beginning(text: str) -> str:
-    shown = one_line(text, _LAST_WORDS)
-    if not any(each.isprintable() for each in shown if each != " "):
+    if not any(each.isprintable() for each in text[: 2 * _LAST_WORDS] if each != " "):
         return ""
+    shown = one_line(text, _LAST_WORDS)
     return f"{shown}…" if len(text) > len(shown) else shown
 
 

@@ -3,15 +3,24 @@
 import re
 
 # Controls would be dropped or act; bidirectional overrides can make text read as another; half a surrogate pair
-# cannot be sent at all. Each is shown for what it is.
+# cannot be sent at all; what has no width, as tags and fillers have none, hides from people what a model reads. Each is
+# shown for what it is. Joiners, direction marks and the selectors of emoji stay, which ordinary writing needs.
 _UNREADABLE = (
     (0x00, 0x08),
     (0x0B, 0x0C),
     (0x0E, 0x1F),
     (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x115F, 0x1160),
+    (0x180E, 0x180E),
+    (0x200B, 0x200B),
     (0x202A, 0x202E),
-    (0x2066, 0x2069),
+    (0x2060, 0x2069),
+    (0x3164, 0x3164),
     (0xD800, 0xDFFF),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xE0000, 0xE0FFF),
 )
 _EACH_UNREADABLE = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in _UNREADABLE)}])")
 

@@ -17,6 +17,9 @@ from streamviz.live.presentation.rows import last_of
         ("\u202egnp.exe", "⟨U+202E⟩gnp.exe"),
         ("half \ud83d a pair", "half ⟨U+D83D⟩ a pair"),
         ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),
+        ("ls\u200b \u2060-l\ufeff", "ls⟨U+200B⟩ ⟨U+2060⟩-l⟨U+FEFF⟩"),
+        ("hi\U000e0072\U000e006d\U000e0100", "hi⟨U+E0072⟩⟨U+E006D⟩⟨U+E0100⟩"),
+        ("می\u200cخواهم \u200f☺\ufe0f", "می\u200cخواهم \u200f☺\ufe0f"),
     ],
 )
 def test_it_names_characters_that_cannot_be_read(given: str, shown: str) -> None:
