@@ -21,6 +21,28 @@ WRITTEN = """element => {
   return [range.getBoundingClientRect().width, element.getBoundingClientRect().width];
 }"""
 TOOL = "mcp__plugin_playwright_playwright__browser_network_requests_of_all"
+IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
+# The name of a tool on the tapes, and the title that strangers read.
+LINK = f'<ol><li class="tape-row"><div class="tape-link"><small><bdi>{"n" * 400}</bdi></small></div></li></ol>'
+SHARED = f'<main class="shared"><header class="topbar"><h1><bdi>{"n" * 120}</bdi></h1></header></main>'
+# Live with all that can be in its top bar at once.
+LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header class="topbar"><h1>Live</h1>
+<p class="tally">
+<a class="tally-asks">12 need you</a><span class="wide-only"><b>12</b> running</span><span class="wide-only"><b>12</b>
+held</span><span class="wide-only"><b>12</b> stalled</span></p><div class="topbar-end"><form class="simulate"><select
+class="field"><option>Thinking first, then text</option></select><button class="button">Send a simulated stream</button>
+</form><button class="button">Notify me</button><button class="button">Pause <kbd>p</kbd></button><span class="pill">
+1,234 updates dropped, caught up</span></div></header><div class="live"></div></main></div>"""
+FROM_RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd " * 20
+# Where the first word is, and its place.
+BEGINNING = """element => {
+  const range = document.createRange();
+  const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+  range.setStart(text, 0);
+  range.setEnd(text, 4);
+  const [first, place] = [range, element].map((each) => each.getBoundingClientRect());
+  return [place.left, first.left, first.right, place.right];
+}"""
 TURN = """<nav class="pane"><ol class="turn-tree"><li><a class="turn-item" href="/"><span class="turn-no">14.1.12</span>
 <b><bdi>run_shell</bdi></b><span class="turn-marks"></span><span class="steps">0:16</span></a></li></ol></nav>"""
 
@@ -56,6 +78,33 @@ def test_times_that_are_compared_on_a_phone_do_not_lie_over_each_other(chromium:
     places = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
     assert len(places) > 2
     assert all(end < begin for (_, end), (begin, _) in pairwise(places))
+
+
+@pytest.mark.parametrize("html", [LINK, SHARED], ids=["on the tapes", "of what is shared"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_name_in_one_word_makes_no_page_wider(chromium: Browser, html: str, width: int) -> None:
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/tapes.css">{html}') as page:
+        page.set_viewport_size({"width": width, "height": 300})
+        page.goto("/")
+        assert not page.evaluate(IS_WIDE)
+
+
+def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> None:
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/live.css">{LIVE}') as page:
+        page.goto("/")
+        for width in range(721, 1321, 40):
+            page.set_viewport_size({"width": width, "height": 300})
+            assert not page.evaluate(IS_WIDE), width
+
+
+@pytest.mark.parametrize("place", ['h1 class="clip"', 'a class="row-link"', 'span class="row-why"'])
+def test_what_is_written_from_right_to_left_is_cut_at_its_end(chromium: Browser, place: str) -> None:
+    html = f'<div class="crumbs"><{place} id="cut"><bdi>{FROM_RIGHT_TO_LEFT}</bdi></{place.split()[0]}></div>'
+    with page_of_ours(chromium, f'<!doctype html><meta charset="utf-8">{STYLES}{html}') as page:
+        page.set_viewport_size({"width": 260, "height": 300})
+        page.goto("/")
+        places = page.locator("#cut").evaluate(BEGINNING)
+        assert places == sorted(places)
 
 
 @pytest.mark.parametrize("state", ["running", "held", "asks", "halted", "failed", "cut"])
