@@ -202,6 +202,17 @@ def test_a_denied_call_shows_the_verdict(cast: Cast, guard: Policy) -> None:
     assert "1 deny" in html.unescape(re.sub(r"<[^>]+>", "", shown))
 
 
+def test_a_text_that_was_halted_says_how_much_of_it_went_out(cast: Cast, guard: Policy) -> None:
+    stream = turn(None, 0, RAN[:2])
+    hold(stream, ["All is well. The secret is 7."])
+    Block.objects.update(released_at=NOON)
+    Verdict.objects.create(
+        stream=stream, number=0, ordinal=0, policy_version=guard.versions.get(), mode="enforce", decision="halt",
+        at=NOON, took_us=1, client_had=13,
+    )  # fmt: skip
+    assert "13 characters of it sent to the client" in words(page(cast, stream.session))
+
+
 def test_words_beside_names_stand_apart(cast: Cast, guard: Policy) -> None:
     stream = turn(None, 0, RAN[:4])
     hold(stream, ["{}"], kind="tool_call")

@@ -158,6 +158,15 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return verdict.decision is Decision.HALT and verdict.client_had < self.length
 
     @property
+    def kept_back(self) -> str:
+        """What the client did not get of it, in words; empty where it got all."""
+        if self.is_unsent:
+            return "never sent to the client"
+        if self.verdict is None or not self.is_sent_in_part:
+            return ""
+        return f"{plural(self.verdict.client_had, 'character')} of it sent to the client"
+
+    @property
     def is_denied(self) -> bool:
         """Whether that was decided. Where a stream ended during a hold, nobody did."""
         verdict = self.verdict

@@ -2,6 +2,7 @@
 
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode
+from streamviz.live import rendering
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.stream_views import whole_view_of
@@ -71,6 +72,7 @@ async def test_what_came_behind_a_text_that_halts_the_stream_was_never_sent() ->
     assert view.outcome == "halted"
     assert [block.state for block in view.blocks] == ["sent", "never sent"]
     assert view.blocks[0].steps.endswith(" · sent in part")
+    assert "6 characters of it sent to the client" in rendering.block_card(view.blocks[0], running.stream.id)
 
 
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
