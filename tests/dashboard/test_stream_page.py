@@ -24,6 +24,16 @@ def test_an_export_is_asked_for_by_its_form_alone(cast: Cast) -> None:
     assert all(re.fullmatch(r"as=\w+", each) for each in asked)
 
 
+def test_titles_tell_a_streams_pages_and_its_sessions_apart(cast: Cast) -> None:
+    stream = recorded()
+    tabs = [f"/streams/{stream.pk}/{tab}" for tab in ("", "tapes/", "chunks/", "request/")]
+    paths = [*tabs, f"/sessions/{stream.session_id}/", f"/compare/?a={stream.pk}", f"/streams/{recorded().pk}/"]
+    pages = [cast["bob"].get(path).content.decode() for path in paths]
+    titles = [re.findall("<title>(.*?)</title>", page)[0] for page in pages]
+    assert len(set(titles)) == len(paths), titles
+    assert titles[1].startswith(f"Tapes · {str(stream.pk)[:13]} · ")
+
+
 PAYLOAD = '{"mimeType": "image/<b>png", "data": "QUJD"}'
 
 
