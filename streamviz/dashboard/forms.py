@@ -243,4 +243,10 @@ class KeyForm(forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ("name", "models_scope", "default_provider")
+        labels: ClassVar = {"name": "Name", "models_scope": "Models", "default_provider": "Provider of other endpoints"}
+        widgets: ClassVar = {
+            "name": forms.TextInput({"placeholder": "e.g. review-bot"}),
+            "models_scope": forms.TextInput({"placeholder": "all, or e.g. gpt-4o*"}),
+            "default_provider": forms.TextInput({"placeholder": "none, or e.g. openai"}),
+        }
         error_messages: ClassVar = {"name": {"unique": "There is a key of this name already."}}

@@ -1,0 +1,23 @@
+"""The page on which keys are made."""
+
+import re
+
+import pytest
+
+from streamviz.records.models import ApiKey
+from tests.dashboard.conftest import Cast
+
+FIELDS = {"name": "Name", "models_scope": "Models", "default_provider": "Provider of other endpoints"}
+
+
+def test_each_field_has_a_label_that_stays_when_it_is_filled_in(cast: Cast) -> None:
+    page = cast["administrator"].get("/keys/").content.decode()
+    for name, label in FIELDS.items():
+        assert f'<label for="id_{name}">{label}</label>' in page
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_cannot_be_kept_is_told_at_its_field(cast: Cast, field: str) -> None:
+    page = cast["administrator"].post("/keys/", {"name": "bot", field: "a\0b"}).content.decode()
+    assert re.search(f'id="id_{field}_error">[^<]+<', page)
+    assert not ApiKey.objects.filter(name="bot").exists()
