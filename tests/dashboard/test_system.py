@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from django.conf import LazySettings
-from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from streamviz.live.fleet_members import Journal, Member, Writer
+from streamviz.live.presentation.figures import byte_size
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.records.database import conninfo
@@ -44,7 +44,7 @@ def page(cast: Cast) -> str:
 
 def test_it_says_what_waits_and_that_nobody_moves_it(cast: Cast, journals: Path) -> None:
     shown = page(cast)
-    assert f"<dt>Journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
+    assert f"<dt>Journal</dt><dd>{byte_size(usage(journals).size)}</dd>" in shown
     assert "<dt>Writer lag</dt><dd>–</dd>" in shown
     assert NOBODY in shown
     assert LIMIT not in shown
@@ -145,4 +145,4 @@ def test_it_shows_tables_and_what_retention_did(cast: Cast, settings: LazySettin
     shown = page(cast)
     assert "3 h ago" in shown
     assert "chunks: day 2026-09-01" in shown
-    assert "5.0\xa0MB" in shown
+    assert "5.2 MB" in shown

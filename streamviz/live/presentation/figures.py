@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 UNKNOWN = "–"
 _LEAST_MONEY = 0.0001
+_BYTES = ("kB", "MB", "GB", "TB")
 
 
 def count(number: int | None) -> str:
@@ -36,8 +37,11 @@ def estimates(one_in: Mapping[str, int]) -> str:
     return f"Estimated from some streams: {', '.join(told)}; everything else is exact." if told else ""
 
 
-def byte_size(size: int) -> str:
-    """`178 B`, `6.3 kB`, `1.2 MB`."""
+def byte_size(size: int | None) -> str:
+    """`178 B`, `6.3 kB`, `1.2 MB`, `40.0 GB`."""
+    if size is None:
+        return UNKNOWN
     if size < 1_000:
         return f"{size} B"
-    return f"{size / 1_000:.1f} kB" if size < 999_950 else f"{size / 1_000_000:.1f} MB"
+    power = next((power for power in (1, 2, 3) if size < 999_950 * 1_000 ** (power - 1)), 4)
+    return f"{size / 1_000**power:.1f} {_BYTES[power - 1]}"

@@ -24,6 +24,7 @@ register.simple_tag(row_markup.strip, name="strip")
 register.filter("count", figures.count)
 register.filter("money", figures.money)
 register.filter("about", figures.about)
+register.filter("byte_size", figures.byte_size)
 
 
 @register.simple_tag

@@ -65,6 +65,24 @@ def test_a_small_cost_is_not_nothing_and_a_large_one_has_its_thousands_apart(dol
     assert figures.money(dollars) == words
 
 
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (None, "–"),
+        (0, "0 B"),
+        (999, "999 B"),
+        (6_300, "6.3 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (999_950_000, "1.0 GB"),
+        (41_500_000_000, "41.5 GB"),
+        (2_000_000_000_000_000, "2000.0 TB"),
+    ],
+)
+def test_a_size_has_the_unit_that_fits_it(size: int | None, words: str) -> None:
+    assert figures.byte_size(size) == words
+
+
 def test_it_cuts_long_text_to_one_line() -> None:
     assert text.one_line("a\n\n b   c", 20) == "a b c"
     assert text.last_line("x" * 500 + " the\nend", 7) == "the end"
