@@ -416,6 +416,8 @@ def test_all_columns_fit_an_ordinary_window_and_all_times_a_small_one(site: Site
             visitor.open(path)
             table = visitor.page.locator(".table-wrap", has=visitor.page.locator("tr[data-row]"))
             assert table.evaluate(CUT_OFF) == 0
+        tables = visitor.open("/stats/").locator(".stats-part .table-wrap").all()
+        assert {table.evaluate(CUT_OFF) for table in tables} == {0}
         visitor.page.set_viewport_size({"width": 360, "height": 800})
         visitor.open("/sessions/")
         assert visitor.page.locator(".topbar-end > .segments").evaluate(CUT_OFF) == 0

@@ -15,6 +15,7 @@ from streamviz.dashboard.exports import FORMS, Form
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.timespans import ALL
+from streamviz.live.presentation import durations, figures
 from streamviz.live.publisher import publisher
 from streamviz.records.models import Annotation, SavedView
 
@@ -92,6 +93,14 @@ def theme_attribute(context: Context) -> SafeString:
     """For the html element: the theme that this browser's user chose; nothing where the system's is to be used."""
     theme = themes.chosen(context["request"])
     return format_html(' data-theme="{}"', theme) if theme else SafeString("")
+
+
+@register.filter
+def spread(p50: int | None, p95: int | None) -> SafeString | str:
+    """Two times (µs), each of which stays on a line; where there is little room they are on two."""
+    if p50 is None:
+        return figures.UNKNOWN
+    return format_html("<span>{},</span> <span>{}</span>", durations.exact(p50), durations.exact(p95))
 
 
 @register.filter
