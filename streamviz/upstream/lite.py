@@ -23,6 +23,7 @@ from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
+from streamviz.upstream.told_errors import status_told
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -82,6 +83,14 @@ def _googles_choice_with_its_own_end(*, candidate: Candidates, **given: Any) -> 
 litellm.VertexGeminiConfig._create_streaming_choice = _googles_choice_with_its_own_end
 
 
+def _is_looked_at_here(_stream: litellm.CustomStreamWrapper) -> bool:
+    """A stream without an end fails for LiteLLM with an error that tells of itself; chat_stream.py sees it too."""
+    return False
+
+
+litellm.CustomStreamWrapper._should_fail_on_clean_eof = _is_looked_at_here  # type: ignore[method-assign, assignment]
+
+
 _redacted, _cause_of = secret_redaction.python_redact_string, litellm_logging.normalize_error
 # Of an error LiteLLM quotes what it could not read, which can be a whole request.
 _MOST_OF_AN_ERROR = 4 * 1024
@@ -119,12 +128,13 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 
 class Sending:
-    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for. How much its answer
-    may be, and what was found of the patterns in its schemas."""
+    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for; and whether it was
+    accepted: what fails then, the answer is at fault for. How much that may be, and what was found of the patterns in
+    the call's schemas."""
 
     def __init__(self, bounds: Bounds = UNBOUNDED) -> None:
         self.bounds = bounds
-        self.has_begun = False
+        self.has_begun = self.is_accepted = False
         self._of_patterns = 0
         self._found: dict[str, bool] = {}
         _sending.set(self)
@@ -183,6 +193,10 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
         return await _refusal(response)
     if not is_streaming:
         await _read(response, bounds)
+        if status := status_told(response.content):
+            return _saying(response, response.content, status)
+    if sending is not None:
+        sending.is_accepted = True
     return response
 
 
@@ -223,11 +237,11 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
     return _saying(response, body[:_MOST_OF_A_REFUSAL])
 
 
-def _saying(response: httpx.Response, body: bytes) -> httpx.Response:
-    """The same with another body."""
+def _saying(response: httpx.Response, body: bytes, status: int = 0) -> httpx.Response:
+    """The same with another body, and with another `status` where one is given."""
     of_body = ("content-encoding", "content-length", "transfer-encoding")
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in of_body]
-    return httpx.Response(response.status_code, headers=headers, content=body, request=response.request)
+    return httpx.Response(status or response.status_code, headers=headers, content=body, request=response.request)
 
 
 def _unknown_model(_info: OllamaModelInfo, model: str, *_: object, **__: object) -> dict[str, object]:

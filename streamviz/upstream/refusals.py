@@ -7,6 +7,7 @@ from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import suppress
 from json import JSONDecodeError
+from typing import TypeVar
 
 import aiohttp
 
@@ -16,6 +17,7 @@ from streamviz.upstream.lite import UnaskedCall
 from streamviz.upstream.raw import cut_off
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
+E = TypeVar("E", bound=BaseException)
 log = logging.getLogger(__name__)
 
 # What providers call an error of a status, where LiteLLM has kept the status alone.
@@ -38,11 +40,13 @@ _LONGEST_QUOTED = 70_000
 _BYTES = re.compile(r"""b(['"])(?:[^\\'"]|\\.|(?!\1)['"])*\1\Z""", re.DOTALL)
 # How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
+# What LiteLLM says where a provider gave no status, or none that there is an error for.
+_MADE_UP = (400, 422, 500, 502)
 # Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
 _READS_REQUEST = re.compile(r"transform|optional_params|validate_and_fix")
 
 # What LiteLLM puts around a provider's words.
-_BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
+_BEFORE = re.compile(r"^((litellm\.)?\w+Error: )*(\w+(Exception|Error) - )?")
 _ADVICE = re.compile(r"\. To drop these, set `litellm\.drop_params.*", re.DOTALL)
 # The conversation, or arguments of a call in it, which LiteLLM quotes where it cannot read them. More is not told.
 _QUOTED = re.compile(
@@ -51,9 +55,12 @@ _QUOTED = re.compile(
 _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 
 
-def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True) -> UpstreamError:
+def as_upstream_error(
+    error: Exception, key: str = "", *, was_sent: bool = True, was_accepted: bool = False
+) -> UpstreamError:
     """The error with the provider's status, message, rate limits and request id, where it gave any. Where nothing
-    `was_sent`, the request is at fault for what LiteLLM stumbled over as it read it.
+    `was_sent`, the request is at fault for what LiteLLM stumbled over as it read it; where the call `was_accepted`, the
+    provider is.
 
     `key` is the credential of the call, which no message holds; nor does one hold those of the environment, or a
     traceback.
@@ -64,8 +71,6 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
         return ours  # it was too much, no JSON, a redirect, or not compressed as it says
     if (cut := _first_of(error, aiohttp.ClientPayloadError)) is not None:
         return cut_off(cut)
-    if isinstance(error, JSONDecodeError):
-        return UpstreamError(502, "upstream sent something that is not JSON")
     # The headers of `response` are LiteLLM's own; what the provider sent is here, or where a call was refused as its
     # stream was opened.
     came = told_headers(getattr(error, "litellm_response_headers", None) or getattr(error, "headers", None) or {})
@@ -78,11 +83,25 @@ def as_upstream_error(error: Exception, key: str = "", *, was_sent: bool = True)
         return inconvertible(stumble, key)
     if status >= 500:
         _note(error)
-    kind = _KINDS.get(status, "upstream_error")
     body = _quoted_body(message)
-    code = _code_of(error, body)
     words = told(_providers_words(message, body), key)
+    if was_accepted and (fault := _fault_of_answer(error, status, words)) is not None:
+        return fault
+    status = 502 if was_accepted and status == 500 else status  # the provider's own was 200
+    kind = _KINDS.get(status, "upstream_error")
+    code = _code_of(error, body)
     return UpstreamError(status, words, kind=kind, code=code and told(code, key)[:_LONGEST_CODE], headers=headers)
+
+
+def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError | None:
+    """What is wrong with an answer that the provider gave, where it has not said so itself with a status."""
+    if status not in _MADE_UP:
+        return None
+    if _first_of(error, JSONDecodeError) is not None:
+        return UpstreamError(502, "upstream sent something that is not JSON")
+    if _first_of(error, *_STUMBLES, ValueError) is not None:
+        return UpstreamError(502, f"upstream sent something that is not of its format: {words}")
+    return None
 
 
 def inconvertible(error: Exception, key: str = "") -> UpstreamError:
@@ -123,7 +142,7 @@ def unreached(error: BaseException) -> aiohttp.ClientError | None:
     return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientHttpProxyError)
 
 
-def _first_of(error: BaseException, *kinds: type[aiohttp.ClientError]) -> aiohttp.ClientError | None:
+def _first_of(error: BaseException, *kinds: type[E]) -> E | None:
     return next((each for each in _behind(error) if isinstance(each, kinds)), None)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
@@ -78,7 +79,9 @@ async def open_translated(
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
         if (why := unreached(error)) is not None:
             raise no_answer(why, target.provider) from error
-        raise as_upstream_error(error, target.key, was_sent=sending.has_begun) from error
+        raise as_upstream_error(
+            error, target.key, was_sent=sending.has_begun, was_accepted=sending.is_accepted
+        ) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
     return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)
 
@@ -153,7 +156,9 @@ def _without(details: JsonObject, member: str) -> JsonObject:
 
 
 async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
-    response: object = await litellm.aembedding(**arguments, max_retries=0)
+    response: Any = await litellm.aembedding(**arguments, max_retries=0)
+    if not response.data:
+        raise UpstreamError(502, "upstream sent something that is not of its format: no embeddings")
     return Opened(_whole(response), response)
 
 

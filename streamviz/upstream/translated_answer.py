@@ -67,7 +67,7 @@ class TranslatedAnswer:
         except UpstreamError:
             raise
         except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
-            raise as_upstream_error(error, self._key) from error
+            raise as_upstream_error(error, self._key, was_accepted=True) from error
 
     def close(self) -> None:
         """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""

@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.sse import write_event
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
@@ -107,6 +108,48 @@ async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: 
             with pytest.raises(UpstreamError, match=words) as raised:
                 await asked(provider, url, wire_format, stream=True)
             assert raised.value.status == 502
+
+
+def holding(body: bytes, kind: str = "application/json") -> bytes:
+    return HEAD + f"content-type: {kind}\r\n\r\n".encode() + body
+
+
+NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')
+# Some tell an error so, and one of these is not the client's.
+TOLD = b'{"error":{"message":"out of beans","code":503}}'
+
+
+@pytest.mark.parametrize(
+    ("provider", "wire_format"), [*CALLS, ("cohere_chat", "openai_chat"), ("voyage", "embeddings")]
+)
+async def test_json_that_is_no_answer_is_the_providers_fault(provider: str, wire_format: str) -> None:
+    send_only_what_is_asked()
+    for body in (*NOTHINGS, PAGE):
+        async with saying(holding(body, "text/event-stream" if body == PAGE else "application/json")) as url:
+            with pytest.raises(UpstreamError, match="upstream") as raised:
+                await asked(provider, url, wire_format, stream=False)
+        assert (raised.value.status, raised.value.kind) == (502, "upstream_error"), body
+
+
+@pytest.mark.parametrize(
+    ("provider", "wire_format"), [CALLS[0], CALLS[1], CALLS[2], ("cohere_chat", "openai_chat"), CALLS[5]]
+)
+async def test_an_error_in_an_answers_place_is_told_in_its_words(provider: str, wire_format: str) -> None:
+    send_only_what_is_asked()
+    async with saying(holding(TOLD)) as url:
+        with pytest.raises(UpstreamError, match="out of beans") as raised:
+            await asked(provider, url, wire_format, stream=False)
+    assert raised.value.status == 503
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat", "ollama", "cohere_chat", "databricks"])
+async def test_what_is_no_event_of_its_format_is_the_providers_fault(provider: str) -> None:
+    for body in (*NOTHINGS, PAGE):
+        for streamed in (body, write_event(body)):
+            received: list[bytes] = []
+            with pytest.raises(UpstreamError, match="upstream") as raised:
+                await read(provider, streamed, received)
+            assert (raised.value.status, raised.value.kind) == (502, "upstream_error"), streamed
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat"])
