@@ -52,14 +52,14 @@ def _require_named(target: Target, tool: JsonObject) -> None:
     if as_text(as_object(tool.get("function")).get("name")) or tool.get("name"):
         return
     # Gemini's own are told by a member of their name, such as `googleSearch`.
-    is_own = bool(tool) and "function" not in tool and not speaks_messages(target.provider, target.model)
+    is_own = bool(tool) and "function" not in tool and not speaks_messages(target)
     if tool.get("type") == "function" or (not tool.get("type") and not is_own):
         raise RequestError(400, "A tool in `tools` has no `function.name`.", code="invalid_type", param="tools")
 
 
 def require_heard(target: Target, content: object) -> None:
     """The same of the parts of one message, of chat or of responses."""
-    if not isinstance(content, list) or not speaks_messages(target.provider, target.model):
+    if not isinstance(content, list) or not speaks_messages(target):
         return
     for part in objects(content):
         if (kind := as_text(part.get("type"))) in _UNHEARD:

@@ -87,8 +87,9 @@ def _fit_fields(target: Target, request: JsonObject, left_out: list[str], *, is_
 
 
 def _is_called_as_chat(target: Target) -> bool:
-    speaks = {ANTHROPIC_MESSAGES.name: speaks_messages, OPENAI_RESPONSES.name: speaks_responses}.get(target.wire_format)
-    return speaks is None or not speaks(target.provider, target.model)
+    if target.wire_format == ANTHROPIC_MESSAGES.name:
+        return not speaks_messages(target)
+    return target.wire_format != OPENAI_RESPONSES.name or not speaks_responses(target.provider, target.model)
 
 
 def _takes(target: Target, name: str) -> bool:

@@ -11,7 +11,7 @@ from streamviz.upstream.targets import Target
 def wants_thinking_back(target: Target, fields: JsonObject) -> bool:
     """Whether the calls of this turn stand there without the thinking before them, which Anthropic's models want to see
     as long as they are to think, and which clients may not have kept."""
-    if not speaks_messages(target.provider, target.model):
+    if not speaks_messages(target):
         return False
     for item in _this_turn(objects(fields.get("input")), _is_asked):
         if item.get("type") == "reasoning" and is_marked(item.get("encrypted_content")):
@@ -23,7 +23,7 @@ def wants_thinking_back(target: Target, fields: JsonObject) -> bool:
 
 def wants_thinking_blocks(target: Target, fields: JsonObject) -> bool:
     """The same of clients of chat: few of them keep `thinking_blocks`."""
-    if not speaks_messages(target.provider, target.model):
+    if not speaks_messages(target):
         return False
     called = (each for each in _this_turn(objects(fields.get("messages")), _is_users) if each.get("tool_calls"))
     first = next(called, None)

@@ -6,15 +6,22 @@ from litellm.types.utils import LlmProviders
 from litellm.utils import ProviderConfigManager
 
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.targets import Target
+
+
+def speaks_messages(target: Target) -> bool:
+    """Whether LiteLLM calls this model in Anthropic's own format. Some providers speak that at one of their addresses
+    alone: at the others LiteLLM would convert from chat by itself, and end well what breaks off."""
+    return _speaks_messages(target.provider, target.model, target.base_url)
 
 
 @lru_cache(maxsize=1_000)
-def speaks_messages(provider: str, model: str) -> bool:
-    """Whether LiteLLM calls this provider in Anthropic's own format."""
+def _speaks_messages(provider: str, model: str, base_url: str) -> bool:
     try:
-        return ProviderConfigManager.get_provider_anthropic_messages_config(model, LlmProviders(provider)) is not None
+        config = ProviderConfigManager.get_provider_anthropic_messages_config(model, LlmProviders(provider))
     except ValueError:
         return False
+    return config is not None and config.serves_api_base(model, base_url or None)
 
 
 @lru_cache(maxsize=1_000)

@@ -104,7 +104,7 @@ async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) 
 async def _messages(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     if arguments.get("max_tokens") is None:
         raise missing("max_tokens")
-    if speaks_messages(target.provider, target.model):
+    if speaks_messages(target):
         return _native(await call_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})
     chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
@@ -125,7 +125,7 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
         return _native(await litellm.aresponses(**arguments))
     given = arguments["input"]
     if isinstance(given, list):
-        keeps = speaks_messages(target.provider, target.model)
+        keeps = speaks_messages(target)
         given = [_thought(item, keeps=keeps) for item in given]
     tools = objects(arguments.get("tools"))
     told = {"tools": [_without(tool, NAMESPACE) for tool in tools]} if tools else {}

@@ -58,6 +58,10 @@ WHOLE_FAULTS = {
 }
 
 
+def holding(body: bytes, kind: str = "application/json") -> bytes:
+    return HEAD + f"content-type: {kind}\r\n\r\n".encode() + body
+
+
 @asynccontextmanager
 async def saying(answer: bytes) -> AsyncIterator[str]:
     """The address of a server that says this to each request, and hangs up."""
@@ -100,18 +104,14 @@ async def test_what_no_provider_should_do_is_told_as_its_own_fault(provider: str
             assert raised.value.status == 502
 
 
-@pytest.mark.parametrize(("provider", "wire_format"), CALLS[:-1])
+@pytest.mark.parametrize(("provider", "wire_format"), [*CALLS[:-1], ("dashscope", "anthropic_messages")])
 async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: str) -> None:
     send_only_what_is_asked()
-    for words, answer in FAULTS.items():
+    for words, answer in {**FAULTS, "before it was finished|not JSON": holding(b"{}")}.items():
         async with saying(answer) as url:
             with pytest.raises(UpstreamError, match=words) as raised:
                 await asked(provider, url, wire_format, stream=True)
             assert raised.value.status == 502
-
-
-def holding(body: bytes, kind: str = "application/json") -> bytes:
-    return HEAD + f"content-type: {kind}\r\n\r\n".encode() + body
 
 
 NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')
@@ -120,7 +120,8 @@ TOLD = b'{"error":{"message":"out of beans","code":503}}'
 
 
 @pytest.mark.parametrize(
-    ("provider", "wire_format"), [*CALLS, ("cohere_chat", "openai_chat"), ("voyage", "embeddings")]
+    ("provider", "wire_format"),
+    [*CALLS, ("cohere_chat", "openai_chat"), ("voyage", "embeddings"), ("dashscope", "anthropic_messages")],
 )
 async def test_json_that_is_no_answer_is_the_providers_fault(provider: str, wire_format: str) -> None:
     send_only_what_is_asked()
