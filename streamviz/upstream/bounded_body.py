@@ -13,67 +13,86 @@ from streamviz.core.json_value import has_more_values
 # zlib's word for a gzip or a zlib header, whichever comes.
 _EITHER = 32 + zlib.MAX_WBITS
 _SLICE = 64 * 1024
+# How each of gzip's members begins.
+_GZIP = b"\x1f"
 _PACKED = ("gzip", "x-gzip", "deflate")
 _UNASKED = ("br", "zstd")
 # What is asked for, and not what else happens to be installed: these are unpacked no further than is read.
 ENCODINGS = "gzip, deflate"
-_VALUES = (b",", b"[", b"{")
+# Before each value of JSON but the first.
+VALUES = (",", "[", "{")
+_VALUES = tuple(mark.encode() for mark in VALUES)
+# What ends each piece of a stream that is read as one, by its reader. OpenAI's SDK joins lines to events.
+LINES, EVENTS = (b"\n",), (b"\n\n", b"\n\r\n")
+# More gzip files behind one another than anybody makes of an answer.
+_MOST_MEMBERS = 10_000
 UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**60, values=2**60)
 
 
 class BoundedBody(httpx.AsyncByteStream):
-    """A body as its sender wrote it. Raises UpstreamError where it is longer than an answer may be, and where a line of
-    a stream is longer, or has more values, than an event may have."""
+    """A body as its sender wrote it. Raises UpstreamError where it is longer than an answer may be, and where a piece
+    of a stream, up to one of `ends`, is longer, or has more values, than an event may have."""
 
-    def __init__(self, pieces: AsyncIterable[bytes], packing: str, bounds: Bounds, *, has_lines: bool) -> None:
+    def __init__(
+        self, pieces: AsyncIterable[bytes], packing: str, bounds: Bounds, ends: tuple[bytes, ...] = ()
+    ) -> None:
         self._pieces = pieces
         self._packing = packing
         self._bounds = bounds
-        self._line = _Line(bounds) if has_lines else None
+        self._unread = _Unread(bounds, ends) if ends else None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
         async for piece in _unpacked(self._pieces, self._packing):
             received += len(piece)
             self._bounds.require_bytes(received)
-            if self._line is not None:
-                self._line.take(piece)
+            if self._unread is not None:
+                self._unread.take(piece)
             yield piece
-        if self._line is not None:
-            self._line.require_few()  # the last one needs no end
+        if self._unread is not None:
+            self._unread.require_few()  # the last one needs no end
 
     async def aclose(self) -> None:
         if isinstance(self._pieces, httpx.AsyncByteStream):
             await self._pieces.aclose()
 
 
-class _Line:
-    """The line that has not ended yet: LiteLLM reads none before its end, or that of the body."""
+class _Unread:
+    """The line, or the event, that has not ended yet: nobody reads it before its end, or that of the body."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, ends: tuple[bytes, ...]) -> None:
         self._bounds = bounds
+        self._ends = ends
+        self._longest_end = max(map(len, ends))
+        self._last = b""
         self._begin(b"")
 
     def take(self, piece: bytes) -> None:
-        """Raises UpstreamError for a line that is too much. Those that begin and end in one piece never are."""
-        end, newline, rest = piece.partition(b"\n")
-        self._pieces.append(end)
-        self._bytes += len(end)
-        self._marks += sum(map(end.count, _VALUES))
-        self._bounds.require_event(self._bytes)
-        if newline:
+        """Raises UpstreamError for one that is too much. Those that begin and end in one piece never are."""
+        data = self._last + piece  # an end may have begun before
+        self._last = data[len(data) - self._longest_end + 1 :]
+        begins_at = len(data) - len(piece)
+        found = [at for end in self._ends if (at := data.find(end)) >= 0]
+        self._add(data[begins_at : min(found)] if found else piece)
+        if found:
             self.require_few()
-            self._begin(rest.rpartition(b"\n")[2])
+            self._begin(data[max(data.rfind(end) + len(end) for end in self._ends if end in data) :])
 
     def require_few(self) -> None:
-        """Raises UpstreamError where what there is of the line has more values than may be."""
+        """Raises UpstreamError where what there is of it has more values than may be."""
         if self._marks > self._bounds.values:  # those in texts too
             require_few_values(b"".join(self._pieces), self._bounds)
 
     def _begin(self, piece: bytes) -> None:
-        self._pieces = [piece]
-        self._bytes = len(piece)
-        self._marks = sum(map(piece.count, _VALUES))
+        self._pieces: list[bytes] = []
+        self._bytes = self._marks = 0
+        self._add(piece)
+
+    def _add(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._bytes += len(piece)
+        self._marks += sum(map(piece.count, _VALUES))
+        self._bounds.require_event(self._bytes)
 
 
 def require_few_values(data: bytes, bounds: Bounds) -> None:
@@ -85,15 +104,42 @@ def require_few_values(data: bytes, bounds: Bounds) -> None:
 async def _unpacked(pieces: AsyncIterable[bytes], packing: str) -> AsyncIterator[bytes]:
     if packing in _UNASKED:
         raise UpstreamError(502, f"upstream answered in {packing}, for which it was not asked")
-    unpacker: zlib._Decompress | None = None
+    unpacker = _Unpacker(packing)
     async for piece in pieces:
         if packing not in _PACKED:  # some say `utf-8` or `none` there
             yield piece
             continue
-        unpacker = unpacker or _unpacker(packing, piece)
-        for unpacked in _slices(unpacker, piece):
+        for unpacked in unpacker.take(piece):
             yield unpacked
             await asyncio.sleep(0)  # a piece may be a thousand slices, and others have their turn between them
+
+
+class _Unpacker:
+    """What unpacks a body. gzip's may be of several members, each packed by itself."""
+
+    def __init__(self, packing: str) -> None:
+        self._packing = packing
+        self._members = 0
+        self._member: zlib._Decompress | None = None
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """What comes behind the end is passed over: zlib would keep all of it, and copy that for each piece."""
+        for at in range(0, len(data), _SLICE):
+            piece = data[at : at + _SLICE]
+            while piece and (member := self._at_hand(piece)) is not None:
+                yield from _slices(member, piece)
+                piece = member.unused_data if member.eof else b""
+
+    def _at_hand(self, piece: bytes) -> "zlib._Decompress | None":
+        """The member that `piece` goes on with; None where nothing more is to be read."""
+        if self._member is None or (self._member.eof and self._is_another(piece)):
+            self._member, self._members = _unpacker(self._packing, piece), self._members + 1
+            if self._members > _MOST_MEMBERS:
+                raise UpstreamError(502, f"upstream's answer has more than {_MOST_MEMBERS} packed members")
+        return None if self._member.eof else self._member
+
+    def _is_another(self, piece: bytes) -> bool:
+        return self._packing != "deflate" and piece[:1] == _GZIP
 
 
 def _unpacker(packing: str, piece: bytes) -> "zlib._Decompress":
@@ -103,7 +149,6 @@ def _unpacker(packing: str, piece: bytes) -> "zlib._Decompress":
 
 
 def _slices(unpacker: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
-    """What comes behind the end is passed over: zlib would keep all of it, and copy that for each piece."""
     try:
         while not unpacker.eof and (unpacked := unpacker.decompress(piece, _SLICE)):
             yield unpacked

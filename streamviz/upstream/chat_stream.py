@@ -12,7 +12,10 @@ from openai import AsyncStream
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
+from streamviz.upstream.fragments import bound_fragments
 from streamviz.upstream.lite import litellm
+
+bound_fragments()
 
 # What reads the chunks of providers that speak OpenAI's format, where it is not OpenAI's SDK.
 _Handler: TypeAlias = OpenAIChatCompletionStreamingHandler | OpenRouterChatCompletionStreamingHandler

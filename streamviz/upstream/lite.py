@@ -21,7 +21,7 @@ from litellm.types.utils import StreamingChoices
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import encode, object_in
-from streamviz.upstream.bounded_body import ENCODINGS, UNBOUNDED, BoundedBody, require_few_values
+from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.told_errors import status_told
 
@@ -150,6 +150,11 @@ class Sending:
 _sending: ContextVar[Sending | None] = ContextVar("sending", default=None)
 
 
+def bounds_here() -> Bounds:
+    """Those of the call at hand."""
+    return UNBOUNDED if (sending := _sending.get()) is None else sending.bounds
+
+
 def _is_surely_no_pattern(pattern: str) -> bool:
     """Whether OpenAI would refuse a schema's pattern, which LiteLLM then leaves out: it compiles each to see that."""
     sending = _sending.get()
@@ -157,6 +162,8 @@ def _is_surely_no_pattern(pattern: str) -> bool:
 
 
 common_utils._is_not_python_regex = _is_surely_no_pattern
+# A header of the calls that LiteLLM has OpenAI's SDK make.
+_OPENAIS = "x-stainless-lang"
 # How answers begin that are no stream.
 _JSON = (b"{", b"[")
 # A refusal says why in a few lines.
@@ -184,7 +191,7 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
     request.headers["accept-encoding"] = ENCODINGS
     response = await _send_async(client, request, **{**options, "stream": True, "follow_redirects": False})
     is_streaming = bool(options.get("stream"))
-    bounds = UNBOUNDED if (sending := _sending.get()) is None else sending.bounds
+    bounds = bounds_here()
     _bound(response, bounds, has_lines=is_streaming)
     if 300 <= response.status_code < 400:
         await response.aclose()
@@ -195,7 +202,7 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
         await _read(response, bounds)
         if status := status_told(response.content):
             return _saying(response, response.content, status)
-    if sending is not None:
+    if (sending := _sending.get()) is not None:
         sending.is_accepted = True
     return response
 
@@ -205,8 +212,9 @@ def _bound(response: httpx.Response, bounds: Bounds, *, has_lines: bool) -> None
     packing = response.headers.pop("content-encoding", "").lower()
     # Amazon's events are no lines.
     has_lines = has_lines and "vnd.amazon" not in response.headers.get("content-type", "")
+    ends = EVENTS if _OPENAIS in response.request.headers else LINES
     assert isinstance(response.stream, httpx.AsyncByteStream)
-    response.stream = BoundedBody(response.stream, packing, bounds, has_lines=has_lines)
+    response.stream = BoundedBody(response.stream, packing, bounds, ends if has_lines else ())
 
 
 async def _read(response: httpx.Response, bounds: Bounds) -> None:

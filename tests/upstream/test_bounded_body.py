@@ -1,5 +1,6 @@
 """What is read of a provider where LiteLLM makes the call: no more than may be, and all of the rest as it was."""
 
+import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
@@ -8,17 +9,17 @@ import pytest
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError
-from streamviz.upstream.bounded_body import BoundedBody
+from streamviz.upstream.bounded_body import EVENTS, LINES, BoundedBody
 
 BOUNDS = Bounds(answer_bytes=400, event_bytes=100, blocks=9, values=9)
 
 
-async def read(*pieces: bytes, packing: str = "", has_lines: bool = True) -> bytes:
+async def read(*pieces: bytes, packing: str = "", ends: tuple[bytes, ...] = LINES) -> bytes:
     async def sent() -> AsyncIterator[bytes]:
         for piece in pieces:
             yield piece
 
-    return b"".join([piece async for piece in BoundedBody(sent(), packing, BOUNDS, has_lines=has_lines)])
+    return b"".join([piece async for piece in BoundedBody(sent(), packing, BOUNDS, ends)])
 
 
 def cut(data: bytes, size: int) -> Sequence[bytes]:
@@ -48,13 +49,29 @@ async def test_no_more_is_read_than_may_be(data: bytes, setting: str, size: int)
     assert raised.value.status == 502
 
 
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+async def test_an_event_may_have_several_lines(end: bytes, size: int) -> None:
+    data = (b"event: x" + end + b"data: " + b"x" * 60 + end + b"data: [1,1,1]" + end + end) * 4
+    assert await read(*cut(data, size), ends=EVENTS) == data
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize(("line", "setting"), [(b"data: x", "MAX_EVENT_MB"), (b"data: [[", "MAX_VALUES")])
+async def test_all_lines_of_an_event_count(line: bytes, setting: str, end: bytes, size: int) -> None:
+    data = b"data: short" + end + end + (line + end) * (15 if setting == "MAX_EVENT_MB" else 9) + end
+    with pytest.raises(UpstreamError, match=setting):
+        await read(*cut(data, size), ends=EVENTS)
+
+
 async def test_marks_in_a_text_are_no_values() -> None:
     data = b'data: "' + b"," * 60 + b'"\n'
     assert await read(*cut(data, 7)) == data
 
 
 async def test_a_whole_answer_is_one_line_of_any_length() -> None:
-    assert await read(*[b"x" * 50] * 8, has_lines=False) == b"x" * 400
+    assert await read(*[b"x" * 50] * 8, ends=()) == b"x" * 400
 
 
 async def test_what_is_not_packed_as_it_says_is_an_error() -> None:
@@ -67,6 +84,17 @@ async def test_what_is_packed_counts_as_it_is_unpacked() -> None:
     assert len(packed) < 100
     with pytest.raises(UpstreamError, match="MAX_ANSWER_MB"):
         await read(*cut(packed, 9), packing="deflate")
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_gzip_may_be_of_several_members(size: int) -> None:
+    packed = b"".join(map(gzip.compress, (b"one\n", b"", b"two\n"))) + b"\0\0"
+    assert await read(*cut(packed, size), packing="gzip") == b"one\ntwo\n"
+
+
+async def test_of_very_many_members_no_more_is_read() -> None:
+    with pytest.raises(UpstreamError, match="members"):
+        await read(gzip.compress(b"") * 10_001, packing="gzip")
 
 
 async def test_what_comes_behind_the_end_of_what_was_packed_is_not_kept() -> None:

@@ -14,6 +14,7 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
+from streamviz.upstream.fragments import BoundedFragments
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.loading import load
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw
@@ -90,6 +91,42 @@ async def test_nor_is_one_where_litellm_makes_the_call(bomb: bytes, target: str,
         await server.close()
     assert peak < (32 if stream or status == 400 else 80) * MIB
     assert (raised.value.status, "MAX_" in raised.value.message) == ((502, True) if status == 200 else (400, False))
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "why"),
+    [
+        ("openai/x", b"data: " + b"x" * 100_000, "MAX_EVENT_MB"),
+        ("anthropic/claude-x", b'data: {"x": "' + b"x" * 100_000, "MAX_EVENT_MB"),
+        ("gemini/x", b'data: {"x": "' + b"x" * 100_000, "MAX_EVENT_MB"),
+        ("gemini/x", b"data: " + b"[" * 90, "MAX_VALUES"),
+    ],
+)
+async def test_what_comes_in_several_lines_counts_together(target: str, line: bytes, why: str) -> None:
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(body=(line + b"\n") * 20, content_type="text/event-stream")
+
+    async with RawTestServer(answer) as server:
+        with pytest.raises(UpstreamError, match=why):
+            await call(server, target, stream=True)
+
+
+def test_what_is_no_json_is_not_looked_at_again_and_again() -> None:
+    fragments = BoundedFragments()
+    fragments.append('{"text": "' + "x" * 900_000)
+    with pytest.raises(UpstreamError, match="not JSON"):
+        for _ in range(100):
+            fragments.append("}")
+            fragments.pop_next_value()
+
+
+def test_lines_of_one_value_are_put_together() -> None:
+    fragments = BoundedFragments()
+    for _ in range(100):
+        fragments.append('{"text": "' + "x" * 900_000)
+        assert fragments.pop_next_value() == (False, None)
+        fragments.append('"}')
+        assert fragments.pop_next_value()[0]
 
 
 async def test_embeddings_may_have_many_numbers() -> None:
