@@ -89,7 +89,7 @@ def _fit_fields(target: Target, request: JsonObject, left_out: list[str], *, is_
 def _is_called_as_chat(target: Target) -> bool:
     if target.wire_format == ANTHROPIC_MESSAGES.name:
         return not speaks_messages(target)
-    return target.wire_format != OPENAI_RESPONSES.name or not speaks_responses(target.provider, target.model)
+    return target.wire_format != OPENAI_RESPONSES.name or not speaks_responses(target)
 
 
 def _takes(target: Target, name: str) -> bool:

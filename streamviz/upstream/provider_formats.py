@@ -24,10 +24,15 @@ def _speaks_messages(provider: str, model: str, base_url: str) -> bool:
     return config is not None and config.serves_api_base(model, base_url or None)
 
 
+def speaks_responses(target: Target) -> bool:
+    """The same of the format of OpenAI's responses."""
+    return _speaks_responses(target.provider, target.model, target.base_url)
+
+
 @lru_cache(maxsize=1_000)
-def speaks_responses(provider: str, model: str) -> bool:
-    """Whether LiteLLM calls this provider in the format of OpenAI's responses."""
-    return ProviderConfigManager.get_provider_responses_api_config(provider, model) is not None
+def _speaks_responses(provider: str, model: str, base_url: str) -> bool:
+    config = ProviderConfigManager.get_provider_responses_api_config(provider, model, api_base=base_url or None)
+    return config is not None
 
 
 @lru_cache(maxsize=1_000)

@@ -121,7 +121,7 @@ async def _gemini(target: Target, arguments: JsonObject, most_blocks: int | None
 
 
 async def _responses(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
-    if speaks_responses(target.provider, target.model):
+    if speaks_responses(target):
         return _native(await litellm.aresponses(**arguments))
     given = arguments["input"]
     if isinstance(given, list):
