@@ -4,6 +4,7 @@ And no call but the one that was asked for. By itself it would fetch pictures fr
 prompts from Hugging Face, what a model costs from a server on this machine, and credentials from a cloud's metadata.
 """
 
+import asyncio
 import logging
 from contextlib import suppress
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ import httpx
 import litellm
 from litellm.litellm_core_utils import exception_mapping_utils, litellm_logging, secret_redaction
 from litellm.litellm_core_utils.prompt_templates import common_utils
+from litellm.litellm_core_utils.prompt_templates.image_handling import async_inline_remote_media
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 from litellm.types.llms.vertex_ai import Candidates
@@ -66,6 +68,15 @@ def _groqs_answer_without_tier(
 
 
 litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
+
+
+async def _anthropics_request_aside(config: litellm.AnthropicConfig, **given: Any) -> dict[str, object]:
+    """LiteLLM takes a second for some thousands of messages, which others would wait for in the event loop."""
+    given["messages"] = await async_inline_remote_media(given["messages"], should_inline=config.inlines_remote_media)
+    return await asyncio.to_thread(config.transform_request, **given)
+
+
+litellm.AnthropicConfig.async_transform_request = _anthropics_request_aside
 
 
 _googles_choice = litellm.VertexGeminiConfig._create_streaming_choice
