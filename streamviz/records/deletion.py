@@ -7,7 +7,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from streamviz.records.archive.statements import FORGET_STREAMS
-from streamviz.records.backtests.statements import FORGET_EXAMPLES
 from streamviz.records.moves import DELETED
 
 # A stream that is being stored has its session locked: once it is there, it is deleted as well.
@@ -22,6 +21,22 @@ REMEMBER_SESSION = """
 INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, %s)
 ON CONFLICT (session_id) DO UPDATE SET deleted_at = excluded.deleted_at
 """
+# Back-tests' examples have reasons, which may quote what a stream said: they go with it.
+_FORGET = """
+UPDATE records_backtest AS backtest SET examples = left_over.examples
+FROM (
+    SELECT id, coalesce(jsonb_agg(example ORDER BY place) FILTER (WHERE NOT is_gone), '[]') AS examples
+    FROM (
+        SELECT one.id, example, place, {} AS is_gone
+        FROM records_backtest AS one, jsonb_array_elements(one.examples) WITH ORDINALITY AS of_one (example, place)
+        WHERE one.examples <> '[]'
+    ) AS told
+    GROUP BY id HAVING bool_or(is_gone)
+) AS left_over WHERE backtest.id = left_over.id
+"""
+_STREAM = "(example ->> 'stream')::uuid"
+FORGET_EXAMPLES = _FORGET.format(f"{_STREAM} = ANY(%s)")
+FORGET_EXAMPLES_IN = _FORGET.format(f"EXISTS (SELECT FROM {{child}} WHERE id = {_STREAM} AND id <> ALL(%(kept)s))")
 # Of all the partitions only those are looked into that the ids can be in.
 DELETE_STREAMS = (
     "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)",

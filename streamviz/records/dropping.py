@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_THOSE
-from streamviz.records.backtests.statements import FORGET_EXAMPLES_IN
+from streamviz.records.deletion import FORGET_EXAMPLES_IN
 from streamviz.records.partitions import PARTITIONS, RUNS, STREAMS, Partition, key_of
 from streamviz.records.queries.rows import rows
 

@@ -22,10 +22,9 @@ from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError, redirected
-from streamviz.core.json_value import encode, object_in
+from streamviz.core.json_value import as_index, as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.proxies import proxy_for
-from streamviz.upstream.told_errors import status_told
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -177,8 +176,10 @@ common_utils._is_not_python_regex = _is_surely_no_pattern
 _OPENAIS = "x-stainless-lang"
 # How answers begin that are no stream.
 _JSON = (b"{", b"[")
-# A refusal says why in a few lines.
+# A refusal, or an error in an answer's place, says why in a few lines.
 _MOST_OF_A_REFUSAL = 16 * 1024
+# What stands beside an error of an answer that there is.
+_ANSWERS = ("candidates", "choices", "content", "data", "message", "output")
 _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
 
 
@@ -211,7 +212,7 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
         return await _refusal(response)
     if not is_streaming:
         await _read(response, bounds)
-        if status := status_told(response.content):
+        if status := _status_told(response.content):
             return _saying(response, response.content, status)
     if (sending := _sending.get()) is not None:
         sending.is_accepted = True
@@ -254,6 +255,16 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
                 break
     await response.aclose()
     return _saying(response, body[:_MOST_OF_A_REFUSAL])
+
+
+def _status_told(body: bytes) -> int:
+    """The status of the error that stands in an answer's place, though the provider's own says that all is well; 0
+    where there is none. Where it tells no status of HTTP's, the provider is at fault."""
+    told = object_in(body) if len(body) <= _MOST_OF_A_REFUSAL else {}
+    if not told.get("error") or any(told.get(name) for name in _ANSWERS):
+        return 0
+    status = as_index(as_object(told["error"]).get("code")) or 0
+    return status if 400 <= status < 600 else 502
 
 
 def _saying(response: httpx.Response, body: bytes, status: int = 0) -> httpx.Response:
