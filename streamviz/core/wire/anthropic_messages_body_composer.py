@@ -47,7 +47,8 @@ class AnthropicMessagesBodyComposer(BodyComposer):
                 # Providers reject text behind a tool call in the next turn.
                 content.append(part_of(block, kept_of(part)))
             has_calls = has_calls or (isinstance(block, ToolCallStreamBlock) and block.runner is Runner.CLIENT)
-        return content
+        # What a policy that halts the answer says behind all of upstream's.
+        return content if has_calls else [*content, *(part_of(block, {}) for block in blocks[len(parts) :])]
 
     def _own_blocks(self) -> Sequence[StreamBlock]:
         """The blocks as upstream sent them."""

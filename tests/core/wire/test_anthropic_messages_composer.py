@@ -21,7 +21,8 @@ from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
 from streamviz.core.wire.anthropic_messages_writer import error_body
-from tests.core.support import active, chunks, deny_names, parse, told
+from streamviz.policies import build
+from tests.core.support import Run, active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
 from tests.core.wire.test_anthropic_messages import begin, finish, grow, start, stop, text
@@ -144,6 +145,16 @@ async def test_a_whole_message_without_its_calls_ends_otherwise() -> None:
     got = json.loads(await through(chunks(body), "rm", body=body))
     assert got["stop_reason"] == "end_turn"
     assert got["content"] == [{"type": "text", "text": "[not allowed]"}]
+
+
+@pytest.mark.parametrize("behind", [[], [{"type": "text", "text": "more"}]])
+async def test_a_whole_message_that_is_halted_says_by_what(behind: list[Any]) -> None:
+    body = begin(content=[{"type": "text", "text": "the secret"}, *behind], stop_reason="end_turn")["message"]
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    run = Run([halt], AnthropicMessagesBodyComposer(body), AnthropicMessagesAggregator())
+    got = json.loads((await run.finish(chunks(body))).tape)
+    assert [part["text"] for part in got["content"]] == ["the ", "[Halted by policy halt.]"]
+    assert got["stop_reason"] == "refusal"
 
 
 def test_calls_that_another_format_interleaves_go_out_one_after_another_behind_all_text() -> None:
