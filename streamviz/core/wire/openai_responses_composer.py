@@ -131,7 +131,6 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         self._is_cut_off = self._is_foreign and any(map(self._ends_early, events))
-        self._is_halting = not self._source and any(map(_halts, events))
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
         if self._reason and not self._source:
             frames += self.end()
@@ -196,8 +195,6 @@ class OpenAIResponsesComposer(ResponseWriter):
         if item is None or not continues(item, own):
             if self._source:
                 yield from self._settle()
-            elif self._is_halting:
-                yield from self._cut_short()
             item = self._new_item(own) if item is None or not is_beside_call(item, own) else self._item_beside(item)
             item.told = {"namespace": namespace} if namespace else item.told
         held = self._hold(own, item)
@@ -272,20 +269,10 @@ class OpenAIResponsesComposer(ResponseWriter):
             last = self._items[-1]
             yield from add(last) if last.open else close(last)
 
-    def _cut_short(self) -> Iterator[Frame]:
-        """What is halted amid it ends before the policy's word for that: clients keep items as they end."""
-        for item in self._items:
-            if item.open:
-                yield from close(item, "incomplete")
-
     def _write(self, frame: Frame) -> bytes:
         name, fields = frame
         number, self._next_number = self._next_number, self._next_number + 1
         return sse.write_event(encode({"type": name, **fields, "sequence_number": number}), name)
-
-
-def _halts(event: StreamEvent) -> bool:
-    return isinstance(event, StreamFinished) and event.reason == HALTED
 
 
 def _is_part_of_call(held: OutputBlock) -> bool:

@@ -59,7 +59,7 @@ class ClientOutput(Composer):
         self._fresh: deque[tuple[int | None, JsonObject]] = deque()
         self._changed: Set[int] | None = None
         self._is_rewriting = bool(source)
-        self._is_cut_off = self._is_halting = False
+        self._is_cut_off = False
         self._next_place = 0
         self._next_number = 0
         self._has_begun = False
