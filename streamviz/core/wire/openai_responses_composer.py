@@ -131,6 +131,7 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         self._is_cut_off = self._is_foreign and any(map(self._ends_early, events))
+        self._last_word = _last_word_in(events)
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
         if self._reason and not self._source:
             frames += self.end()
@@ -190,6 +191,8 @@ class OpenAIResponsesComposer(ResponseWriter):
         namespace, name = self.namespaces.get(own.name, ("", own.name))
         own = replace(own, name=name) if namespace else own
         yield from self._begin()
+        if event.ordinal == self._last_word:
+            yield from self._break_off()
         self._has_calls = self._has_calls or own.kind is BlockKind.TOOL_CALL
         item = None if self._is_foreign or own.index is None else self._places.get(own.index)
         if item is None or not continues(item, own):
@@ -273,6 +276,13 @@ class OpenAIResponsesComposer(ResponseWriter):
         name, fields = frame
         number, self._next_number = self._next_number, self._next_number + 1
         return sse.write_event(encode({"type": name, **fields, "sequence_number": number}), name)
+
+
+def _last_word_in(events: Sequence[StreamEvent]) -> int | None:
+    """The block that says which policy halts the answer with these events."""
+    if not any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
+        return None
+    return max((event.ordinal for event in events if isinstance(event, BlockStarted)), default=None)
 
 
 def _is_part_of_call(held: OutputBlock) -> bool:

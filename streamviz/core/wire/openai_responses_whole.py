@@ -38,6 +38,7 @@ class ResponseWriter(ClientOutput):
         super().__init__(head, source)
         self._has_calls = False
         self._reason = ""
+        self._last_word: int | None = None
         self._failure: StreamFailed | None = None
 
     def whole(self, response: JsonObject) -> JsonObject:
@@ -73,9 +74,10 @@ class ResponseWriter(ClientOutput):
             return
         yield from self._begin()
         upstreams = None if self._reason == HALTED else response_in(self._payload)
-        is_cut = self._reason in ("", "failed", HALTED)
+        if self._reason in ("", "failed", HALTED):
+            yield from self._break_off()
         for item in self._items:
-            yield from close(item, "incomplete" if is_cut and item.open else "completed")
+            yield from close(item)
         if self._reason == HALTED and self.asks_again_for_incomplete:
             self._reason, self._failure = "failed", StreamFailed(self._last_text(), code=Denied.CODE)
         status = self._status()
@@ -83,6 +85,11 @@ class ResponseWriter(ClientOutput):
         whole = self._response(status) if upstreams is None else self.whole(upstreams)
         yield f"response.{word}", {"response": whole}
         self._is_finished = True
+
+    def _break_off(self) -> Iterator[Frame]:
+        """What is open ends here unfinished. Clients keep items in the order in which they end."""
+        for item in self._items:
+            yield from close(item, "incomplete" if item.open else "completed")
 
     def _error(self, failure: StreamFailed) -> Iterator[Frame]:
         has_begun = self._has_begun

@@ -164,6 +164,18 @@ async def test_a_whole_response_that_is_halted_keeps_what_came_before() -> None:
     assert texts == ["[not allowed]", "the ", "[Halted by policy halt.]"]
 
 
+async def test_what_is_open_ends_before_what_says_that_a_policy_halts_the_response() -> None:
+    begun, delta = text(0, "the secret")[:2], text(0, "the secret")[2]
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    aggregator = OpenAIResponsesAggregator()
+    run = Run([halt], OpenAIResponsesComposer(aggregator.head), aggregator)
+    told = payloads((await run.finish(stream(CREATED, IN_PROGRESS, *begun, delta))).tape)
+    legal.check_responses(told)
+    ended = [payload["item"] for payload in told if payload["type"] == "response.output_item.done"]
+    said = [(item["content"][0]["text"], item["status"]) for item in ended]
+    assert said == [("the ", "incomplete"), ("[Halted by policy halt.]", "completed")]
+
+
 def test_a_failure_ends_the_response() -> None:
     composer = OpenAIResponsesComposer({"id": "r"})
     composer.passed([], parse(b'data: {"type":"response.created","sequence_number":4}\n\n')[0])
