@@ -10,10 +10,12 @@ _CHARACTERS = 60
 _LOOKED_AT = 4_000
 # Where agents have the person's words: Cursor, Copilot, Cline, Claude Code for a title.
 _WRAPPED = re.compile(r"<(user_query|userRequest|task|session)>(.*?)(?:</\1>|$)", re.DOTALL)
-# What agents say themselves: opencode for a title, Claude Code to try a model or have prompts cached, Gemini CLI, and
-# aider of the files.
+# What agents say themselves: opencode for a title, Claude Code to try a model, have prompts cached, go on from a
+# summary or tell of an interruption, Gemini CLI, and aider of the files.
 _OF_AGENTS = re.compile(
     r"Generate a title for this conversation:?|quota|Warmup|This is the Gemini CLI\. We are setting up .*"
+    r"|\[Request interrupted by user[^]]*\]"
+    r"|This session is being continued from a previous conversation that ran out of context\. .*"
     r"|(I have \*added these files to the chat\*|I am not sharing any files that you can edit"
     r"|Here are summaries of some files present|Here are some READ ONLY files) .*",
     re.DOTALL,

@@ -36,6 +36,7 @@ def _said(*texts: str) -> dict[str, Any]:
         ("<user_query>\nMend the build\n</user_query>",),
         ("<task>\nMend the build\n</task>", "<environment_details>\n# Files\n</environment_details>"),
         ("<session>\nMend the build\n</session>",),
+        ("Mend the build\n", "[Request interrupted by user]"),
         ("<environment_context>\n<cwd>/home</cwd>\n</environment_context>", "Mend  the\nbuild"),
     ],
 )
@@ -67,6 +68,9 @@ def test_words_come_from_the_first_message_that_has_any() -> None:
                       ("model", "Got it. Thanks for the context!"), ("user", "Mend the build")]),
         ("contents", [(None, "Mend the build")]),
         ("messages", [("system", "Be short."), ("user", "Mend the build")]),
+        ("messages", [("user", "This session is being continued from a previous conversation that ran out of context. "
+                       "The summary below covers the earlier portion of the conversation.\n\nFive steps were done."),
+                      ("user", "<command-name>/compact</command-name>"), ("user", "Mend the build")]),
     ],
 )  # fmt: skip
 def test_what_an_agent_says_itself_is_no_label(turns: str, said: list[tuple[str | None, str]]) -> None:
