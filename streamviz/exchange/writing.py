@@ -21,8 +21,14 @@ _OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\
 
 def is_codex(user_agent: str) -> bool:
     """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
-    and asks five times more after a 403 or an incomplete answer."""
+    and asks five times more after a 403."""
     return user_agent.lower().startswith("codex")
+
+
+def asks_again_for_incomplete(user_agent: str) -> bool:
+    """Whether a client calls itself so that asks again for the rest of an incomplete answer: Codex five times,
+    Factory's Droid without end."""
+    return is_codex(user_agent) or user_agent.lower().startswith("factory-cli")
 
 
 def is_copilot(headers: Mapping[str, str]) -> bool:
@@ -75,7 +81,8 @@ class Writing:
         self._composer, self._new_composer = None, new_composer
 
     def _for_client(self, composer: Composer) -> Composer:
-        composer.counts_events = composer.asks_again_for_incomplete = is_codex(self._stream.user_agent)
+        composer.counts_events = is_codex(self._stream.user_agent)
+        composer.asks_again_for_incomplete = asks_again_for_incomplete(self._stream.user_agent)
         composer.knows_openai_codes_alone = is_copilot(self._stream.request_headers)
         composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
         return composer

@@ -44,11 +44,14 @@ def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happ
 
 
 @pytest.mark.parametrize(
-    ("user_agent", "end"), [("codex_exec/0.169.0 (Debian 12)", "failed"), ("OpenAI/Python 3.54.0", "incomplete")]
+    ("user_agent", "end"),
+    [
+        ("codex_exec/0.169.0 (Debian 12)", "failed"),
+        ("factory-cli/0.215.0", "failed"),
+        ("OpenAI/Python 3.54.0", "incomplete"),
+    ],
 )
-def test_codex_alone_is_told_that_a_halted_answer_failed_as_it_asks_again_for_an_incomplete_one(
-    user_agent: str, end: str
-) -> None:
+def test_who_asks_again_for_an_incomplete_answer_is_told_that_a_halted_one_failed(user_agent: str, end: str) -> None:
     play = Play("openai_responses", policies=[active(halt_calls())], user_agent=user_agent).opened()
     play.received(CREATED, *CALL).ended()
     *_, last = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
