@@ -167,15 +167,15 @@ class Marks:
         return next(self._answers(), None) is None
 
     def _answered_ids(self) -> Iterator[tuple[list[str], bool]]:
-        """The ids of answers that the request says it goes on from, then turn by turn those of its turns; and whether
-        that turn is an answer."""
+        """The ids of answers that the request says it goes on from, then turn by turn those of its turns, the last ones
+        first, as several answers may be one turn; and whether that turn is an answer."""
         ids = self._goes_on_from
         number = len(ids)
         yield ids, False
         for at in range(_MOST_TURNS):
             if number >= _MOST_IDS or not self._has(at):
                 return
-            ids = list(filter(looks_random, self._read[at].ids))
+            ids = list(filter(looks_random, reversed(self._read[at].ids)))
             number += len(ids)
             yield ids, self._read[at].is_answer
 

@@ -154,6 +154,20 @@ def codex_compacted(seed: int) -> Run:
     yield Call("openai_responses", {**body, "input": said}, Said("Done."), 3, TURN, headers)
 
 
+def merged_steps(seed: int, *, turns: int = 4) -> Run:
+    """Mastra with Anthropic's models: all steps of a turn are one message, and so are their results."""
+    begins, calls, results = [_user(FIX)], list[Json](), list[Json]()
+    tools = [{"name": "look", "input_schema": {"type": "object"}}]
+    for turn in range(turns):
+        so_far = [{"role": "assistant", "content": list(calls)}, {"role": "user", "content": list(results)}]
+        body = {"model": "m", "max_tokens": 9, "tools": tools, "messages": [*begins, *(so_far if turn else [])]}
+        asked = Said("", (("look", {"at": f"part {turn}"}), ("look", {"at": f"file {turn} of {seed}"})))
+        after = (turn - 1, TURN) if turn else (None, "")
+        answer = yield Call("anthropic_messages", body, asked, *after)
+        calls += messages_turn(answer)["content"]
+        results += messages_results(answer, "a", "b")["content"]
+
+
 def twin_helpers(seed: int, *, is_named: bool, is_brief: bool = False) -> Run:
     """Two sub-agents with the same errand, at the same time; one that `is_brief` tells nothing."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
