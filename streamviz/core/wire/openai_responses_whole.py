@@ -29,6 +29,14 @@ _EMPTY: JsonObject = {
     "tools": [],
     "top_p": None,
 }
+# Vercel's SDK, and opencode with it, reads no end of an answer without numbers, and opencode asks on for ever then.
+_UNTOLD: JsonObject = {
+    "input_tokens": 0,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
 
 
 class ResponseWriter(ClientOutput):
@@ -113,8 +121,12 @@ class ResponseWriter(ClientOutput):
             "error": error,
             "incomplete_details": self._incomplete_details() if status == "incomplete" else None,
             "output": self._all() if ended else [],
-            "usage": self._usage if ended else None,
+            "usage": self._usage_at(status),
         }
+
+    def _usage_at(self, status: str) -> JsonObject | None:
+        untold = _UNTOLD if status in ("completed", "incomplete") else None
+        return None if status == "in_progress" else self._usage or untold
 
     def _all(self) -> list[JsonObject]:
         return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]

@@ -176,6 +176,15 @@ async def test_what_is_open_ends_before_what_says_that_a_policy_halts_the_respon
     assert said == [("the ", "incomplete"), ("[Halted by policy halt.]", "completed")]
 
 
+async def test_an_incomplete_response_tells_its_usage_in_numbers_as_opencode_goes_on_for_ever_without() -> None:
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    aggregator = OpenAIResponsesAggregator()
+    run = Run([halt], OpenAIResponsesComposer(aggregator.head), aggregator)
+    told = payloads((await run.finish(stream(CREATED, IN_PROGRESS, *text(0, "the secret")[:3]))).tape)[-1]
+    assert told["type"] == "response.incomplete"
+    assert {told["response"]["usage"][name] for name in ("input_tokens", "output_tokens", "total_tokens")} == {0}
+
+
 def test_a_failure_ends_the_response() -> None:
     composer = OpenAIResponsesComposer({"id": "r"})
     composer.passed([], parse(b'data: {"type":"response.created","sequence_number":4}\n\n')[0])
