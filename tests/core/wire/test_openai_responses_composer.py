@@ -185,6 +185,18 @@ async def test_an_incomplete_response_tells_its_usage_in_numbers_as_opencode_goe
     assert {told["response"]["usage"][name] for name in ("input_tokens", "output_tokens", "total_tokens")} == {0}
 
 
+async def test_a_text_that_is_halted_ends_before_the_word_for_that() -> None:
+    halt = active(build("text_rule", {"patterns": ["secret"], "action": "halt"}), name="halt")
+    run = Run([halt], OpenAIResponsesComposer({"id": "r"}), OpenAIResponsesAggregator())
+    said = text(0, "of all the secret")
+    deltas = [{**said[2], "delta": each} for each in ("of all ", "the secret")]
+    await run.finish(stream(CREATED, *said[:2], *deltas, *said[3:], finish(said[-1]["item"])))
+    ends = [each["item"] for each in payloads(run.tape) if each["type"] == "response.output_item.done"]
+    told = [(item["status"], item["content"][0]["text"]) for item in ends]
+    assert told == [("incomplete", "of all the "), ("completed", "[Halted by policy halt.]")]
+    assert payloads(run.tape)[-1]["response"]["output"] == ends
+
+
 def test_a_failure_ends_the_response() -> None:
     composer = OpenAIResponsesComposer({"id": "r"})
     composer.passed([], parse(b'data: {"type":"response.created","sequence_number":4}\n\n')[0])
