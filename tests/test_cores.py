@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_who_gives_way_does_so_to_other_sessions_where_it_has_its_own(before: li
     command = [*before, sys.executable, "-c", SAYS]
     running = [subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     said = [each.communicate()[0].split() for each in running]
-    assert [each[0] for each in said] == ["7"] * 4
+    own = min(os.nice(0) + 7, 19)  # whoever runs the tests may be nice already
+    assert [each[0] for each in said] == [str(own)] * 4
     if AUTOGROUP.exists():  # other kernels share cores among processes alone
         assert [each[-1] for each in said] == [of_session] * 4

@@ -145,7 +145,7 @@ async def test_a_picture_that_would_have_to_be_fetched_is_the_requests_fault() -
     send_only_what_is_asked()
     place = Target("amazon.nova-pro-v1:0", "bedrock", OPENAI_CHAT.name, Lane.TRANSLATED, key="test")
     picture = {"type": "image_url", "image_url": {"url": "https://pictures.example/a.png"}}
-    with pytest.raises(UpstreamError, match="is not asked: streamviz makes no call") as refused:
+    with pytest.raises(UpstreamError, match="was not called: streamviz calls nothing but the model") as refused:
         await open_translated(place, {"messages": user([picture])}, silence_seconds=30)
     assert refused.value.status == 400
 
@@ -196,7 +196,7 @@ async def test_a_result_that_is_nested_too_deeply_for_litellm_is_the_requests_fa
     send_only_what_is_asked()
     at = Target("gemini-2.5-flash", "gemini", OPENAI_CHAT.name, Lane.TRANSLATED, base_url=simulator.url, key="test")
     call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    result = {"role": "tool", "tool_call_id": "call_1", "content": "[" * 5_000}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "[" * 200_000}
     with pytest.raises(ClientFacingError, match=r"cannot be converted.*nested too deeply") as refused:
         await open_translated(at, {"messages": [{"role": "assistant", "tool_calls": [call]}, result]}, 30)
     assert refused.value.status == 400
