@@ -210,7 +210,7 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=400&pace=15").start()
     fill(full_soon)
     refused = until(lambda: [tape for tape in once(full_soon) if tape.status == 503])
-    assert b"cannot record any more: the journal's disk is full" in refused[0].received
+    assert b"cannot record new streams: the journal's disk is full" in refused[0].received
     ready = httpx.get(f"{full_soon.base_url}/readyz", timeout=120)
     assert (ready.status_code, ready.json()["server"]) == (
         503,

@@ -106,7 +106,7 @@ def test_a_collector_that_is_away_is_in_nobodys_way(proxied: Proxied, collector:
     collector.__exit__()
     for n in range(3):
         assert proxied.ask("content?speed=inf&chunks=3", f"away {n}").status == 200
-    proxied.server.wait_for("the OpenTelemetry collector takes no spans")
+    proxied.server.wait_for("the OpenTelemetry collector accepts no spans")
     assert proxied.ask("content?speed=inf&chunks=3", "away 4").status == 200
-    assert proxied.server.output().count("the OpenTelemetry collector takes no spans") == 1
+    assert proxied.server.output().count("the OpenTelemetry collector accepts no spans") == 1
     assert "Traceback" not in proxied.server.output()

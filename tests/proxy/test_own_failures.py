@@ -156,7 +156,7 @@ def test_where_nothing_can_be_recorded_no_body_is_taken(
     answer = passage(worker, path.encode(), headers)(9)
     assert answer is not None
     assert answer.startswith(b"HTTP/1.1 503 ")
-    assert b"cannot record any more" in answer
+    assert b"cannot record new streams" in answer
     assert b"overloaded_error" in answer
     assert passage(worker, b"/v1/models", headers)(0) is None
 
