@@ -45,8 +45,9 @@ class Websocket(WebSocketProtocol):
     def dropConnection(self, abort: bool = False) -> None:
         """Called by Autobahn, which would warn of each. Browsers go without a word as often as a laptop is closed, and
         strangers can do so as often as they like."""
-        self.wasClean = True
+        was_clean, self.wasClean = self.wasClean, True
         super().dropConnection(abort)
+        self.wasClean = was_clean
 
     def onMessageFrameBegin(self, length: int) -> None:
         """Called by Autobahn for each frame of a message."""

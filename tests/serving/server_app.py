@@ -113,7 +113,8 @@ async def websocket_sent_away(receive: Any, send: Any) -> None:
     await receive()
     sending.cancel()
     await send({"type": "websocket.close", "code": TRY_AGAIN})
-    say(f"got {(await receive())['type']}")
+    left = await receive()
+    say(f"got {left['type']} {left['code']}")
 
 
 async def long_message(receive: Any, send: Any) -> None:

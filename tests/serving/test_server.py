@@ -186,7 +186,7 @@ def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -
     with served.slow_client(WEBSOCKET_REQUEST.replace("/socket", "/sent-away")) as client:
         served.progress()
         client.sendall(SOMETHING_SAID)
-        served.wait_for("got websocket.disconnect")
+        served.wait_for("got websocket.disconnect 1006")
     assert "dropping connection" not in served.output()  # each browser that goes without a word would be a warning
 
 
