@@ -9,8 +9,9 @@ from streamviz.dashboard.stats import Stats
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.lint import Broken
 
-# Where a spreadsheet would take what follows for a formula, one that parts cells by semicolons or tabs, too.
-_FORMULA = re.compile(r"""(\A|[;\t][\s"]*)(?=[-=+@\t\r\n＝＋－＠])""")
+# Where a spreadsheet would take what follows for a formula, one that parts cells by semicolons or tabs, too. That reads
+# a value of several lines as several rows, if it stands behind a comma.
+_FORMULA = re.compile(r"""(\A|[;\t\r\n][\s"]*)(?=[-=+@\t\r\n＝＋－＠])""")
 _COUNTS = (
     *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
     *("input_tokens", "cached_tokens", "output_tokens", "estimated", "cost"),

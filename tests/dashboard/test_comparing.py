@@ -84,7 +84,7 @@ def test_of_very_many_streams_some_tell_what_tools_came_to(cast: Cast) -> None:
     assert tools(Filters(), 5, 32) == [("bash", 32, 32, None, 64.0)]
 
 
-@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r=", "\n=", "＝", "＋", "－", "＠"])
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
 def test_no_cell_is_a_formula_in_any_spreadsheet(begins: str) -> None:
     [[cell]] = csv.reader(StringIO(csv_of([[f"{begins}cmd()"]]), newline=""))
     assert cell == f"'{begins}cmd()"
@@ -96,6 +96,14 @@ def test_no_cell_is_a_formula_where_commas_part_none(delimiter: str, name: str) 
     written = csv_of([["a", name.format(delimiter)]])
     [cells] = csv.reader(StringIO(written, newline=""), delimiter=delimiter)
     assert [cell for cell in cells if cell.lstrip().startswith("=")] == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_nor_where_a_value_has_more_lines(end: str) -> None:
+    """Behind a comma its quotes do not hold them together then."""
+    written = csv_of([["a", f"b{end}=cmd()"]])
+    rows = list(csv.reader(StringIO(written, newline=""), delimiter=";"))
+    assert [cells[0] for cells in rows[1:]] == ["'=cmd()\""]
 
 
 def test_tables_are_had_as_csv_and_no_name_is_a_formula(cast: Cast) -> None:
