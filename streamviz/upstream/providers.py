@@ -83,7 +83,7 @@ ONE_KEY = frozenset(
 
 def is_configured(name: str) -> bool:
     """Whether the environment says that an operator uses this provider."""
-    return any(os.environ.get(variable) for variable in PROVIDERS[name].variables)
+    return any(os.environ.get(variable, "").strip() for variable in PROVIDERS[name].variables)
 
 
 def is_any_configured() -> bool:

@@ -125,9 +125,10 @@ def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch) -> No
     asked = (("openai/gpt-4o", CHAT), ("anthropic/claude-sonnet-4-5", MESSAGES), ("anthropic/claude-sonnet-4-5", CHAT))
     targets = [*(resolve(*each) for each in asked), resolve("fast", CHAT, route)]
     assert [target.key for target in targets] == ["precious"] * 4
-    monkeypatch.setenv("TEAM_KEY", "\n")
-    with pytest.raises(RequestError, match="lacks TEAM_KEY"):
-        resolve("fast", CHAT, route).require_key()
+    for name, model, plan in (("TEAM_KEY", "fast", route), ("OPENAI_API_KEY", "openai/gpt-4o", None)):
+        monkeypatch.setenv(name, "\n")
+        with pytest.raises(RequestError, match=f"lacks {name}"):
+            resolve(model, CHAT, plan).require_key()
 
 
 def test_a_named_credential_that_is_not_set_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
