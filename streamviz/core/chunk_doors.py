@@ -55,7 +55,7 @@ class Door:
         """The stream is over: note what it never sent on."""
         if self.withheld and self.halt is None:
             first = min(self.withheld)
-            reason = f"Chunks that were not sent on: {len(self.withheld)}, from chunk {first}."
+            reason = f"Chunks that were not sent on: {len(self.withheld)}, the first of them chunk {first}."
             evidence = {"chunks": len(self.withheld), "first": first}
             self.note(Verdict(Decision.REPLACE, reason, evidence=evidence), context.now(), context)
 

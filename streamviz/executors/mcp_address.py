@@ -43,7 +43,7 @@ async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
 def _sendable(key: str) -> str:
     """The same. What would refuse it later quotes it."""
     if not (key.isascii() and key.isprintable()):
-        raise ToolFailed("its credential is none that a header can have")
+        raise ToolFailed("its credential cannot be sent in a header")
     return key
 
 

@@ -253,7 +253,7 @@ def _blocks(recorded: Recorded) -> Iterator[str]:
     if is_whole and len(fresh) != len(recorded.blocks):
         yield f"the chunks add up to {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
     elif len(fresh) < len(recorded.blocks):
-        yield f"the chunks add up to only {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
+        yield f"blocks stored: {len(recorded.blocks)}, but the chunks add up to {len(fresh)}"
     for block, again in zip(recorded.blocks, fresh, strict=False):
         if different := _differences(block, again, is_whole):
             yield f"block {block.ordinal} is not what its chunks add up to: {', '.join(different)}"

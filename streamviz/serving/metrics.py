@@ -80,7 +80,7 @@ def _journal() -> tuple[_Gauge, ...]:
         ("journal_waits_seconds", "How long the oldest unread entry has waited", found.waits),
         ("journal_full", "Whether the journal has no room for new streams", bool(found.full)),
         ("journal_damaged_files", "Damaged files set aside", found.damaged),
-        ("journal_refused_streams", "Streams set aside because Postgres refused them", found.set_aside),
+        ("journal_refused_streams", "Streams set aside because they could not be stored", found.set_aside),
         ("writer_running", "Whether a writer is moving the journals into Postgres", found.is_moved),
         ("writer_lag_seconds", "How long the writer has been behind", _lag(found)),
         ("writer_failing", "Whether writing to Postgres fails", bool(found.trouble)),

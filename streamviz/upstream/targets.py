@@ -183,7 +183,7 @@ def _without_key(model: str, target: Target) -> Target:
     """LiteLLM would look for a credential of its own. Raises RequestError where it cannot be kept from that."""
     if target.provider not in ONE_KEY:
         raise _unusable(
-            model, f"it has a base URL and no credential, and another one of {target.provider} would be sent"
+            model, f"it has a base URL but no credential, and one for {target.provider} would be sent there"
         )
     return replace(target, key=NO_KEY)
 

@@ -143,4 +143,4 @@ async def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch)
 async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_KEY", "precious'0123\"\n456")
     async with toolbox_of("", credential="MCP_KEY") as toolbox:
-        assert toolbox.failures == ["mcp__calc__*, its credential is none that a header can have"]
+        assert toolbox.failures == ["mcp__calc__*, its credential cannot be sent in a header"]

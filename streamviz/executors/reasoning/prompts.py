@@ -29,7 +29,7 @@ def prompts_in(folder: Path | None) -> Prompts:
     """
     names = [f"{name}.md" for name in Prompts._fields]
     if folder is not None and not any((folder / name).exists() for name in names):
-        raise ValueError(f"there is no {', '.join(names)} in the folder {folder}")
+        raise ValueError(f"none of {', '.join(names)} is in the folder {folder}")
     found = Prompts(*(_read(name, folder) for name in names))
     for name, text, place in (("plan.md", found.plan, "tools"), ("schema.md", found.schema, "schema")):
         if place not in Template(text).get_identifiers():
