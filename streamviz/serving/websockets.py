@@ -17,6 +17,7 @@ class Websocket(WebSocketProtocol):
     """One websocket. Who says more than any page of ours is cut off before it is read: each frame is work, however
     short it is."""
 
+    wasClean: bool  # noqa: N815  Autobahn's name
     _is_asked = False
     _left = _BYTES_AT_ONCE
     _counted_at = 0.0
