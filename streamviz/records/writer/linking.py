@@ -132,10 +132,11 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     left = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
     following = {entry.stream_id: entry.parent for entry in opened if entry.parent is not None}
     called = [entry.stream_id for entry in opened if entry.parent is None and entry.relation]
-    called += _uncalled(cursor, [batch for batch in batches if _calls(batch)])
-    if not (asking or left or following or called):
+    calling = [batch for batch in batches if _calls(batch)]
+    if not (asking or left or following or called or calling):
         return
     cursor.execute(_ALONE, [_LOCK])
+    called += _uncalled(cursor, calling)
     if called:
         cursor.execute(_CALLERS, {"called": called, **around(called, _LONGEST_REST.days + 1)._asdict()})
     if following:

@@ -1,5 +1,6 @@
 """Which streams are found to go on from which, however often the same was said, and what that costs."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
@@ -14,18 +15,39 @@ from streamviz.records.ids import around, day_before
 from streamviz.records.links import Kind, numbered
 from streamviz.records.models import PublicLink, Session, Stream
 from streamviz.records.partitions import make_days
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.writer import linking, retries
+from streamviz.records.writer.pending import NO_WORKER, Batch
+from streamviz.records.writer.store import Store
+from tests.e2e.proxied import until
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, store, story
 from tests.records.writer.test_retries import POPULAR, link_of, read_by
 
 MARK = numbered(Kind.ANSWER, b"the same")
+# How many wait to link what they store.
+ALONE = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 def answered(minutes: float = 0) -> UUID:
     """A stream whose answer others may ask for is stored, so long after NOW."""
     [stream_id] = store(story(NOW + timedelta(minutes=minutes), session="one", marks=(MARK,)))
     return stream_id
+
+
+def calling_and_called() -> list[tuple[UUID, list[AnyEntry]]]:
+    """A stream with a call, and a sub-agent in its session a minute later."""
+    caller = story(NOW, session="one", marks=(MARK,))
+    return [caller, story(NOW + timedelta(minutes=1), session="one", relation="subagent")]
+
+
+def write(stream_id: UUID, entries: Sequence[AnyEntry]) -> None:
+    """Some of a stream is stored by a writer of its own."""
+    batch, store = Batch(stream_id, NO_WORKER), Store(conninfo)
+    for entry in entries:
+        batch.add(entry)
+    store.write([batch])
+    store.close()
 
 
 def asking(minutes: float, session: str = "another") -> UUID:
@@ -42,10 +64,25 @@ def test_it_goes_on_from_the_answer_that_it_asks_for_whichever_is_stored_first(q
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_sub_agent_belongs_to_the_last_call_before_it_whichever_is_stored_first(query: Query, is_first: bool) -> None:
-    stories = [story(NOW, session="one"), story(NOW + timedelta(minutes=1), session="one", relation="subagent")]
+    stories = calling_and_called()
     for each in stories if is_first else reversed(stories):
         store(each)
     assert link_of(query, stories[1][0]) == (stories[0][0], "subagent")
+
+
+def test_a_sub_agent_has_its_caller_where_another_writer_stores_the_call_at_that_moment(query: Query) -> None:
+    (caller, entries), (helper, helpers) = calling_and_called()
+    write(caller, entries[:1])
+    with ThreadPoolExecutor(2) as pool:
+        with psycopg.connect(conninfo()) as other:
+            other.execute(linking._ALONE, [linking._LOCK])
+            stored = [pool.submit(write, helper, helpers)]
+            until(lambda: query(ALONE) == [(1,)])
+            stored.append(pool.submit(write, caller, entries[1:]))
+            until(lambda: query(ALONE) == [(2,)])
+        for each in stored:
+            each.result()
+    assert link_of(query, helper) == (caller, "subagent")
 
 
 @pytest.mark.parametrize(("days", "is_found"), [(29, True), (31, False)])
