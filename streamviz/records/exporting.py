@@ -127,7 +127,9 @@ def _read(ids: Sequence[UUID]) -> Iterator[Stream]:
 
 
 def _let_go(stream: Stream) -> None:
-    """What was read with it refers to it: both would stay until Python looks for such circles."""
+    """What was read with it refers to it: both would stay until Python looks for such circles. Who writes it only then
+    reads it anew."""
+    stream.is_read = False
     vars(stream).pop("_prefetched_objects_cache", None)
     stream._state.fields_cache.pop("annotation", None)
 

@@ -12,11 +12,14 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 
 from streamviz.dashboard import playback
+from streamviz.dashboard.exports.sse import to_client
 from streamviz.records.archive import reading
 from streamviz.records.archive.bucket import Bucket, ChunksAway
 from streamviz.records.archive.reading import Kept
 from streamviz.records.database import conninfo
+from streamviz.records.exporting import by_turns
 from streamviz.records.partitions import make_days
+from streamviz.records.tapes import client_bytes
 from tests.dashboard.conftest import Cast
 from tests.records.archive.conftest import away, endpoint, storage
 from tests.records.archive.support import Storage, archive
@@ -58,6 +61,18 @@ def test_its_pages_are_as_before(cast: Cast, storage: Storage, stream: uuid.UUID
     for path, (status, shown) in zip(paths, before, strict=True):
         assert status == 200, path
         assert bare(page(cast, path)[1]) == bare(shown), path
+
+
+def test_a_download_has_the_chunks_that_are_archived_while_it_is_sent(
+    cast: Cast, storage: Storage, stream: uuid.UUID
+) -> None:
+    [beside] = store(story(day(4), session="old", number=1))
+    written = to_client(by_turns([stream, beside]), "")
+    assert next(written) == b": stream %s\n\n" % str(stream).encode()
+    before = [*client_bytes(stream)]
+    archive(storage.bucket)
+    assert before
+    assert [*written][: len(before)] == before
 
 
 def bare(shown: str) -> list[str]:
