@@ -18,6 +18,7 @@ from streamviz.live.presentation.rows import last_of
         ("half \ud83d a pair", "half ⟨U+D83D⟩ a pair"),
         ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),
         ("ls\u200b \u2060-l\ufeff", "ls⟨U+200B⟩ ⟨U+2060⟩-l⟨U+FEFF⟩"),
+        ("\u206a\u034f\ufff9\U0001d173", "⟨U+206A⟩⟨U+034F⟩⟨U+FFF9⟩⟨U+1D173⟩"),
         ("hi\U000e0072\U000e006d\U000e0100", "hi⟨U+E0072⟩⟨U+E006D⟩⟨U+E0100⟩"),
         ("می\u200cخواهم \u200f☺\ufe0f", "می\u200cخواهم \u200f☺\ufe0f"),
     ],
