@@ -99,10 +99,21 @@ def _numbers(a: StreamView, b: StreamView) -> Iterator[Figure]:
             continue
         more = other - one
         share = more / one if one else 0.0
-        sign = "+" if more > 0 else "−"
-        delta = f"{sign}{shown(abs(more))}" if more else "same"
-        percent = f"{sign}{abs(share):.0%}" if more and one else ""
-        yield Figure(name, told_a, told_b, delta, percent, may_be_bold and abs(share) >= _BOLD)
+        percent = f"{_sign(more)}{abs(share):.0%}" if more and one else ""
+        yield Figure(name, told_a, told_b, _delta(more, shown), percent, may_be_bold and abs(share) >= _BOLD)
+
+
+def _delta(more: float, shown: Callable[[float], str]) -> str:
+    told = shown(abs(more))
+    if not more:
+        return "same"
+    if told.startswith("<"):
+        return f"{told} {'more' if more > 0 else 'less'}"
+    return f"{_sign(more)}{told}"
+
+
+def _sign(more: float) -> str:
+    return "+" if more > 0 else "−"
 
 
 def _words(a: StreamView, b: StreamView) -> Iterator[Figure]:

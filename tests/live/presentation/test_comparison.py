@@ -40,12 +40,18 @@ def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
     assert shared[0] == shared[1]
 
 
-async def test_a_short_difference_in_time_is_not_told_as_none() -> None:
-    one, other = [view_of_running((await Running().say("Hi")).stream) for _ in range(2)]
-    start = one.requested_at
-    a, b = (replace(view, requested_at=start, ended_at=start + ms * 1_000) for view, ms in ((one, 123), (other, 140)))
-    [duration] = [figure for figure in figures_of(a, b) if figure.name == "Duration"]
-    assert duration == Figure("Duration", "123 ms", "140 ms", "+17 ms", "+14%", is_bold=True)
+@pytest.mark.parametrize(
+    ("took", "figure"),
+    [
+        ((123_000, 140_000), Figure("Duration", "123 ms", "140 ms", "+17 ms", "+14%", is_bold=True)),
+        ((123_400, 123_000), Figure("Duration", "123 ms", "123 ms", "< 1 ms less", "−0%")),
+    ],
+)
+async def test_a_short_difference_in_time_is_not_told_as_none(took: tuple[int, int], figure: Figure) -> None:
+    views = [view_of_running((await Running().say("Hi")).stream) for _ in took]
+    start = views[0].requested_at
+    a, b = (replace(view, requested_at=start, ended_at=start + us) for view, us in zip(views, took, strict=True))
+    assert [each for each in figures_of(a, b) if each.name == "Duration"] == [figure]
 
 
 def test_words_of_many_texts_are_told_apart_as_long_as_that_costs_little() -> None:
