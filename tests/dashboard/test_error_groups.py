@@ -74,16 +74,16 @@ def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(
     assert [(each.streams, each.models) for each in error_groups(Filters(models=("a",))).groups] == [(1, ["a"])]
     monkeypatch.setattr(errors, "NEWEST", 5)
     assert error_groups(Filters()).since is None
-    assert "Counted are the newest" not in shown(cast)
+    assert "that failed are counted" not in shown(cast)
 
 
 def test_fewer_are_counted_where_each_has_to_be_looked_into(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "NEWEST_COSTLY", 2)
     for minutes in range(1, 4):
         failed("broken", minutes)
-    assert "Counted are the newest" not in shown(cast)
+    assert "that failed are counted" not in shown(cast)
     for query in ("error:broken", "-error:other"):
-        assert "Counted are the newest 2 that failed" in shown(cast, f"range=all&q={query}")
+        assert "Only the newest 2 streams that failed are counted" in shown(cast, f"range=all&q={query}")
     monkeypatch.setattr(search, "COMMON", 0)
     assert "None of the newest 2 streams that failed matches" in shown(cast, "range=all&q=usual")
 
@@ -100,7 +100,7 @@ def test_what_is_rare_is_found_however_many_failed_since(cast: Cast, monkeypatch
     for query in (str(old.pk), *asked):
         page = shown(cast, f"range=all&q={query}")
         assert "broken long ago" in page
-        assert "Counted are the newest" not in page
+        assert "that failed are counted" not in page
 
 
 def test_of_a_session_that_failed_very_often_the_newest_are_counted(
