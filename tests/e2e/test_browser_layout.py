@@ -117,6 +117,16 @@ def test_a_state_is_a_shape_where_the_system_chooses_the_colours(chromium: Brows
         assert page.locator("#dot").screenshot() != shown
 
 
+def test_who_is_needed_is_marked_in_the_colour_of_its_words_where_the_system_chooses(chromium: Browser) -> None:
+    marked = '<a class="tally-asks" href="/"><span class="state-dot state-asks" id="dot"></span> 1 needs you</a>'
+    words = '<i id="words" style="forced-color-adjust: none; background: LinkText"></i>'
+    html = f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/live.css">{marked}{words}'
+    with page_of_ours(chromium, html, forced_colors="active", color_scheme="dark") as page:
+        page.goto("/")
+        ground = "element => getComputedStyle(element).backgroundColor"
+        assert page.locator("#dot").evaluate(ground) == page.locator("#words").evaluate(ground)
+
+
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
     with page_of_ours(chromium, f"<!doctype html>{STYLES}{TURN}") as page:
         page.goto("/")
