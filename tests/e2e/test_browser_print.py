@@ -8,10 +8,13 @@ from tests.services import ROOT
 GROUND = "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).color"
 
 
+def css(*names: str) -> str:
+    return "".join((ROOT / "static" / "css" / f"{name}.css").read_text() for name in names)
+
+
 def colours(page: Page, theme: str) -> str:
     """A page's ground and ink."""
-    css = "".join((ROOT / "static" / "css" / f"{name}.css").read_text() for name in ("tokens", "base"))
-    page.set_content(f"<!doctype html><html{theme}><style>{css}</style><body>text")
+    page.set_content(f"<!doctype html><html{theme}><style>{css('tokens', 'base')}</style><body>text")
     return str(page.evaluate(GROUND))
 
 
@@ -23,3 +26,16 @@ def test_a_dark_page_is_printed_as_a_light_one(chromium: Browser, theme: str) ->
         assert colours(page, theme) != light
         page.emulate_media(media="print", color_scheme="dark")
         assert colours(page, theme) == light
+
+
+def test_what_happened_in_a_session_keeps_off_the_edge_of_the_sheet(chromium: Browser) -> None:
+    story = f'<dl class="story"><div><dt>Last</dt><dd><q>{"words " * 200}</q></dd></div></dl>'
+    actions = '<div class="session-actions"><button class="button">Export</button></div>'
+    styles = f"<style>{css('tokens', 'base', 'parts', 'stream', 'conversation')}</style>"
+    with chromium.new_context(viewport={"width": 800, "height": 600}) as context:
+        page = context.new_page()
+        page.emulate_media(media="print")
+        page.set_content(f'<!doctype html>{styles}<div class="session-head">{story}{actions}</div>')
+        place = page.locator(".story dd").bounding_box()
+        assert place is not None
+        assert place["x"] + place["width"] <= 800 - 16
