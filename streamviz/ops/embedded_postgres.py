@@ -195,7 +195,7 @@ class EmbeddedPostgres:
             # A statement on all of the record locks each partition and each of their indexes.
             "max_locks_per_transaction": "512",
             "shared_buffers": f"{shared_buffers(cores.memory())}MB",
-            "log_checkpoints": "off",  # of which there would be some 40 MB a year, and nobody rotates its log
+            "log_checkpoints": "off",  # they come to some 40 MB a year, and nobody rotates its log
             **_LOGS_NO_DATA,
             **self._options,
         }

@@ -159,7 +159,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def kept_back(self) -> str:
-        """What the client did not get of it, in words; empty where it got all."""
+        """How much of it the client got, in words; empty where it got all."""
         if self.is_unsent:
             return "never sent to the client"
         if self.verdict is None or not self.is_sent_in_part:

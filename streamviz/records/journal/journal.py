@@ -50,7 +50,7 @@ class Journal:
         # Streams that there was no room for, with whether their beginning is in the journal.
         self._left_out: dict[UUID, bool] = {}
         self._owed: list[StreamClosed] = []
-        # Why nothing could be written last, as where its disk broke: that has no limit that was reached.
+        # Why the last write failed, as on a disk that broke: no limit is reached there.
         self._failure = ""
         self._next_segment()
 

@@ -43,8 +43,8 @@ class Room:
 
 
 def why_full(root: Path, limits: Limits) -> str:
-    """Which limit the journals under `root` have reached, as a clause; empty while there is room. What cannot be
-    looked at has none."""
+    """Which limit the journals under `root` have reached, as a clause; empty while there is room. Where they
+    cannot be read there is none."""
     try:
         return _why_full(root, limits)
     except OSError as error:  # Its disk is broken.
