@@ -119,11 +119,15 @@ def _read(ids: Sequence[UUID]) -> Iterator[Stream]:
     with _whole(ids) as had_tapes:
         found = {stream.pk: stream for stream in _over(ids).prefetch_related(*_BELONGING)}
         for each in filter(None, map(found.get, ids)):
-            # What is not there may have gone into the archive by then.
-            has_tapes = each.upstream_runs.all() and each.client_runs.all()
-            each.is_read = bool(has_tapes) or not had_tapes.get(each.pk)
+            each.is_read = _has_its_tapes(each) or not had_tapes.get(each.pk)
             yield each
             _let_go(each)
+
+
+def _has_its_tapes(stream: Stream) -> bool:
+    """Whether what was read of them is there: it may have gone into the archive by then."""
+    has_chunks, has_frames = bool(stream.upstream_runs.all()), bool(stream.client_runs.all())
+    return (has_chunks, has_frames) == (bool(stream.chunk_count), bool(stream.frame_count))
 
 
 def _let_go(stream: Stream) -> None:

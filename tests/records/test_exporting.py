@@ -326,6 +326,16 @@ def test_short_streams_are_read_together_and_a_long_one_by_itself(
         assert [stream.is_read for stream in by_turns([*ids, long_id])] == [True] * 8 + [False]
 
 
+def test_streams_of_which_one_tape_is_empty_are_read_with_others(query: Query) -> None:
+    """Of a request that was refused there is only what its client was told; of one whose client had left, nothing."""
+    refused, left = id_at(day(1), 1), id_at(day(1), 2)
+    no = sent(refused, [Frame(b"no", None, "streamviz")])
+    told = [opened(refused), no, closed(refused, chunk_count=0, frame_count=1)]
+    unheard = [opened(left), received(left, tool_stream()), closed(left, chunk_count=5, frame_count=0)]
+    ids = store((refused, told), (left, unheard))
+    assert [stream.is_read for stream in by_turns(ids)] == [True, True]
+
+
 def alone(stream_id: uuid.UUID) -> list[bytes]:
     """The lines of a stream by itself."""
     return list(export_streams(Stream.objects.filter(pk=stream_id).select_related("session", "key")))[2:-1]
