@@ -26,7 +26,11 @@ from tests.records.writer.test_retries import POPULAR, link_of, read_by
 
 MARK = numbered(Kind.ANSWER, b"the same")
 # How many wait to link what they store.
-ALONE = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+ALONE = """
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND NOT granted
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 def answered(minutes: float = 0) -> UUID:
