@@ -125,7 +125,8 @@ class ResponseWriter(ClientOutput):
         }
 
     def _usage_at(self, status: str) -> JsonObject | None:
-        untold = _UNTOLD if status in ("completed", "incomplete") else None
+        # What is translated is recorded as upstream's: there what nobody told stays unknown.
+        untold = _UNTOLD if status in ("completed", "incomplete") and not self._source else None
         return None if status == "in_progress" else self._usage or untold
 
     def _all(self) -> list[JsonObject]:

@@ -69,6 +69,12 @@ def test_a_keep_alive_may_stand_anywhere(target: str) -> None:
     assert (told.content, [call[1:] for call in told.calls]) == ("Hi", [("f", {})])
 
 
+@pytest.mark.parametrize("finish", ["stop", "length", None])
+def test_usage_that_nobody_told_is_not_0_as_what_is_translated_is_recorded(finish: str | None) -> None:
+    ends = [delta(finish=finish)] if finish else []
+    assert payloads(translated("openai_responses", delta(content="Hi"), *ends))[-1]["response"]["usage"] is None
+
+
 def interleaved(finish: str = "tool_calls") -> list[Any]:
     return [
         calls(call(0, "c1", "rm", '{"path": ')),
