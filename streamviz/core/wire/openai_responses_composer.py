@@ -131,7 +131,8 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         self._is_cut_off = self._is_foreign and any(map(self._ends_early, events))
-        self._last_word = _last_word_in(events)
+        # With a source it is upstream's filter that ends the answer, without a word.
+        self._last_word = None if self._source else _last_word_in(events)
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
         if self._reason and not self._source:
             frames += self.end()

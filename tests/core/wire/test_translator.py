@@ -69,6 +69,13 @@ def test_a_keep_alive_may_stand_anywhere(target: str) -> None:
     assert (told.content, [call[1:] for call in told.calls]) == ("Hi", [("f", {})])
 
 
+def test_calls_that_are_whole_stay_so_where_upstreams_filter_ends_the_answer() -> None:
+    stream = calls(call(0, "c1", "rm", "{}")), calls(call(1, "c2", "ls", "{}"), finish="content_filter")
+    told = payloads(translated("openai_responses", *stream))
+    items = [payload["item"] for payload in told if payload["type"] == "response.output_item.done"]
+    assert [(item["name"], item["status"]) for item in items] == [("rm", "completed"), ("ls", "completed")]
+
+
 @pytest.mark.parametrize("finish", ["stop", "length", None])
 def test_usage_that_nobody_told_is_not_0_as_what_is_translated_is_recorded(finish: str | None) -> None:
     ends = [delta(finish=finish)] if finish else []
