@@ -261,7 +261,9 @@ def _status_told(body: bytes) -> int:
     """The status of the error that stands in an answer's place, though the provider's own says that all is well; 0
     where there is none. Where it tells no status of HTTP's, the provider is at fault."""
     told = object_in(body) if len(body) <= _MOST_OF_A_REFUSAL else {}
-    if not told.get("error") or any(told.get(name) for name in _ANSWERS):
+    # A response that failed is an answer, which has the error as a part of it.
+    is_answer = told.get("object") == "response" or any(told.get(name) for name in _ANSWERS)
+    if is_answer or not told.get("error"):
         return 0
     status = as_index(as_object(told["error"]).get("code")) or 0
     return status if 400 <= status < 600 else 502

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, encode, object_in
 from streamviz.core.sse import write_event
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
@@ -77,15 +77,14 @@ async def saying(answer: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def asked(provider: str, url: str, wire_format: str, *, stream: bool) -> None:
+async def asked(provider: str, url: str, wire_format: str, *, stream: bool) -> bytes:
     target = resolve("x", wire_format, RoutePlan(f"{provider}/x", url, key="sk-precious"))
     said: JsonObject = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": stream}
     if wire_format in ("embeddings", "openai_responses"):
         said = {"input": "Hello", **({"stream": True} if stream else {})}
     answer = await open_translated(target, said, 30)
     try:
-        async for _ in answer:
-            pass
+        return b"".join([piece async for piece in answer])
     finally:
         answer.close()
 
@@ -148,6 +147,15 @@ async def test_an_error_in_an_answers_place_is_told_in_its_words(provider: str, 
         with pytest.raises(UpstreamError, match="out of beans") as raised:
             await asked(provider, url, wire_format, stream=False)
     assert raised.value.status == 503
+
+
+async def test_a_response_that_failed_is_an_answer_that_says_so_itself() -> None:
+    send_only_what_is_asked()
+    failed = {"error": {"code": "server_error", "message": "out of beans"}, "output": [], "status": "failed"}
+    body = encode({"id": "resp_1", "object": "response", "created_at": 1, "model": "x", "tools": [], **failed})
+    async with saying(holding(body)) as url:
+        told = object_in(await asked("azure", url, "openai_responses", stream=False))
+    assert (told["status"], told["error"]) == ("failed", failed["error"])
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat", "ollama", "cohere_chat", "databricks"])
