@@ -13,7 +13,8 @@ from uuid import UUID
 from streamviz.records.models import Outcome
 from streamviz.records.models.streams import Relation
 
-FAILED = frozenset({Outcome.UPSTREAM_ERROR, Outcome.CLIENT_DISCONNECTED, Outcome.INTERRUPTED})
+# Of which a client has no answer, or not all of one: it may send the same request again.
+FAILED = frozenset({Outcome.UPSTREAM_ERROR, Outcome.CLIENT_DISCONNECTED, Outcome.INTERRUPTED, Outcome.HALTED})
 
 # What a stream keeps of either.
 MOST_ASKED = 48
@@ -39,7 +40,7 @@ _SURE = (Kind.ID, Kind.REQUEST)
 class Candidate(NamedTuple):
     """A stream that left something that was asked for. `turns` is how many go on from it, `agent` its user agent,
     `port` that of its client's connection, 0 where it is not known; `has_failed` says that its client did not get an
-    answer."""
+    answer, or not all of one."""
 
     stream: UUID
     session: UUID

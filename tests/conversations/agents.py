@@ -30,7 +30,8 @@ REMINDER = "<system-reminder>\nAs you answer, you can use the following context:
 class Call:
     """One request, what the model answers, and how it is to stand in its session.
 
-    `instead` is what a policy puts in place of its blocks; with `leaves` the client does so when that much has come.
+    `instead` is what a policy puts in place of its blocks; with `leaves` the client does so when that much has come,
+    with `halts` a policy ends the answer.
     """
 
     format: str
@@ -41,6 +42,7 @@ class Call:
     headers: dict[str, str] = field(default_factory=dict)
     fails: bool = False
     leaves: bool = False
+    halts: bool = False
     instead: dict[int, str] = field(default_factory=dict)
 
 

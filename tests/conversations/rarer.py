@@ -120,6 +120,21 @@ def denied_beside(seed: int) -> Run:
     yield Call("anthropic_messages", {**body, "messages": said}, Said("Two files."), 0, TURN)
 
 
+def halted(seed: int) -> Run:
+    """Letta and Droid ask the same again where a policy halts the answer; the person goes on from the last one."""
+    said = [_user(f"Look after service {seed}.")]
+    answer = yield Call("openai_chat", {"model": "m", "messages": list(said)}, Said(f"I look at service {seed} first."))
+    said += [chat_turn(answer), _user("Where is its key?")]
+    text = ""
+    for number in range(3):
+        text = f"Its key, which service {seed} reads from line {number} of its settings, is "
+        after = (number, RETRY) if number else (0, TURN)
+        body = {"model": "m", "messages": list(said)}
+        yield Call("openai_chat", body, Said(f"{text}secret."), *after, halts=True)
+    said += [{"role": "assistant", "content": f"{text}[Halted by policy rule.]"}, _user("Then do without.")]
+    yield Call("openai_chat", {"model": "m", "messages": said}, Said("Done."), 3, TURN)
+
+
 def replaced(seed: int) -> Run:
     """A policy replaces words in a text, and the client repeats what it got."""
     text = f"The key of service {seed} is sk-1234567890, and it stands in the second line of the settings."

@@ -18,6 +18,7 @@ from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
+from streamviz.policies import build
 from streamviz.proxy.requests import read_request
 from streamviz.proxy.said import said_of
 from streamviz.proxy.sessions import Sessions
@@ -25,6 +26,7 @@ from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry
 from tests.conversations.agents import Call, Run
 from tests.conversations.providers import BODIES, Ids, Json
+from tests.core.support import active
 from tests.exchange.support import BOUNDS, JSON, run
 
 SECRET = "of the installation"
@@ -107,7 +109,8 @@ class Host:
         said.keep(stream, request, [])
         stream.session_label = said.label(request, [])
         self.entries.append(recording.opened(stream))
-        exchange = Exchange(stream, wire_format, aggregator, (), Means(BOUNDS))
+        policies = [active(build("text_rule", {"patterns": ["secret"], "action": "halt"}))] if call.halts else []
+        exchange = Exchange(stream, wire_format, aggregator, policies, Means(BOUNDS))
         exchange.judge(stream.context.request)
         exchange.forwarded()
         return Streamed(stream, call, BODIES[call.format](call.answer, self._ids)), exchange
