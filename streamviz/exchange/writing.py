@@ -26,8 +26,8 @@ def is_codex(user_agent: str) -> bool:
 
 
 def asks_again_for_incomplete(user_agent: str) -> bool:
-    """Whether a client calls itself so that asks again for the rest of an incomplete answer: Codex five times,
-    Factory's Droid without end."""
+    """Whether a client of this name asks again for the rest of an incomplete answer: Codex does five times, Factory's
+    Droid without end."""
     return is_codex(user_agent) or user_agent.lower().startswith("factory-cli")
 
 
