@@ -245,7 +245,8 @@ class Conversations:
         """The same request, where it failed just now: in the session that the client names, or on its connection. Of
         another model there it has to go on from something: many models are asked the same to begin with."""
         for mark in one.marks.requests if self._failed else ():
-            failed = [each for each in self._failed.get(mark, ()) if not each.is_retried]
+            # Whoever goes on from an answer that was halted has taken it.
+            failed = [each for each in self._failed.get(mark, ()) if not (each.is_retried or each.turns)]
             is_same = mark == one.marks.requests[0]
             if session is None:
                 here = [each for each in failed if (each.port, each.client) == (one.port, one.client)]

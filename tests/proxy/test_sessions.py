@@ -68,6 +68,15 @@ def test_a_request_that_failed_is_tried_again(host: Host, port: int, name: str, 
     assert (again.stream.place.parent == failed.stream.id) == bool(relation)
 
 
+def test_what_a_client_goes_on_from_although_it_was_halted_is_not_tried_again_by_another(host: Host) -> None:
+    """A front end has conversations of many people on one connection."""
+    text = "As nobody who was asked about it could tell for sure where it is kept, it stays "
+    asked = _chat(_user("Why?"), answer=Said(f"{text}secret."), halts=True)
+    halted = host.take(asked, 1)
+    assert _is_after(_next(host, _user("Why?"), _model(f"{text}[Halted by policy rule.]"), _user("And?")), halted)
+    assert host.take(asked, 1).stream.session_id != halted.stream.session_id
+
+
 @pytest.mark.parametrize(
     ("before", "is_proof"),
     [(["Why?"], True), (["Another question, of another conversation, at some length.", "OK", "Why?"], False)],
