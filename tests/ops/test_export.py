@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from streamviz.ops.management.commands.export import _save
+from streamviz.records import exporting
 from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.models import Stream
 from tests.records.alive import at_once
@@ -63,9 +64,16 @@ def test_a_link_stays_and_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_more_than_a_few_streams_are_in_memory_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("together", "size", "most"), [(50, 0, 2), (3, exporting.BYTES_TOGETHER, 5)], ids=["long ones", "short ones"]
+)
+def test_no_more_than_a_few_streams_are_in_memory_at_once(
+    together: int, size: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "TOGETHER", together)
+    monkeypatch.setattr(exporting, "BYTES_TOGETHER", size)
     store(*(story(day(1), session="long", number=number) for number in range(9)))
     with at_once(Stream) as numbers:
         call_command("export", days=10_000.0, output=str(tmp_path / "all.jsonl"))
     assert len(numbers) == 9
-    assert max(numbers) <= 2
+    assert max(numbers) <= most

@@ -89,7 +89,7 @@ def test_how_far_it_is_behind_is_told_by_the_clock_of_the_primary_alone(usable: 
 
 @pytest.mark.parametrize(
     ("is_replica", "lag", "why"),
-    [(False, None, "no replica"), (True, None, "replayed nothing"), (True, 31.0, "31 s behind"), (True, 30.0, "")],
+    [(False, None, "not a replica"), (True, None, "replayed nothing"), (True, 31.0, "31 s behind"), (True, 30.0, "")],
 )
 def test_one_that_does_not_keep_up_is_not_read(is_replica: bool, lag: float | None, why: str) -> None:
     told = replica._why_not(is_replica, lag)
