@@ -44,10 +44,10 @@ FROM records_stream WHERE id = ANY(%(ids)s)
 """
 # About how many bytes of memory streams take with all that belongs to them, which is told without reading them. What is
 # archived is taken for long.
-_SIZES = f"""
+_SIZES = """
 SELECT stream.id, CASE
     WHEN stream.id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
-    THEN {BYTES_TOGETHER + 1}
+    THEN %(long)s
     ELSE length(request) + 200 * (chunk_count + frame_count + block_count)
         + coalesce(said.size, 0) + coalesce(received.size, 0) + coalesce(sent.size, 0)
 END
@@ -64,7 +64,7 @@ LEFT JOIN (
     WHERE stream_id = ANY(%(ids)s) GROUP BY 1
 ) AS sent ON sent.stream_id = stream.id
 WHERE stream.id = ANY(%(ids)s) AND outcome <> ''
-"""  # noqa: S608
+"""
 
 
 class DeletedMeanwhile(Fault):
@@ -92,7 +92,7 @@ def by_turns(ids: Sequence[UUID]) -> Iterator[Stream]:
     a long one by itself, without. Raises DeletedMeanwhile as above."""
     for at in range(0, len(ids), TOGETHER):
         several = ids[at : at + TOGETHER]
-        sizes = dict(rows(_SIZES, {"ids": list(several)}))
+        sizes = dict(rows(_SIZES, {"ids": list(several), "long": BYTES_TOGETHER + 1}))
         for some in _together([(each, sizes[each]) for each in several if each in sizes]):
             yield from _read(some) if sizes[some[0]] <= BYTES_TOGETHER else _over(some)
 
