@@ -1,4 +1,4 @@
-"""Stored chunks, aggregated as the relay did when they came."""
+"""Aggregate stored chunks as the relay did when they came."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ from streamviz.records.runs import StoredChunk
 
 
 def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
-    """What the chunks add up to; nothing that comes after one that cannot be read counts."""
+    """What the chunks add up to; anything after a chunk that cannot be read is ignored."""
     aggregator = AGGREGATORS[wire_format]()
     for each in stored:
         for chunk in events_of(each):
@@ -26,7 +26,8 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
 
 
 def aggregate_tape(wire_format: str, tape: bytes) -> Aggregator[Chunk, JsonObject]:
-    """What a client was sent, read as it would: an answer that was no stream is at its end where it is whole JSON."""
+    """What a client was sent, read as the client would; an answer that is not a stream has its end if it is whole
+    JSON."""
     aggregator = AGGREGATORS[wire_format]()
     events = SSEParser().feed(tape)
     if tape.lstrip()[:1] == b"{":
@@ -46,7 +47,7 @@ def _is_json(raw: bytes) -> bool:
 
 
 def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> list[Note]:
-    """What upstream sent that its format does not allow; nothing where it is not known what it sent."""
+    """Where upstream broke its format; nothing if some of what it sent was not kept."""
     if wire_format not in LINTERS or any(chunk.raw is None for chunk in stored):
         return []
     linter = LINTERS[wire_format]()
@@ -60,7 +61,7 @@ def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> lis
 
 
 def events_of(stored: StoredChunk) -> Iterator[Chunk]:
-    """One chunk, as a rule: an event of a stream, or the whole of an answer that was no stream."""
+    """Usually one chunk: an event of a stream, or the whole of an answer that is not a stream."""
     raw = stored.raw or b""
     for event in events_in(raw):
         if event.data is None and raw.lstrip()[:1] == b"{":

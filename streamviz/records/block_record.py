@@ -1,6 +1,6 @@
-"""A block as entries have it, and as it is stored.
+"""A block as entries have it and as it is stored.
 
-As in entries (`recorder.py`) the order of the fields is the journal's format, and their types say how they are kept.
+As in entries (`recorder.py`), the order of the fields is the journal's format, and their types say how they are kept.
 """
 
 from typing import Self
@@ -12,7 +12,7 @@ from streamviz.records.columns import Choice, Content, Index, Moment, Name, Text
 
 
 class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A block as it ended; `length` is in characters, whether `text` is kept or not. Times are µs since the epoch."""
+    """A finished block; `length` is in characters, whether `text` is kept or not. Times are µs since the epoch."""
 
     ordinal: int
     kind: str
@@ -42,8 +42,8 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
         released_at: int | None = None,
         text: str | None = None,
     ) -> Self:
-        """A block as it is stored. `released_at` is when the client had it, None where it never did; `text` stands in
-        place of its own."""
+        """The record of a block. `released_at` is when the client had it, None if it never did; `text` replaces the
+        block's own."""
         return cls(
             ordinal=block.ordinal,
             kind=str(block.kind),

@@ -1,5 +1,5 @@
 """Connections to Postgres: those that psycopg makes without Django, when a thread gives back Django's, and what a page
-does while Postgres is away, or keeps it waiting."""
+does while Postgres is away or keeps it waiting."""
 
 from typing import Any
 
@@ -9,12 +9,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.conninfo import make_conninfo
 
 _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-# Somebody who waits for a page reloads it sooner.
+# A page waits no longer than this for a lock: people would have reloaded it by then.
 LOCK_SECONDS = 5
 
 
 def conninfo() -> str:
-    """The connection string of Django's default database, outside its pool: for what listens, or copies for long."""
+    """The connection string of Django's default database, for connections outside its pool, which listen or copy for
+    long."""
     database = settings.DATABASES["default"]
     parts = {name: str(database[key]) for key, name in _NAMES.items() if database.get(key)}
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}
@@ -22,15 +23,15 @@ def conninfo() -> str:
 
 
 def give_back() -> None:
-    """Let others have this thread's connections, which gets them again when it asks something; not in the middle of
-    a transaction. To be called before something that a client may make last."""
+    """Release this thread's connections to others, unless in a transaction; the thread gets them again at its next
+    query. Call it before anything that a client can make last long."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
 
 
 def wait_briefly(connection: BaseDatabaseWrapper, **signal: Any) -> None:
-    """For Django's signal `connection_created`: a page fails where it would wait for a lock for longer."""
+    """Handler of Django's signal `connection_created`: makes a page fail instead of waiting longer for a lock."""
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
 

@@ -1,4 +1,4 @@
-"""Django's settings for the databases of the record, read from the environment."""
+"""Django's settings for the record's databases, read from the environment."""
 
 from typing import Any
 
@@ -9,19 +9,20 @@ from psycopg.conninfo import conninfo_to_dict
 from streamviz import environment
 
 CONNECT_TIMEOUT_SECONDS = 5
-# A database that does not even acknowledge what it is sent is gone after so long; an idle one is asked whether it is.
+# A database that does not even acknowledge what it is sent counts as gone after this long; idle connections are probed.
 SILENCE_SECONDS = 30
 KEEPALIVES = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
-# Probes and the watch over keys and policies keep one of them.
+# The smallest pool, as health probes and the watch over keys and policies keep one connection.
 LEAST_POOL = 2
-REPLICA_TIMEOUT_SECONDS = 2  # a page that could be read from the primary waits no longer
+REPLICA_TIMEOUT_SECONDS = 2  # a page waits no longer, as it can be read from the primary
 
 
 def postgres(
     name: str, timeout: int = CONNECT_TIMEOUT_SECONDS, silence: int = SILENCE_SECONDS
 ) -> dict[str, Any] | None:
-    """Django's settings for the Postgres that the variable's URL names; None when it is unset. Where the URL does not
-    say, it is to answer a new connection in `timeout` seconds, and one that is silent for `silence` seconds is lost.
+    """Django's settings for the Postgres at the URL in this variable; None if it is unset. Unless the URL says
+    otherwise, a new connection must be answered within `timeout` seconds, and one that is silent for `silence` seconds
+    is lost.
 
     Raises ImproperlyConfigured without repeating the URL, which may hold a password.
     """
@@ -41,8 +42,8 @@ def postgres(
 
 
 def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:
-    """Django's settings for a database whose connections are kept for the next request, at most so many a process; with
-    0, each request makes its own. One that has died in the meantime is replaced."""
+    """Django's settings for a database whose connections are kept for later requests, at most this many per process;
+    with 0, each request makes its own. A connection that has died meanwhile is replaced."""
     if not most:
         return database
     pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": timeout, "num_workers": 1}

@@ -1,4 +1,4 @@
-"""What is known of a stream, in the journal's entries: one that runs and one of the record are shown alike."""
+"""What is known of a stream, as journal entries, so that running and recorded streams are shown alike."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from streamviz.core.judgements import Hold
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.verdict_record import VerdictRecord
 
-# The name and the version of a policy that the record has lost: a journal may be newer than a database that was
-# restored, and the policy was made between them.
+# The name and version given for a policy that the record lacks: a journal may be newer than a restored database, and
+# the policy made in between.
 UNKNOWN_POLICY = ("unknown policy", 0)
 
 
 class Given(NamedTuple):
-    """A verdict, and the name and the version of the policy that gave it."""
+    """A verdict, and the name and version of the policy that gave it."""
 
     verdict: VerdictRecord
     policy: str
@@ -22,8 +22,8 @@ class Given(NamedTuple):
 
 
 class Times(NamedTuple):
-    """When what passed (µs since the epoch): each chunk that came, the chunks that went out as they came with their
-    numbers, the frames that are no chunk, and from when to when the client took nothing (None: it still does not)."""
+    """Times in µs since the epoch: of each chunk received; of the chunks sent unchanged, with their seqs; of the frames
+    that are not chunks; and the spans in which the client took nothing (an end of None: it still takes nothing)."""
 
     received_at: Sequence[int] = ()
     passed_seqs: Sequence[int] = ()
@@ -37,10 +37,10 @@ NO_TIMES = Times()
 
 @dataclass(frozen=True, slots=True)
 class StreamEntries:
-    """A stream's entries: while it runs, `closed` says what it would if it ended now, and has no outcome.
+    """A stream's entries. While it runs, `closed` has what it would have if the stream ended now, and no outcome.
 
-    `last_received_at` is when the last chunk came, `holds` are those of a running stream, by their blocks, `awaited`
-    the policies that its request waits for. `sending_since` is set while the client's socket is full.
+    `last_received_at` is when the last chunk came. A running stream's `holds` are by block, `awaited` has the policies
+    that its request waits for, and `sending_since` is set while the client's socket is full.
     """
 
     opened: StreamOpened

@@ -1,4 +1,4 @@
-"""A stream of the record as it grows: from Postgres, and what is not there yet from the journals of this machine."""
+"""Follow a stream's record as it grows: from Postgres, and what is not there yet from this machine's journals."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -20,16 +20,16 @@ from streamviz.records.tables import VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs
 from streamviz.records.verdict_record import VerdictRecord
 
-# What is read at a time: some ms, and as much in memory for each who reads.
+# How many runs are read at a time: some ms of work, and a bound on the memory of each reader.
 _RUNS_AT_ONCE = 16
 _verdict = VERDICT.reader()
 
 
 @dataclass
 class News:
-    """What is new of a stream, each kind in order; `closed` once there is nothing more. `request` is what was asked,
-    where the journal tells it: policies may settle that after the stream began. `is_all` while nothing else is known to
-    be there."""
+    """What is new of a stream, in order within each kind. `closed` is set once there is nothing more. `request` is set
+    if the journal has the request, which policies may settle after the stream began. `is_all` says that nothing more is
+    known to be there."""
 
     request: bytes = b""
     chunks: list[StoredChunk] = field(default_factory=list)
@@ -42,11 +42,11 @@ class News:
 
 
 class Following:
-    """Reads one stream from its first chunk on; `read` gives what is new since its last call, and waits for nothing.
+    """Reads one stream from its first chunk on; `read` gives what is new since the last call, without waiting.
 
-    While it runs its worker's journal tells what is not stored yet, where that worker is on this machine; that of
-    another machine is stored some seconds later. With `as_sent` a chunk comes once the client got it as it was, or
-    without its bytes where it did not. Not for the event loop: it reads files and Postgres.
+    While the stream runs, what is not stored yet comes from its worker's journal, if that worker is on this machine; on
+    another machine, it appears once it is stored, some seconds later. With `as_sent`, a chunk is given once the client
+    got it unchanged, or without its bytes if the client did not. Not for the event loop: it reads files and Postgres.
     """
 
     def __init__(self, stream: Stream, root: Path, *, as_sent: bool = False) -> None:
@@ -60,7 +60,7 @@ class Following:
 
     @property
     def is_live(self) -> bool:
-        """Whether it has what its worker records at once."""
+        """Whether it reads the worker's journal, and so has what is recorded at once."""
         return self._tail is not None
 
     def close(self) -> None:
@@ -70,8 +70,8 @@ class Following:
             self._tail = None
 
     def read(self, *, looks_again: bool = False) -> News:
-        """What is new. Postgres is asked where more is known to be there, where there is no journal to tell, and where
-        the caller `looks_again`. Raises Stream.DoesNotExist where it was deleted."""
+        """What is new. Asks Postgres when more is known to be there, when there is no journal, and when the caller
+        `looks_again`. Raises Stream.DoesNotExist if the stream was deleted."""
         if self._is_stored or self._tail is None or looks_again:
             news = self._read_stored()
             self._is_stored = not news.is_all
@@ -80,9 +80,9 @@ class Following:
         return self._read_journal()
 
     def _read_stored(self) -> News:
-        # First whether it is over: what is read after that is all of it.
+        # Check first whether the stream is over: if it is, what is read afterwards is all of it.
         outcome = Stream.objects.values_list("outcome", flat=True).get(pk=self._id)
-        # The next chunk may be in the middle of one.
+        # The next chunk may be in the middle of a run.
         runs = list(islice(upstream_runs(self._id, self._seq), _RUNS_AT_ONCE))
         news = News(is_all=len(runs) < _RUNS_AT_ONCE)
         news.chunks = [chunk for run in runs for chunk in run.chunks() if chunk.seq >= self._seq]
@@ -94,7 +94,7 @@ class Following:
         return self._as_sent(news, self._stored_frames())
 
     def _stored_frames(self) -> set[int]:
-        """The chunks that are new among those that went out as they came."""
+        """The seqs of chunks newly seen on the client tape, sent unchanged."""
         passed: set[int] = set()
         if self._unsent is None:
             return passed
@@ -116,7 +116,7 @@ class Following:
 
     def _read_journal(self) -> News:
         waiting, self._waiting = self._waiting, []
-        entries = waiting or self._new_entries()  # which may have them wait
+        entries = waiting or self._new_entries()  # which may put them into `_waiting`
         news = News(is_all=not self._waiting and (self._tail is None or not self._tail.is_behind))
         passed: set[int] = set()
         for entry in entries:
@@ -127,12 +127,13 @@ class Following:
         return self._as_sent(news, passed)
 
     def _new_entries(self) -> list[AnyEntry]:
-        """What the journal has. Behind segments that are gone it waits, until what they held is read from Postgres."""
+        """New entries of the journal. If some were stored and removed before they were read, what comes after them
+        waits until those are read from Postgres."""
         if self._tail is None:
             return []
         try:
             entries = self._tail.read()
-        except OSError:  # A segment went as it was to be opened, or its worker is gone: all of that is stored.
+        except OSError:  # a segment was removed, or the worker ended: all of it is stored
             self._is_stored = True
             if not (self._tail.journal / folder.LOCK).is_file():
                 self.close()
@@ -171,7 +172,7 @@ class Following:
 
 
 class Unsent:
-    """The chunks of which it is not known yet whether the client got them as they came."""
+    """Chunks of which it is not known yet whether the client got them unchanged."""
 
     def __init__(self) -> None:
         self._chunks: deque[StoredChunk] = deque()
@@ -179,8 +180,8 @@ class Unsent:
         self._last = -1
 
     def settle(self, chunks: Iterable[StoredChunk], passed: set[int], *, is_over: bool) -> list[StoredChunk]:
-        """Those of which it is known now: where a later one went out, or nothing more does, one that did not never
-        will."""
+        """The chunks whose fate is now known: if a later one was sent, or nothing more will be, a chunk that was not
+        sent never will."""
         self._chunks.extend(chunks)
         self._passed |= passed
         self._last = max(self._last, *passed) if passed else self._last
@@ -193,7 +194,7 @@ class Unsent:
 
 
 def _tail_of(stream: Stream, root: Path) -> StreamTail | None:
-    """Of its worker's journal, where that is on this machine."""
+    """The stream in its worker's journal, if that is on this machine."""
     journal = root / str(stream.worker)
     is_here = stream.worker is not None and (journal / folder.LOCK).is_file()
     return StreamTail(journal, stream.pk) if is_here else None

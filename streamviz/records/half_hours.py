@@ -1,8 +1,8 @@
-"""Putting together the rows of what streams add up to, which triggers leave one by one."""
+"""Merge the rows of half-hour totals, which triggers add one by one."""
 
 import psycopg
 
-# Whoever reads sees the rows of before or those of after. Another writer that does the same takes rows of its own.
+# Readers see either the rows from before or those from after. Another writer that does the same merges other rows.
 _PUT_TOGETHER = """
 WITH piece AS (
     DELETE FROM records_halfhour WHERE requested_at IN (
@@ -26,5 +26,5 @@ HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(repo
 
 
 def put_together(connection: psycopg.Connection) -> None:
-    """Have one row for all streams that agree in everything. Raises psycopg.Error."""
+    """Leave one row for all streams that agree in everything. Raises psycopg.Error."""
     connection.execute(_PUT_TOGETHER)

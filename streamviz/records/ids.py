@@ -1,4 +1,4 @@
-"""UUIDs that sort by the time at which they were made."""
+"""UUIDs that sort by the time at which they were made, and ranges of them."""
 
 import os
 import time
@@ -12,12 +12,12 @@ from streamviz.records.moments import as_microseconds
 DAY_MILLISECONDS = 86_400_000
 _TIMELESS_BITS = 80
 _GREATEST = (1 << 128) - 1
-# Clocks of several machines, and of one that was set, are closer to each other than this.
+# More than clocks of several machines, or one before and after it was set, differ.
 _LEEWAY = timedelta(days=1)
 
 
 class Span(NamedTuple):
-    """From which id to which, both included: of the partitions of streams only those in it are looked into."""
+    """The first and the last id of a range, both included; only partitions of streams that overlap it are read."""
 
     first: uuid.UUID
     last: uuid.UUID
@@ -35,30 +35,32 @@ def uuid7() -> uuid.UUID:
 
 
 def day_before(made: uuid.UUID) -> uuid.UUID:
-    """An id of a day before this one: what came after it has a greater one, whoever's clock made that."""
+    """An id of one day earlier: whatever came after this id has a greater one, even if made by another machine's
+    clock."""
     return days_from(made, -1)
 
 
 def days_from(made: uuid.UUID, days: int) -> uuid.UUID:
-    """An id of so many days after this one, or before it where they are below 0."""
+    """An id of this many days later, or earlier if negative."""
     return uuid.UUID(int=min(max(made.int + (days * DAY_MILLISECONDS << _TIMELESS_BITS), 0), _GREATEST))
 
 
 def around(ids: Collection[uuid.UUID], days: int = 1) -> Span:
-    """The ids that were made at the same time as these, or up to so many days before them."""
+    """The range of ids made at the same time as these, or up to this many days before them, with a day's leeway after
+    them."""
     return Span(days_from(min(ids), -days), days_from(max(ids), 1))
 
 
 def between(since: datetime, until: datetime) -> Span:
-    """The ids of streams that were requested from `since` to `until`, whoever's clock said so."""
+    """The ids of streams requested from `since` to `until`, with leeway for differing clocks."""
     return Span(first_id(since - _LEEWAY), first_id(until + _LEEWAY))
 
 
 def first_id(at: datetime) -> uuid.UUID:
-    """The lowest id that can be made at a time."""
+    """The lowest id that can be made at this time."""
     return uuid.UUID(int=max(as_microseconds(at) // 1000, 0) << _TIMELESS_BITS)
 
 
 def milliseconds_of(made: uuid.UUID) -> int:
-    """When a UUID version 7 was made: milliseconds since the epoch."""
+    """When a UUID version 7 was made, in milliseconds since the epoch."""
     return made.int >> _TIMELESS_BITS

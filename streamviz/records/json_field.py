@@ -1,4 +1,4 @@
-"""JSON that people fill in."""
+"""A form field for JSON that people type."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from streamviz.records.columns import clean_json
 
 
 class _Decoder(json.JSONDecoder):
-    """Raises JSONDecodeError, which Django tells at the field, also for what Python would fail at in ways of its own,
-    and for what Postgres does not keep."""
+    """Raises JSONDecodeError, which Django shows at the field, also for input on which Python would raise other errors,
+    and for text that Postgres cannot store."""
 
     def decode(self, s: str, *_: Any) -> object:
         try:
@@ -24,7 +24,7 @@ class _Decoder(json.JSONDecoder):
 
 
 class StoredJSON(forms.JSONField):
-    """JSON that can be stored, and read again as it was."""
+    """JSON that can be stored and read back unchanged."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "decoder": _Decoder})

@@ -1,8 +1,8 @@
-"""What streams of one conversation know each other by, and which of several a request goes on from.
+"""How streams of one conversation recognise each other, and which of several a request continues.
 
-A stream leaves marks: keyed digests of what its client can say of it later. A request asks for some of them, the
-surest first. Whoever finds streams that left what is asked for, a worker in its memory or the writer in Postgres,
-chooses among them here. Marks are numbers of 64 bits, out of which nothing can be read.
+A stream leaves marks: keyed digests of what its client can say of it later. A request looks for some of them, the
+surest first. Whoever finds streams that left these marks, a worker in its memory or the writer in Postgres, chooses
+among them here. A mark is a 64-bit number that reveals nothing of what it was made from.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,10 +13,10 @@ from uuid import UUID
 from streamviz.records.models import Outcome
 from streamviz.records.models.streams import Relation
 
-# Of which a client has no answer, or not all of one: it may send the same request again.
+# Outcomes that leave the client without a whole answer: it may send the same request again.
 FAILED = frozenset({Outcome.UPSTREAM_ERROR, Outcome.CLIENT_DISCONNECTED, Outcome.INTERRUPTED, Outcome.HALTED})
 
-# What a stream keeps of either.
+# The most marks that a stream keeps of those it looks for, and of those it leaves.
 MOST_ASKED = 48
 MOST_LEFT = 64
 _KIND_BITS = 2
@@ -24,7 +24,7 @@ _NOT_KIND = ~((1 << _KIND_BITS) - 1)
 
 
 class Kind(IntEnum):
-    """What is known again: an answer by what it said, a request that failed, the words that a call gave to another
+    """What a mark recognises: an answer by what it said, a request that failed, the words that a call gave to another
     agent, or an id that was in an answer."""
 
     ANSWER = 0
@@ -33,14 +33,14 @@ class Kind(IntEnum):
     ID = 3
 
 
-# Of these there are not several alike, or the same client sends one at a time.
+# No two of these are alike, or only if one client sends them one after another.
 _SURE = (Kind.ID, Kind.REQUEST)
 
 
 class Candidate(NamedTuple):
-    """A stream that left something that was asked for. `turns` is how many go on from it, `agent` its user agent,
-    `port` that of its client's connection, 0 where it is not known; `has_failed` says that its client did not get an
-    answer, or not all of one."""
+    """A stream that left a mark that is looked for. `turns` is how many streams continue it, `agent` its user agent,
+    `port` that of its client's connection, 0 if unknown; `has_failed` says that its client got no answer, or not all of
+    one."""
 
     stream: UUID
     session: UUID
@@ -54,8 +54,8 @@ class Candidate(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """The request that asks. `session` is the one that its client names, None where it names none; `port` is 0 where
-    several conversations share its connection, as those of a front end do."""
+    """The request that looks for its parent. `session` is the one that its client names, None if it names none; `port`
+    is 0 if several conversations share its connection, as those behind a front end do."""
 
     stream: UUID
     session: UUID | None
@@ -66,9 +66,9 @@ class Asker(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What a request goes on from, and how; `asked` is what was looked for before that, in vain: a stream that left any
-    of it would be a surer parent. `doubtful` is the mark by which it was found where nothing else tells that a stranger
-    did not leave the same, 0 where something does."""
+    """The stream that a request continues, and how. `asked` has the marks that were tried before, without success: a
+    stream that left any of them would be a surer parent. `doubtful` is the mark that led to the stream if a stranger's
+    stream could have left the same one, 0 if something rules that out."""
 
     parent: Candidate | None
     relation: str
@@ -77,21 +77,21 @@ class Chosen(NamedTuple):
 
     @property
     def kept(self) -> list[int]:
-        """Both, as a stream keeps them: what is doubtful stands behind a 0, which is no mark."""
+        """Both, as a stream keeps them: the doubtful mark comes last, after a 0, which is no mark."""
         if not self.doubtful:
             return few(self.asked, MOST_ASKED)
         return [*few(self.asked, MOST_ASKED - 2), 0, self.doubtful]
 
 
 class _Alike(NamedTuple):
-    """The streams that left a mark."""
+    """The streams that left the same mark."""
 
     mark: int
     streams: list[Candidate]
 
 
 def numbered(kind: Kind, digest: bytes) -> int:
-    """A mark: a signed number, as Postgres has them, whose last bits say of what kind it is."""
+    """A mark: a signed number, as Postgres has them, whose last bits give its kind."""
     return int.from_bytes(digest[:8], "big", signed=True) & _NOT_KIND | kind
 
 
@@ -100,14 +100,14 @@ def kind_of(mark: int) -> Kind:
 
 
 def choose(asker: Asker, asked: Iterable[int], found: Callable[[int], Iterable[Candidate]]) -> Chosen:
-    """The stream that a request goes on from, of those `found` by what it asked for.
+    """The stream that a request continues, of those `found` by the marks that it looks for.
 
-    Strangers say the same and get the same answer. Where what is found is of several sessions, only a connection of its
-    own, or an id of an earlier turn, tells which of them it is; where neither does, it is none: a conversation in two
-    pieces is the lesser evil.
+    Strangers say the same things and get the same answers. If the streams found are of several sessions, only an
+    unshared connection or an id of an earlier turn tells which is meant; without either, none is chosen: a conversation
+    in two pieces is the lesser evil.
 
-    Where several of one session will do, as those of runs that are alike to the letter, it is one from which nothing
-    goes on yet, then one of the same connection, then of the same client, then the newest.
+    If several streams of one session fit, as with runs that are identical to the letter, one that nothing continues yet
+    is preferred, then one of the same connection, then one of the same client, then the newest.
     """
     tried: list[int] = []
     alike: _Alike | None = None
@@ -117,7 +117,7 @@ def choose(asker: Asker, asked: Iterable[int], found: Callable[[int], Iterable[C
         if alike is None or kind is Kind.ID:
             if of_one := _of_one_session(fitting, kind, asker):
                 return _chosen(_Alike(mark, of_one), alike, asker, tried)
-            # Some providers count their ids, from the same number for everybody.
+            # Some providers number their ids, from the same start for everybody.
             if fitting and kind is not Kind.ID:
                 alike = _Alike(mark, fitting)
         tried.append(mark)
@@ -125,24 +125,25 @@ def choose(asker: Asker, asked: Iterable[int], found: Callable[[int], Iterable[C
 
 
 def parted(kept: list[int]) -> tuple[list[int], int]:
-    """What was looked for in vain, and the doubtful mark that something was found by, of what a stream keeps."""
+    """The marks looked for without success, and the doubtful mark that led to a parent, of what a stream keeps."""
     return (kept[:-2], kept[-1]) if kept[-2:-1] == [0] else (kept, 0)
 
 
 def are_strangers(asker: Asker, mark: int, left_by: Iterable[Candidate]) -> bool:
-    """Whether those that left a mark are of several sessions, as far as a request could go on from them."""
+    """Whether the streams that left a mark, and that the request could continue, are of several sessions."""
     return len({each.session for each in left_by if _fits(each, kind_of(mark), asker)}) > 1
 
 
 def _of_one_session(fitting: list[Candidate], kind: Kind, asker: Asker) -> list[Candidate]:
-    """Those that are not strangers to each other; none where nothing tells them apart."""
+    """The streams among these that are of one session; none if nothing tells the sessions apart."""
     if kind is not Kind.ID and len({each.session for each in fitting}) > 1:
         fitting = [each for each in fitting if _is_same_connection(each, asker)]
     return fitting if len({each.session for each in fitting}) == 1 else []
 
 
 def _chosen(known: _Alike, alike: _Alike | None, asker: Asker, tried: list[int]) -> Chosen:
-    """The best of those that are `known` to be of the conversation, or of those `alike` that are, which are surer."""
+    """The best of those `known` to be of the conversation or, as they are surer, of the `alike` ones that are of it
+    too."""
     is_sure = asker.session is not None or kind_of(known.mark) in _SURE
     if alike is not None:
         of_it = [each for each in alike.streams if each.session == known.streams[0].session]
@@ -157,7 +158,7 @@ def _fits(candidate: Candidate, kind: Kind, asker: Asker) -> bool:
         return False
     if kind is Kind.REQUEST:
         return candidate.has_failed and not candidate.is_retried
-    # What another agent was told can be told again by somebody else, once the call was answered.
+    # Once the call was answered, another client may give its agent the same words.
     return kind is not Kind.ERRAND or asker.session is not None or not candidate.turns
 
 
@@ -183,5 +184,5 @@ def _relation(candidate: Candidate, kind: Kind, asker: Asker) -> Relation:
 
 
 def few(marks: Iterable[int], most: int) -> list[int]:
-    """The first of them, each once."""
+    """The first `most` marks, without duplicates."""
     return list(dict.fromkeys(marks))[:most]

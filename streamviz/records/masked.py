@@ -1,4 +1,4 @@
-"""Keeping out of the record what a policy masks in an answer."""
+"""Keep what a policy masks in an answer out of the record."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +16,10 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Rec
 
 
 class Masked:
-    """A Recorder of one stream whose answer `policies` mask, before another.
+    """A Recorder in front of another, for one stream whose answer `policies` mask.
 
-    A chunk waits here until the client got it as it came, or a later one, or nothing more comes. Of one that the client
-    did not get as it came its size and its time are kept, and blocks are kept as the policies leave them.
+    A chunk waits here until the client got it unchanged, or got a later one, or nothing more comes. Of a chunk that the
+    client did not get unchanged, only the size and time are kept; blocks are kept as the policies leave them.
     """
 
     def __init__(self, recorder: Recorder, policies: Sequence[ActivePolicy], context: ChainContext) -> None:
@@ -46,7 +46,7 @@ class Masked:
         return self._recorder.has_lost(stream_id)
 
     def _settle(self, passed: set[int]) -> None:
-        """The client gets these chunks, and none that came before them any more."""
+        """Record the chunks up to the last of `passed`, which the client gets unchanged; earlier ones it never will."""
         last = max(passed, default=-1)
         while self._waiting and self._waiting[0].first <= last:
             entry = self._waiting.popleft()
@@ -63,7 +63,8 @@ class Masked:
         self._waiting.clear()
 
     def _told(self, entry: StreamClosed) -> StreamClosed:
-        """Without what policies forbid in what an answer says of itself; the stream ended at the first of that."""
+        """Remove what policies forbid from what the answer says about itself. Only a stream with a contradiction has
+        any: it ended at the first."""
         if not self._context.state.contradiction:
             return entry
         usage = (entry.usage or b"").decode()
@@ -82,7 +83,7 @@ class Masked:
             yield replace(record, text=self._masked_now(blocks[record.ordinal]) if text is None else text)
 
     def _masked_now(self, block: StreamBlock) -> str:
-        """Where there was no time for more: empty where that takes long."""
+        """Mask a block that was not masked by the time the stream ended; empty if that would take long."""
         try:
             return masked_text(block, self._policies, self._context)
         except TakesLong:
@@ -90,7 +91,7 @@ class Masked:
 
 
 def _parts(entry: ChunksReceived, passed: set[int] | frozenset[int]) -> Iterator[ChunksReceived]:
-    """The same chunks in as many entries as that takes: an entry has the bytes of all of its chunks, or of none."""
+    """The same chunks in as few entries as possible: an entry has the bytes of all of its chunks or of none."""
     numbered = enumerate(entry.raws, entry.first)
     for has_passed, group in groupby(numbered, lambda each: each[0] in passed):
         part = list(group)

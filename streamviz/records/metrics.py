@@ -1,4 +1,4 @@
-"""Figures of the writer, and of the archive that it sees to, for Prometheus."""
+"""Prometheus metrics of the writer, and of the archive that it maintains."""
 
 from streamviz.figures import counter, histogram, worst
 
@@ -14,28 +14,28 @@ _behind = worst("archive_behind_seconds", "For how long chunks have been due for
 
 
 def moved(entries: int, seconds: float) -> None:
-    """A round over the journals is done."""
+    """Count a finished round over the journals."""
     if entries:
         _entries.inc(entries)
         _rounds.observe(seconds)
 
 
 def failed() -> None:
-    """A round over the journals failed."""
+    """Count a failed round over the journals."""
     _failures.inc()
 
 
 def archived(size: int) -> None:
-    """An object of so many bytes is stored."""
+    """Count an object of this many bytes as stored."""
     _objects.inc()
     _bytes.inc(size)
 
 
 def archiving_failed() -> None:
-    """A round over what is due for the archive failed."""
+    """Count a failed round of archiving."""
     _archive_failures.inc()
 
 
 def look_behind(behind: float) -> None:
-    """For how many seconds the oldest chunks have been due for the archive."""
+    """Set for how many seconds the oldest chunks not yet archived have been due."""
     _behind.set(behind)

@@ -1,4 +1,4 @@
-"""Times in µs since the epoch: a clock that never goes back, and how Django and Postgres have them."""
+"""Times in µs since the epoch: a clock that never goes back, and conversions to and from datetimes."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def as_datetime(microseconds: int) -> datetime:
-    """The moment that is so many µs after the epoch."""
+    """The moment this many µs after the epoch."""
     return _EPOCH + microseconds * MICROSECOND
 
 
@@ -19,15 +19,16 @@ def as_microseconds(moment: datetime) -> int:
 
 
 def since_boot() -> int:
-    """ns on a clock that nobody sets and that goes on while the machine sleeps, where there is one."""
+    """ns on a clock that nobody sets and that, where the system has one, keeps running while the machine sleeps."""
     return time.clock_gettime_ns(_CLOCK)
 
 
 class Clock:
-    """µs since the epoch, anchored to the wall clock once, when the object is made, and not set by anybody since.
+    """µs since the epoch, anchored to the wall clock once, when the object is made; setting the wall clock does not
+    affect it.
 
-    Each stream has its own: its times are in order and as far apart as they were, and the next stream has what the wall
-    clock says by then.
+    Each stream has its own, so its times are in order and correctly spaced, while the next stream starts from what the
+    wall clock says then.
     """
 
     def __init__(self) -> None:

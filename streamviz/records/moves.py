@@ -1,5 +1,5 @@
-"""What becomes of streams in the record, and workers that have them in memory are told: they were found to belong to
-another session (`writer/linking.py`), or were deleted with theirs (`deletion.py`)."""
+"""Notifications about streams, for workers that have them in memory: a stream was found to belong to another session
+(`writer/linking.py`), or was deleted with its session (`deletion.py`)."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ import psycopg
 log = logging.getLogger(__name__)
 
 CHANNEL = "streamviz_moved"
-DELETED = "streamviz_deleted"  # of sessions: their ids
+DELETED = "streamviz_deleted"  # of sessions; the payload is the session's id
 RETRY_SECONDS = 1.0
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A stream moved from session `old` to `new`, with all that goes on from it; `label` and `name` are those of
-    the new one."""
+    """A stream moved from session `old` to `new`, with all that continues from it; `label` and `name` are those of the
+    new session."""
 
     stream: UUID
     old: UUID
@@ -31,9 +31,9 @@ class Move(msgspec.Struct, frozen=True):
 async def follow(
     conninfo: Callable[[], str], on_move: Callable[[Move], None], on_deleted: Callable[[UUID], object]
 ) -> None:
-    """Call `on_move` for each move, and `on_deleted` for each session that is deleted, until this is cancelled.
+    """Call `on_move` for each move, and `on_deleted` for each deleted session, until cancelled.
 
-    What is told while Postgres cannot be reached is missed: the record is right all the same.
+    Notifications sent while Postgres cannot be reached are missed; the record is right all the same.
     """
     while True:
         try:
@@ -41,7 +41,7 @@ async def follow(
                 await connection.execute(f"LISTEN {CHANNEL}")
                 await connection.execute(f"LISTEN {DELETED}")
                 async for told in connection.notifies():
-                    with suppress(ValueError):  # Another release's, or anybody's who may write.
+                    with suppress(ValueError):  # from another release, or from anybody else who may write
                         if told.channel == DELETED:
                             on_deleted(UUID(told.payload))
                         else:

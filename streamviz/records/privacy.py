@@ -1,4 +1,4 @@
-"""What is not to be kept of streams: dropped before anything reaches the journal."""
+"""Drop what must not be kept of streams before anything reaches the journal."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -20,13 +20,13 @@ from streamviz.records.rules import Privacy
 
 
 class PrivateRecorder:
-    """A Recorder that hands on to another what may be kept. `name_of` gives a key's name."""
+    """A Recorder that passes on to another what may be kept. `name_of` gives a key's name."""
 
     def __init__(self, recorder: Recorder, privacy: Privacy, name_of: Callable[[int | None], str]) -> None:
         self._recorder = recorder
         self._privacy = privacy
         self._name_of = name_of
-        # The running streams of which no content is kept.
+        # The running streams whose content is not kept.
         self._shapes: set[UUID] = set()
 
     def append(self, entry: AnyEntry) -> None:
@@ -52,9 +52,9 @@ class PrivateRecorder:
 
 
 def shape_of(entry: AnyEntry) -> AnyEntry:
-    """An entry without anything that a model, a user or a provider wrote; names of models and of tools stay.
+    """An entry without anything that a model, a user or a provider wrote; names of models and tools stay.
 
-    Reasons go too: a model that judges gives its own.
+    Reasons of verdicts go too, as those of a judge are a model's words.
     """
     match entry:
         case StreamOpened():

@@ -1,7 +1,7 @@
-"""What the relay tells of its streams so that it is kept, and who it tells it to.
+"""What the relay records of its streams, as entries, and the interface that takes them.
 
-Entries are what the journal holds, so the order of their fields is the journal's format: a new field goes last and
-has a default. Their types say how they are kept in Postgres, and in exports (`columns.py`).
+The journal stores entries as arrays, so the order of their fields is its format: a new field goes last and has a
+default. The fields' types say how they are kept in Postgres and in exports (`columns.py`).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from streamviz.records.columns import (
 from streamviz.records.ids import DAY_MILLISECONDS, milliseconds_of
 from streamviz.records.verdict_record import VerdictRecord
 
-# The client's error message for a stream that an operator stopped.
+# The error message for the client of a stream that an operator cancelled.
 CANCELLED = "The stream was cancelled by an operator."
 
 
@@ -46,12 +46,12 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class StreamOpened(Entry, frozen=True, tag="opened"):
     """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch.
 
-    `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
-    is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
-    not known, from one that left something that was `asked` for. `is_named` says that its client named the session, as
-    `session_name`; `session_label` says what that is about. `request_headers` are those that are kept; `executor`
-    answers it with calls of its own, `part` is what such a call is for. `replayed` has all names of a replay's model,
-    which are its recording's; empty for any other stream.
+    `not_run` lists the policies that do not judge it, and why. If a policy needs time to judge the request, `request`
+    is empty at first, and the entry is recorded a second time. `parent` is the stream that this one continues, as
+    `relation` says; if the parent is not known, `asked` has the marks by which to find it. `is_named` says that the
+    client named the session, as `session_name`; `session_label` says what the session is about. `request_headers` are
+    the headers that are kept. `executor` answers the stream with calls of its own; `part` is what such a call is for.
+    `replayed` has all names of a replay's model, which are those of its recording; it is empty for any other stream.
     """
 
     session_id: SessionId
@@ -80,14 +80,14 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
 
     @property
     def is_dated(self) -> bool:
-        """Whether its id tells when it was requested, to a day. Those that were imported may be of any make."""
+        """Whether its id encodes when it was requested, to a day. Ids of imported streams may be of any kind."""
         return abs(milliseconds_of(self.stream_id) - self.requested_at // 1000) < DAY_MILLISECONDS
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):
     """The bytes of chunks that came together, in order; `first` is the seq of the first one.
 
-    Where the bytes are not to be kept `raws` is empty and `sizes` has how many there were in each.
+    If the bytes are not to be kept, `raws` is empty and `sizes` has the size of each chunk.
     """
 
     first: int
@@ -105,8 +105,8 @@ class ChunksReceived(Entry, frozen=True, tag="chunks"):
 class FramesSent(Entry, frozen=True, tag="frames"):
     """Frames handed to the client's socket together; `first` is the number of the first one.
 
-    `seqs` are the chunks of upstream's that they are, None for one that was made; `made` has origin and bytes of those,
-    in order.
+    `seqs` has, for each frame, the seq of the chunk that it is, or None for a made frame; `made` has the origin and
+    bytes of made frames, in order.
     """
 
     first: int
@@ -123,7 +123,7 @@ class FramesSent(Entry, frozen=True, tag="frames"):
 
 
 class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
-    """Policies judged; told before the client gets what was judged."""
+    """Verdicts of policies, recorded before the client gets what was judged."""
 
     verdicts: list[VerdictRecord]
 
@@ -131,13 +131,13 @@ class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
 class StreamClosed(Entry, frozen=True, tag="closed"):
     """A stream ended. `usage` is JSON text.
 
-    `client_waits` tells from when to when its client did not take what it was sent. Of the input tokens some were read
-    from a cache and some written to one, of the output tokens some are reasoning; `is_estimated`: they are estimates.
-    `hides_usage`: the client got upstream's chunks without the `usage: null` that it had not asked for.
-    `marks` are what later streams may know it by. `left_out` names what the provider could not take of the request, and
-    what of its answer had no place in the client's format.
+    `client_waits` has the spans during which the client did not take what it was sent. Of the input tokens some were
+    read from a cache and some written to one; of the output tokens some are reasoning. `is_estimated` says that the
+    token counts are estimates. `hides_usage` says that the client got upstream's chunks without the `usage: null` that
+    it had not asked for. `marks` are what later streams may recognise it by. `left_out` names what the provider could
+    not take of the request, and what of its answer had no place in the client's format.
 
-    Times are µs since the epoch; what is not known is None.
+    Times are µs since the epoch; anything unknown is None.
     """
 
     upstream_model: Name
@@ -172,13 +172,14 @@ AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamCl
 
 
 class Recorder(Protocol):
-    """Takes entries. They are kept once `flush` returns, which is called before a client gets what they tell of."""
+    """Takes entries, and has kept them once `flush` returns; `flush` is called before a client gets what they
+    describe."""
 
     def append(self, entry: AnyEntry) -> None:
-        """Take an entry in."""
+        """Take in an entry."""
 
     def flush(self) -> None:
-        """Keep all that was appended."""
+        """Keep everything that was appended."""
 
     def has_lost(self, stream_id: UUID) -> bool:
-        """Whether a stream may not go on, as it cannot be recorded any more."""
+        """Whether a stream must end because it can no longer be recorded."""

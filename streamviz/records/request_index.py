@@ -1,4 +1,4 @@
-"""Rows of the words of requests, which searches look through."""
+"""The table of request words, which searches look through."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from streamviz.records.columns import as_array, clean
 from streamviz.records.ids import around
 from streamviz.records.request_words import RequestText, searched
 
-# What rested for longer begins anew: its words are there once more, and fewer partitions are looked into.
+# A session that rested for longer begins anew: its words are stored again, and fewer partitions have to be searched.
 _LONGEST_REST_DAYS = 30
 KNOWN = """
 SELECT DISTINCT ON (session_id, standing) session_id, standing, stream_id FROM records_requestwords
@@ -25,7 +25,7 @@ SELECT told.stream_id, told.session_id, told.standing, to_tsvector('simple'::reg
 FROM json_to_recordset(%s) AS told (stream_id uuid, session_id uuid, standing bigint, text text)
 ON CONFLICT (stream_id) DO NOTHING
 """
-# Of each session, and of each thing that stands over it, the oldest stream that is left.
+# The oldest remaining stream of each session and each `standing` in it.
 _OLDEST = """
 SELECT DISTINCT ON (session_id, standing) stream_id, session_id FROM records_requestwords
 WHERE session_id = ANY(%s) ORDER BY session_id, standing, stream_id
@@ -35,14 +35,14 @@ _UPDATE = """
 UPDATE records_requestwords AS asked SET search = to_tsvector('simple'::regconfig, streamviz_words(told.text))
 FROM json_to_recordset(%s) AS told (stream_id uuid, text text) WHERE asked.stream_id = told.stream_id
 """
-# Indexes of both primary keys. Nobody deletes a stream while its words are written.
+# Uses the indexes of both primary keys. The lock keeps streams from being deleted while their words are written.
 _WITHOUT = """
 SELECT s.id, s.session_id, s.request, s.wire_format FROM records_stream AS s
 WHERE s.id > %s AND octet_length(s.request) > 0
     AND NOT EXISTS (SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id)
 ORDER BY s.id LIMIT %s FOR KEY SHARE OF s
 """
-# Requests may be long, and as many are in memory at once.
+# How many requests are in memory at once; they may be long.
 AT_ONCE = 20
 FIRST = UUID(int=0)
 
@@ -51,7 +51,7 @@ Cursor = psycopg.Cursor | CursorWrapper
 
 
 class StoredRequest(NamedTuple):
-    """A stream's request, and whose it is."""
+    """A stream's request, and its session."""
 
     stream_id: UUID
     session_id: UUID
@@ -60,7 +60,7 @@ class StoredRequest(NamedTuple):
 
 
 class _Row(msgspec.Struct):
-    """The values of INSERT."""
+    """The parameters of INSERT."""
 
     stream_id: UUID
     session_id: UUID
@@ -69,7 +69,7 @@ class _Row(msgspec.Struct):
 
 
 def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> None:
-    """Of streams whose session may have some already. Raises psycopg.Error."""
+    """Write the words of requests, whose sessions may have some already. Raises psycopg.Error."""
     if not requests:
         return
     known = set[tuple[UUID, int]]()
@@ -91,7 +91,8 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
 
 
 def write_again(cursor: Cursor, sessions: Sequence[UUID]) -> None:
-    """Of sessions that lost streams, which had words for later ones too: the oldest that are left get these."""
+    """Rewrite words in sessions that lost streams: the lost ones also had words that later requests repeat, and the
+    oldest remaining streams get these."""
     cursor.execute(_OLDEST, [as_array(sessions)])
     oldest = dict[UUID, UUID](cursor.fetchall())
     first = dict[UUID, UUID]()
@@ -101,7 +102,7 @@ def write_again(cursor: Cursor, sessions: Sequence[UUID]) -> None:
 
 
 def _write_whole(cursor: Cursor, streams: Sequence[UUID], firsts: Collection[UUID]) -> None:
-    """All words of streams but what others said before them; of those that are `firsts` that, too."""
+    """Write all words of these streams, without what was said before them; with that, too, for those in `firsts`."""
     for at in range(0, len(streams), AT_ONCE):
         cursor.execute(_REQUESTS, [as_array(streams[at : at + AT_ONCE])])
         told = [
@@ -115,8 +116,8 @@ def _write_whole(cursor: Cursor, streams: Sequence[UUID], firsts: Collection[UUI
 
 
 def fill_in(connection: psycopg.Connection, after: UUID) -> UUID | None:
-    """Write the words of some streams behind this one that were stored before requests were searched; the last of them,
-    None where there are no more. Raises psycopg.Error."""
+    """Write the words of the next streams after this one that were stored before requests could be searched; gives the
+    last of them, None if there are no more. Raises psycopg.Error."""
     with connection.transaction(), connection.cursor() as cursor:
         found = [StoredRequest(*row) for row in cursor.execute(_WITHOUT, [after, AT_ONCE])]
         write_words(cursor, found)

@@ -1,5 +1,8 @@
-"""What of a request can be searched for. Requests repeat all that was said before, so that of a session's first all is
-looked at, and of each that follows only what came after the model's last words, and what it offers otherwise."""
+"""What can be searched of a request.
+
+Requests repeat everything said before. So a session's first request is searched as a whole, and each later one only by
+what came after the model's last answer, and by the system prompt and tools where those changed.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,19 +12,19 @@ from streamviz.core.json_value import value_in
 from streamviz.core.request_outline import RequestOutline, asked_since, outline_of, parts_of, system_of
 from streamviz.core.wire import WIRE_FORMATS
 
-# As of blocks (migrations/_search.py): of more the beginning is found.
+# The same limit as for blocks (migrations/_search.py): of longer texts only the beginning is searched.
 MOST_CHARACTERS = 100_000
 
 
 class Words(NamedTuple):
-    """A text of a request, and whose it is: a role, or what stands over the conversation."""
+    """A text of a request, and whose it is: a role, the system prompt, or the tools offered."""
 
     whose: str
     text: str
 
 
 class RequestText:
-    """The texts of a stored request, of the wire format of this name; one that is none says nothing."""
+    """The texts of a stored request in the wire format of this name; an unknown format gives none."""
 
     def __init__(self, body: bytes, wire_format: str) -> None:
         known = WIRE_FORMATS.get(wire_format)
@@ -29,7 +32,7 @@ class RequestText:
 
     @property
     def standing(self) -> int:
-        """A digest of what stands over the conversation: a number that a bigint holds."""
+        """A digest of the system prompt, the tools and the leading system turns, as a number that fits in a bigint."""
         outline = self._outline
         if outline is None:
             return 0
@@ -38,25 +41,25 @@ class RequestText:
         return int.from_bytes(digest, signed=True)
 
     def new(self) -> Iterator[Words]:
-        """What came after the model's last words."""
+        """What came after the model's last answer."""
         if self._outline is not None:
             yield from _said(self._outline, asked_since(self._outline))
 
     def over(self) -> Iterator[Words]:
-        """The system prompt, and the tools that are offered."""
+        """The system prompt, and the tools offered."""
         if self._outline is not None:
             yield Words("system prompt", system_of(self._outline))
             yield Words("tools offered", " ".join(_strings(value_in(self._outline.tools))))
 
     def before(self) -> Iterator[Words]:
-        """What was said before that."""
+        """The turns before those that are `new`."""
         if (outline := self._outline) is not None:
             end = len(outline.turns) - len(asked_since(outline))
             yield from _said(outline, outline.turns[outline.standing : end])
 
 
 def searched(request: RequestText, *, is_first: bool, is_known: bool) -> str:
-    """What of a request is searched. `is_known`: its session has what stands over it already."""
+    """The searchable text of a request. `is_known` says that its session already has its system prompt and tools."""
     texts: list[str] = []
     room = MOST_CHARACTERS
     for part in (request.new, *(() if is_known else (request.over,)), *((request.before,) if is_first else ())):
@@ -75,7 +78,7 @@ def _said(outline: RequestOutline, turns: Sequence[bytes]) -> Iterator[Words]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All texts in a JSON value, the names of its fields too."""
+    """All texts in a JSON value, including the names of its fields."""
     match value:
         case str():
             yield value

@@ -1,14 +1,14 @@
-"""Rows of the tables of runs, taken apart into chunks and frames. Times are µs since the epoch."""
+"""Split rows of the tables of runs into chunks and frames. Times are µs since the epoch."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# A row holds at most so many: docs/performance.md has what other sizes cost.
+# The most chunks or frames in a row; docs/performance.md has what other sizes cost.
 RUN = 128
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of the upstream tape. `raw` is None where only its length was kept."""
+    """A chunk of the upstream tape. `raw` is None if only its length was kept."""
 
     seq: int
     received_at: int
@@ -17,7 +17,7 @@ class StoredChunk(NamedTuple):
 
 
 class StoredFrame(NamedTuple):
-    """A frame of the client tape: upstream's chunk `seq`, or, where that is None, bytes that `origin` made."""
+    """A frame of the client tape: upstream's chunk `seq` or, if that is None, bytes that `origin` made."""
 
     number: int
     sent_at: int
@@ -29,7 +29,7 @@ class StoredFrame(NamedTuple):
 def chunks_in(
     first_seq: int, first_at: int, offsets: Sequence[int], lengths: Sequence[int], payload: bytes | memoryview | None
 ) -> Iterator[StoredChunk]:
-    """The chunks of one row, whose fields these are."""
+    """The chunks in one row, given its fields."""
     start = 0
     for n, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
         raw = None if payload is None else bytes(payload[start : start + length])
@@ -46,7 +46,7 @@ def frames_in(
     lengths: Sequence[int],
     payload: bytes | memoryview,
 ) -> Iterator[StoredFrame]:
-    """The frames of one row, whose fields these are."""
+    """The frames in one row, given its fields."""
     start = 0
     for n, offset in enumerate(offsets):
         number, sent_at = first_frame + n, first_at + offset

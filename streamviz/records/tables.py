@@ -1,5 +1,5 @@
-"""The tables of the record that entries of the journal are stored in: statements, rows and lines of exports, all made
-from the columns that the entries name."""
+"""The tables that journal entries are stored in: statements, rows and export lines, all derived from the columns that
+the entries declare."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ _BYTES = "bytea"
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for."""
+    """Encode a Jsonb, the only type here that msgspec does not know."""
     if isinstance(value, Jsonb):
         return value.obj
     raise TypeError(f"no column has {type(value).__name__}")
 
 
-# Times and UUIDs as text, bytes in base 64.
+# Times and UUIDs become text, bytes base64.
 _encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 @dataclass(frozen=True)
 class Table:
-    """A model, the columns of it that one kind of entry fills, and those whose values are told beside the entry."""
+    """A model, the columns of it that one kind of entry fills, and those whose values come from beside the entry."""
 
     model: type[models.Model]
     columns: tuple[Column, ...]
@@ -47,27 +47,28 @@ class Table:
         return (*self.beside, *(column.name for column in self.columns))
 
     def row(self, entry: object, *beside: object) -> Row:
-        """An entry's values, behind those that it does not tell itself."""
+        """An entry's values, after those that come from beside it."""
         return (*beside, *(column.sql(entry) for column in self.columns))
 
     def told(self, rows: Iterable[Row]) -> str:
-        """Rows as statements take them: all in one value, as it takes long to hand over each column of each."""
+        """Rows as the statements take them: all in one parameter, because passing each column of each row takes
+        long."""
         return _encode([dict(zip(self.names, row, strict=True)) for row in rows]).decode()
 
     def values(self, entry: object) -> dict[str, object]:
-        """The same by column, except for what comes beside the entry."""
+        """An entry's values by column, without those that come from beside it."""
         return {column.name: column.sql(entry) for column in self.columns}
 
     def insert(self) -> str:
-        """The statement for any number of rows, as `told` tells them, no two of the same key. A column that they do
-        not fill gets the model's default, where it cannot be NULL."""
+        """The statement that inserts any number of rows, as `told` encodes them, no two with the same key. A column
+        that they do not fill gets the model's default, unless it can be NULL."""
         others = self._defaults()
         columns, values = ", ".join((*self.names, *others)), ", ".join((*self._values(), *others.values()))
         return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
     def update(self, greatest: Collection[str]) -> str:
-        """The same for rows that are there; they are told with their `id` beside, and the statement takes these ids as
-        well, as they say which partitions it is about. Of the columns `greatest` the greater value is kept."""
+        """The statement that updates existing rows, encoded with their `id` beside. It takes the ids again as a second
+        parameter, by which Postgres knows which partitions to read. Columns in `greatest` keep the greater value."""
         told = zip(self.names, self._values(), strict=True)
         sets = (
             f"{name} = greatest(stored.{name}, {value})" if name in greatest else f"{name} = {value}"
@@ -79,7 +80,7 @@ class Table:
         return f"UPDATE {table} AS stored SET {', '.join(sets)} FROM {self._source()} WHERE {where}"  # noqa: S608
 
     def reader(self, *others: str) -> Callable[[models.Model], dict[str, Any]]:
-        """What gives an entry's fields as a row has them, but for the `others`."""
+        """A function that gives an entry's fields from a row, except the `others`."""
         columns = [column for column in self.columns if column.field not in others]
         fields, values = [column.field for column in columns], attrgetter(*(column.name for column in columns))
         steps = [(column.field, step) for column in columns for step in column.kept.from_sql]
@@ -94,7 +95,7 @@ class Table:
         return read
 
     def line(self, row: models.Model) -> dict[str, Any]:
-        """What an export says of a row."""
+        """A row as a line of an export."""
         return {column.name: column.to_line(row) for column in self.columns if column.kept.is_exported}
 
     def fields(self, line: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +104,7 @@ class Table:
         return {column.field: column.from_line(line) for column in told}
 
     def _source(self) -> str:
-        """The rows, as a table."""
+        """The encoded rows as a table expression."""
         types = ((name, self._field(name).rel_db_type(connection)) for name in self.names)
         told = (f"{name} {'text' if type == _BYTES else type}" for name, type in types)
         return f"json_to_recordset(%s) AS told ({', '.join(told)})"
@@ -141,7 +142,7 @@ OPENED = Table(
     Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name", "replayed"), ("id", "worker")
 )
 CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"), ("id",))
-# Both at once; what both tell is as the end has it.
+# Both at once; a column that both fill has the value of the end.
 WHOLE = Table(Stream, tuple({each.name: each for each in (*OPENED.columns, *CLOSED.columns)}.values()), OPENED.beside)
 BLOCK = Table(Block, columns_of(BlockRecord), ("stream_id",))
 VERDICT = Table(Verdict, columns_of(VerdictRecord), ("stream_id",))

@@ -1,6 +1,6 @@
-"""The two tapes of a stream, wherever they are: its runs in Postgres or in the archive, and their bytes.
+"""The two tapes of a stream, wherever they are: their runs, in Postgres or in the archive, and their bytes.
 
-What reads the archive raises ChunksAway while that cannot be read.
+Anything that reads the archive raises ChunksAway while the archive cannot be read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,42 +19,43 @@ _Run = TypeVar("_Run", UpstreamRun, ClientRun)
 
 
 def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
-    """The runs with any of the chunks from `first` to before `end`, in their order."""
+    """The runs with any of the chunks from `first` up to, but not including, `end`, in order."""
     rows = UpstreamRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end))
     yield from _in_order(rows, "first_seq", first, lambda behind: reading.upstream_runs(stream_id, behind, end))
 
 
 def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
-    """The runs with any of the frames from `first` to before `end`, in their order."""
+    """The runs with any of the frames from `first` up to, but not including, `end`, in order."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_frame", first, end))
     yield from _in_order(rows, "first_frame", first, lambda behind: reading.client_runs(stream_id, behind, end))
 
 
 def upstream_tape(stream: Stream) -> Iterator[UpstreamRun]:
-    """All of a stream's runs, which may have been read with it."""
+    """All runs of a stream's upstream tape, which may have been loaded with it."""
     yield from stream.upstream_runs.all() if stream.is_read else upstream_runs(stream.pk)
 
 
 def client_tape(stream: Stream) -> Iterator[ClientRun]:
-    """The same of what its client was sent."""
+    """All runs of a stream's client tape, which may have been loaded with it."""
     yield from stream.client_runs.all() if stream.is_read else client_runs(stream.pk)
 
 
 def passed_runs(stream_id: UUID, first: int, end: int) -> Iterator[ClientRun]:
-    """Those of the frames that are upstream's chunks from `first` to before `end`, among others perhaps."""
+    """The runs of frames that are upstream's chunks from `first` up to, but not including, `end`; possibly with
+    others."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end)).order_by("first_frame")
     found = list(rows)
     yield from found or (run for run in reading.client_runs(stream_id) if run.first_seq is not None)
 
 
 def upstream_runs_of(ids: Iterable[UUID]) -> Iterator[UpstreamRun]:
-    """The runs of several streams, those of each in their order and one after another."""
+    """The upstream runs of several streams: stream by stream, each in order."""
     rows = UpstreamRun.objects.filter(stream__in=list(ids)).order_by("stream_id", "first_seq")
     return _of_several(rows, set(ids), reading.upstream_runs)
 
 
 def client_runs_of(ids: Iterable[UUID]) -> Iterator[ClientRun]:
-    """The same of what clients were sent."""
+    """The client runs of several streams: stream by stream, each in order."""
     rows = ClientRun.objects.filter(stream__in=list(ids)).order_by("stream_id", "first_frame")
     return _of_several(rows, set(ids), reading.client_runs)
 
@@ -68,7 +69,7 @@ def _of_several(rows: QuerySet[_Run], missing: set[UUID], archived: Callable[[UU
 
 
 def _bounds(number: str, first: int, end: int | None) -> dict[str, int]:
-    """A run that begins before `first` may reach over it."""
+    """Filters for a range; a run that begins before `first` may extend past it."""
     until = {} if end is None else {f"{number}__lt": end}
     return {f"{number}__gt": first - RUN, **until}
 
@@ -76,8 +77,8 @@ def _bounds(number: str, first: int, end: int | None) -> dict[str, int]:
 def _in_order(
     rows: QuerySet[_Run], number: str, first: int, archived: Callable[[int], Iterator[_Run]]
 ) -> Iterator[_Run]:
-    """A few after others, and from the archive what is not in Postgres, or not any more. No cursor stays open: between
-    two rows the connection may be somebody else's."""
+    """Runs in order, a few per query; what Postgres does not have, or no longer has, comes from the archive. No cursor
+    stays open, because between two rows somebody else may use the connection."""
     behind = first
     while some := list(rows.order_by(number)[:RUNS_AT_ONCE]):
         ends = [getattr(run, number) + len(run.offsets) for run in some]
@@ -90,7 +91,8 @@ def _in_order(
 
 
 class Kept(NamedTuple):
-    """How many of a stream's chunks are kept, with how many bytes, and whether all of them with theirs."""
+    """How many of a stream's chunks are kept, how many bytes they have, and whether all chunks are kept with their
+    bytes."""
 
     chunks: int
     payload_bytes: int
@@ -98,7 +100,7 @@ class Kept(NamedTuple):
 
 
 def kept(stream_id: UUID) -> Kept:
-    """Told without reading them."""
+    """Computed without reading the chunks."""
     lengths = Func(F("lengths"), function="cardinality", output_field=IntegerField())
     found = UpstreamRun.objects.filter(stream=stream_id).aggregate(
         chunks=Coalesce(Sum(lengths), 0),
@@ -116,14 +118,14 @@ def kept(stream_id: UUID) -> Kept:
 
 
 def upstream_bytes(of: UUID | Stream) -> Iterator[bytes]:
-    """Each chunk as upstream sent it; a comment, as SSE has them, where only its size was kept."""
+    """Each chunk as upstream sent it, or an SSE comment if only its size was kept."""
     for run in upstream_tape(of) if isinstance(of, Stream) else upstream_runs(of):
         for chunk in run.chunks():
             yield b": %d bytes not kept\n\n" % chunk.length if chunk.raw is None else chunk.raw
 
 
 def client_bytes(of: UUID | Stream) -> Iterator[bytes]:
-    """Each frame as the client was sent it."""
+    """Each frame as it was sent to the client."""
     chunks = enumerate(upstream_bytes(of))
     seq, raw = -1, b""
     for run in client_tape(of) if isinstance(of, Stream) else client_runs(of):

@@ -1,5 +1,5 @@
-"""What stored chunks say, as events, each when it came; and of a stream whose chunks are not all kept, what its blocks
-say in the end."""
+"""Turn stored chunks into events, each at the time it came; if not all chunks of a stream are kept, its blocks supply
+the rest at the end."""
 
 from collections.abc import Container, Iterator
 
@@ -27,9 +27,11 @@ from streamviz.records.runs import StoredChunk
 
 
 class Telling:
-    """One stream: its chunks in order, then its end. Where a policy masks, or content is not kept, a chunk is without
-    its bytes, and old ones are there no longer: from the first of those on nothing is told until the end, which has the
-    blocks as they may be known."""
+    """One stream: its chunks in order, then its end.
+
+    A chunk may have no bytes, because a policy masks the answer or content is not kept, and old chunks may be gone.
+    From the first such chunk on, nothing is told until the end, which has the blocks as far as they may be known.
+    """
 
     def __init__(self, wire_format: str) -> None:
         self._aggregator = AGGREGATORS[wire_format]()
@@ -37,7 +39,7 @@ class Telling:
         self._has_lost = self._is_broken = False
 
     def take(self, chunk: StoredChunk) -> list[StreamEvent]:
-        """What a chunk says; nothing that comes behind one that cannot be read counts."""
+        """The events of a chunk; anything after a chunk that cannot be read is ignored."""
         self._has_lost = self._has_lost or chunk.raw is None or chunk.seq != self._next
         self._next = chunk.seq + 1
         if self._has_lost or self._is_broken:
@@ -49,7 +51,8 @@ class Telling:
         return events
 
     def close(self, closed: StreamClosed, kept_back: Container[int] = ()) -> list[StreamEvent]:
-        """What the end of it says. Of blocks whose ordinals are in `kept_back` no more is told."""
+        """The events at the stream's end. Blocks with an ordinal in `kept_back` get no further text, and are left out
+        if they have not begun."""
         has_all = not self._has_lost and self._next >= closed.chunk_count
         said = self._aggregator.close() if has_all else self._rest_of(closed, kept_back)
         return [piece for event in said for piece in _pieces(event)]
@@ -69,7 +72,7 @@ class Telling:
 
 
 def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
-    """The same, a long text in several deltas."""
+    """The event, with a long text split into several deltas."""
     if not isinstance(event, BlockDelta) or len(event.text) <= PIECE:
         yield event
         return
@@ -79,7 +82,7 @@ def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
 
 
 def _rest(block: StreamBlock, record: BlockRecord) -> Iterator[StreamEvent]:
-    """What was not told of a block yet."""
+    """What has not been told of a block yet."""
     if block.is_sealed:
         return
     if rest := record.text[block.length :] if record.text.startswith(block.text) else "":

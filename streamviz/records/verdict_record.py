@@ -1,6 +1,6 @@
-"""A verdict as entries have it, and as it is stored.
+"""A verdict as entries have it and as it is stored.
 
-As in entries (`recorder.py`) the order of the fields is the journal's format, and their types say how they are kept.
+As in entries (`recorder.py`), the order of the fields is the journal's format, and their types say how they are kept.
 """
 
 from typing import Annotated, Self
@@ -12,8 +12,9 @@ from streamviz.records.columns import Content, Id, JsonContent, Kept, Moment
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A verdict; `number` is its place among the stream's, `ordinal` the block's (None: it is about the request or the
-    whole stream, as `subject` says). `at` is µs since the epoch, `took` µs, `client_had` characters."""
+    """A verdict; `number` is its place among the stream's verdicts, `ordinal` that of its block (None if it is about
+    the request or the whole stream, as `subject` says). `at` is µs since the epoch, `took` µs, `client_had`
+    characters."""
 
     number: int
     ordinal: int | None
@@ -31,7 +32,7 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, number: int, judgement: Judgement) -> Self:
-        """The record of a stream's judgement of that number."""
+        """The record of a judgement, with its number in the stream."""
         active, verdict = judgement.policy, judgement.verdict
         return cls(
             number=number,

@@ -1,6 +1,6 @@
 """The journal: what a worker recorded and Postgres does not have yet, in files that outlive the worker.
 
-A worker appends to a folder of its own before anything goes to a client; the writer, a process of its own, reads the
-folders of all workers, and removes what it has stored. Bytes that were written are the operating system's: they outlive
-`kill -9`. A power cut can take what it had not written out yet, usually the last seconds.
+A worker appends to a folder of its own before anything goes to a client. The writer, a separate process, reads the
+folders of all workers and removes what it has stored. Data survives `kill -9` once it has been written to the operating
+system. A power cut can take what had not reached the disk, usually the last seconds.
 """

@@ -1,4 +1,4 @@
-"""Finding records in what a journal has: whole ones, in their order, and the next one behind damage."""
+"""Decode the records of a journal in order, and find the next whole record after damage."""
 
 from zlib import crc32
 
@@ -11,13 +11,13 @@ _decode = msgspec.msgpack.Decoder(AnyEntry).decode
 
 
 def records_in(data: bytes, marker: bytes = b"") -> tuple[list[AnyEntry], int]:
-    """The entries of the whole records that `data` begins with, and how many bytes those take."""
+    """The entries of the whole records at the start of `data`, and how many bytes those records take."""
     placed, length = placed_in(data, marker)
     return [entry for _, entry in placed], length
 
 
 def placed_in(data: bytes, marker: bytes = b"") -> tuple[list[tuple[int, AnyEntry]], int]:
-    """The same, each with where its record begins."""
+    """Like `records_in`, with the offset of each record beside its entry."""
     placed: list[tuple[int, AnyEntry]] = []
     place = 0
     with memoryview(data) as view:
@@ -31,7 +31,8 @@ def placed_in(data: bytes, marker: bytes = b"") -> tuple[list[tuple[int, AnyEntr
 
 
 def next_record(data: bytes, marker: bytes) -> int | None:
-    """Where the next whole record behind the first byte of `data` begins; None where there is none, or no marker."""
+    """The offset of the next whole record after the first byte of `data`; None if there is none, or no marker to look
+    for."""
     place = data.find(marker, 1) if marker else -1
     while place >= 0:
         length = length_at(data, place, marker)
@@ -42,7 +43,7 @@ def next_record(data: bytes, marker: bytes) -> int | None:
 
 
 def length_at(data: bytes, place: int, marker: bytes = b"") -> int | None:
-    """How many bytes the record that begins there takes; None where no header of one is there, or not all of it yet."""
+    """The size in bytes of the record at `place`; None if no record header is there, or not all of it yet."""
     start = place + len(marker)
     if len(data) - start < HEADER.size or not data.startswith(marker, place):
         return None

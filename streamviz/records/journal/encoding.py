@@ -1,11 +1,12 @@
 """Records of the journal: a marker, a length, a CRC-32, and an entry in MessagePack.
 
 ┌────────┬──────────────┬──────────────┬───────────────┐
-│ marker │ length (u32) │ CRC-32 (u32) │ length bytes  │   little-endian, the CRC is the marker's and the entry's
+│ marker │ length (u32) │ CRC-32 (u32) │ length bytes  │   little-endian, the CRC is of the marker and the entry
 └────────┴──────────────┴──────────────┴───────────────┘
 
-The marker is the journal's own and random, so that behind damage the next record can be found, and nothing that a model
-or a client wrote be taken for one. Journals of before, and what was set aside, have none.
+The marker is random and belongs to one journal, so the next record can be found after damage, and nothing that a model
+or a client wrote can be mistaken for a record. Journals of earlier versions, and files of refused streams, have no
+marker.
 """
 
 from struct import Struct
@@ -21,7 +22,7 @@ _encode = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 
 
 def append_record(entry: AnyEntry, buffer: bytearray, marker: bytes = b"") -> None:
-    """Put the entry's record behind what `buffer` holds."""
+    """Append the entry's record to `buffer`."""
     try:
         payload = _encode(entry)
     except (UnicodeEncodeError, OverflowError):
@@ -32,8 +33,8 @@ def append_record(entry: AnyEntry, buffer: bytearray, marker: bytes = b"") -> No
 
 
 def _mended(value: object) -> object:
-    """The same with a question mark for each half of a surrogate pair, which UTF-8 cannot hold, and with the nearest
-    number that 64 bits can."""
+    """The same value with a question mark for each surrogate, which UTF-8 cannot encode, and with integers clamped to
+    what fits in 64 bits."""
     match value:
         case bool():
             return value

@@ -1,8 +1,8 @@
-"""Where journals lie: a folder a worker, with the worker's lock and its segments.
+"""Where journals are: one folder per worker, with the worker's lock and its segments.
 
-A worker holds the lock for as long as it lives, and the operating system lets it go however that ends: a folder whose
-lock can be had was left behind. Folders and files are their owner's alone, as they hold all that clients and models
-said. What else lies beside or in them is left alone.
+A worker holds its lock for as long as it lives, and the operating system releases it however the worker ends, so a
+folder whose lock is free has been abandoned. Folders and files are readable by their owner only, because they hold
+everything that clients and models said. Other files beside or in them are left alone.
 """
 
 import fcntl
@@ -17,29 +17,29 @@ from streamviz.made_once import made_once
 from streamviz.records.ids import uuid7
 
 LOCK = "lock"
-# The next segment, open before it is needed: a worker that may open no more files goes on in it.
+# The next segment, opened ahead of time: a worker that runs out of file descriptors can still move on to it.
 AHEAD = "ahead"
-# Where the segments are kept in which something was damaged.
+# The folder for segments in which something was damaged.
 DAMAGED = "damaged"
-# Where the streams are kept that Postgres would not take.
+# The folder for streams that Postgres refused.
 REFUSED = "refused"
-# The writer's lock, and what it says of itself.
+# The writer's lock, and its status.
 WRITER_LOCK = "writer.lock"
 WRITER_STATUS = "writer.json"
 OURS = (WRITER_LOCK, WRITER_STATUS)
-# What tells this machine from others: all that share these journals are one, whatever they are called.
+# Holds this machine's id. All servers that share these journals count as one machine, whatever their host names are.
 MACHINE = "machine"
 _SUFFIX = ".records"
-# Of before there were markers in them.
+# Segments of earlier versions, whose records have no marker.
 _UNMARKED = ".segment"
 _DIGITS = 10
 _SEGMENT = re.compile(rf"[0-9]{{{_DIGITS}}}({re.escape(_SUFFIX)}|{re.escape(_UNMARKED)})")
 
 
 def create(root: Path) -> tuple[Path, int]:
-    """A new worker's folder, and the descriptor that holds its lock."""
+    """Create a new worker's folder, and give the descriptor that holds its lock."""
     name = str(uuid7())
-    # It gets its name once it is locked, so that nobody takes it for one that was left behind.
+    # The folder gets its name only once it is locked, so that nobody takes it for an abandoned one.
     unfinished = private_folder(root / f".{name}")
     lock = os.open(unfinished / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -47,15 +47,15 @@ def create(root: Path) -> tuple[Path, int]:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made where there is none, and its owner's alone whatever the umask is and others have made of it."""
+    """Create the folder if it is missing, and make it its owner's alone, whatever the umask or its present mode is."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(PermissionError):  # another user's, who says who may read it
+    with suppress(PermissionError):  # another user owns it, and decides who may read it
         folder.chmod(0o700)
     return folder
 
 
 def make_private(root: Path) -> None:
-    """Make `root`, and take from the eyes of others what is there of ours: earlier versions did as the umask said."""
+    """Create `root`, and restrict our files in it to their owner: earlier versions left their modes to the umask."""
     private_folder(root)
     for name in OURS:
         _hide_file(root / name)
@@ -66,26 +66,26 @@ def make_private(root: Path) -> None:
 
 
 def machine_id(root: Path) -> str:
-    """What this machine is called among others, kept beside the journals. Raises OSError where that cannot be."""
+    """This machine's id, kept beside the journals and created if missing. Raises OSError if it cannot be."""
     return made_once(private_folder(root) / MACHINE, lambda: str(uuid7()))
 
 
 def journals(root: Path) -> list[Path]:
-    """The folders of all workers, those that are no more included, oldest first."""
+    """The folders of all workers, including those that have ended, oldest first."""
     with suppress(FileNotFoundError):
         return sorted(path for path in root.iterdir() if is_uuid(path.name) and (path / LOCK).is_file())
     return []
 
 
 def is_abandoned(journal: Path) -> bool:
-    """Whether the worker of this folder is no more."""
+    """Whether the worker of this folder has ended."""
     with open_locked(journal / LOCK) as is_ours:
         return is_ours
 
 
 @contextmanager
 def open_locked(path: Path) -> Iterator[bool]:
-    """Hold a file's lock for a while, if nobody else has it; gives whether that is so."""
+    """Try to lock the file, and yield whether that worked; the lock is released on exit."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         yield _try_lock(descriptor)
@@ -94,7 +94,8 @@ def open_locked(path: Path) -> Iterator[bool]:
 
 
 def remove(journal: Path) -> None:
-    """Remove what is ours of a folder that was left behind and has nothing more to give, and it, if that was all."""
+    """Remove our files from an abandoned folder whose entries are all stored, and the folder if nothing else is in
+    it."""
     for number in segments(journal):
         segment(journal, number).unlink()
     (journal / AHEAD).unlink(missing_ok=True)
@@ -115,31 +116,31 @@ def unmarked_segment(journal: Path, number: int) -> Path:
 
 
 def marker(segment: Path) -> bytes:
-    """What begins each record of a segment: the random part of its journal's name."""
+    """The marker that begins each record of a segment: the random part of its journal's name."""
     return b"" if segment.suffix == _UNMARKED else UUID(segment.parent.name).bytes[8:]
 
 
 def segments(journal: Path) -> list[int]:
-    """The numbers of the segments that are there, in order. It is asked many times a second."""
+    """The numbers of the existing segments, in order. Called many times a second."""
     with suppress(FileNotFoundError), os.scandir(journal) as files:
         return sorted({int(file.name[:_DIGITS]) for file in files if _SEGMENT.fullmatch(file.name) and file.is_file()})
     return []
 
 
 def keep_damaged(journal: Path, number: int) -> Path:
-    """Put a segment aside from which all was taken that is whole; where it is now."""
+    """Move a damaged segment aside, once all its whole records have been read; gives its new path."""
     path = segment(journal, number)
     kept = private_folder(journal.parent / DAMAGED) / f"{journal.name}-{path.name}"
     return path.replace(kept)
 
 
 def damaged(root: Path) -> list[Path]:
-    """The segments that were put aside as something in them is damaged."""
+    """The segments that were moved aside because something in them is damaged."""
     return sorted(path for path in (root / DAMAGED).glob("*") if path.suffix in (_SUFFIX, _UNMARKED))
 
 
 def refused(root: Path) -> list[Path]:
-    """The files of streams that Postgres would not take; other files there are left alone."""
+    """The files of streams that Postgres refused; other files in that folder are ignored."""
     return sorted(path for path in (root / REFUSED).glob(f"*{_UNMARKED}") if is_uuid(path.stem))
 
 
@@ -158,7 +159,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def is_uuid(name: str) -> bool:
-    """Whether a file is called as streams and workers are."""
+    """Whether a file is named as streams and workers are."""
     try:
         return str(UUID(name)) == name
     except ValueError:

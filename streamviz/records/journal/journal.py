@@ -17,15 +17,15 @@ from streamviz.records.recorder import AnyEntry, StreamClosed, StreamOpened
 
 log = logging.getLogger(__name__)
 
-# Large enough that opening a file is nothing beside filling it, small enough that what is stored goes soon.
+# Large enough that the cost of opening a file is negligible, small enough that what is stored is soon removed.
 SEGMENT_BYTES = 8 * 1024 * 1024
-# A segment is ended after this time too: its last byte then says how old the oldest is that still waits.
+# A segment also ends after this time, so that its modification time tells how long the oldest entry has waited.
 SEGMENT_SECONDS = 60.0
 INCOMPLETE = "the journal was full: not all of this stream is recorded"
 
 
 class Journal:
-    """Appends to files under `root`, in a folder that is locked for as long as the process lives.
+    """Append entries to files under `root`, in a folder that is locked for as long as the process lives.
 
     Entries are gathered in memory until `flush`, which writes them all at once.
     """
@@ -42,20 +42,20 @@ class Journal:
         self._ahead = -1
         self._size = 0
         self._ends_at = 0.0
-        # Running streams whose beginning is in the journal, and those of which it, or the end, is among what was
-        # gathered. A stream may begin twice: the second time tells what its request became.
+        # Running streams whose beginning is in the journal; then those whose beginning, or end, is among the gathered
+        # entries. A stream may begin twice: the second time with what became of its request.
         self._begun: set[UUID] = set()
         self._beginning: set[UUID] = set()
         self._ending: set[UUID] = set()
-        # Streams that there was no room for, with whether their beginning is in the journal.
+        # Streams that there was no room for, and whether their beginning is in the journal.
         self._left_out: dict[UUID, bool] = {}
         self._owed: list[StreamClosed] = []
-        # Why the last write failed, as on a disk that broke: no limit is reached there.
+        # Why the last write failed, for example on a broken disk, where no limit is reached.
         self._failure = ""
         self._next_segment()
 
     def why_refused(self) -> str:
-        """Why no new stream may begin, as a clause; empty where one may."""
+        """Why no new stream may begin, as a clause; empty if one may."""
         return self._failure or self._why_full() if self._room.limits.refuses else ""
 
     @property
@@ -64,7 +64,8 @@ class Journal:
         return len(self._left_out)
 
     def append(self, entry: AnyEntry) -> None:
-        """Take an entry in. A stream that there is no room for goes on all the same: it is left out from here on."""
+        """Take in an entry. If there is no room for its stream, the stream continues, but is left out of the record
+        from here on."""
         if self._left_out and entry.stream_id in self._left_out:
             self._end_left_out(entry)
         elif isinstance(entry, StreamOpened) and self._is_first(entry) and (why := self._why_unrecorded()):
@@ -85,18 +86,19 @@ class Journal:
             self._ending.add(entry.stream_id)
 
     def has_lost(self, stream_id: UUID) -> bool:
-        """Whether a stream may not go on, as what came of it last could not be written."""
+        """Whether a stream must end because its latest entries could not be written."""
         return bool(self._left_out) and self._room.limits.refuses and stream_id in self._left_out
 
     def flush(self) -> None:
-        """Write what was gathered, and what is owed; its streams are left out where that cannot be done."""
+        """Write the gathered entries and those still owed. If that fails, the streams of the gathered entries are left
+        out."""
         if self._gathered:
             self._write_gathered()
         if self._owed:
             self._write_owed()
 
     def close(self) -> None:
-        """Let the folder go. Whoever reads it next knows that nothing more comes."""
+        """Write what is left and release the lock. Whoever reads the folder next knows that nothing more comes."""
         self.flush()
         (self.path / folder.AHEAD).unlink(missing_ok=True)
         for descriptor in (self._segment, self._ahead, self._lock):
@@ -120,7 +122,7 @@ class Journal:
         self._records.clear()
 
     def try_again(self) -> None:
-        """Where nothing could be written, find out whether something can be by now; and write what is owed."""
+        """After a failed write, find out whether writing works again; then write what is owed."""
         if self._failure:
             with suppress(OSError):
                 self._try_to_write()
@@ -128,7 +130,7 @@ class Journal:
         self.flush()
 
     def _try_to_write(self) -> None:
-        """Into the next segment, of which nothing is left. Raises OSError."""
+        """Write one byte to the file for the next segment, and take it back. Raises OSError."""
         ahead = self._open_ahead()
         try:
             os.write(ahead, b" ")
@@ -142,20 +144,20 @@ class Journal:
     def _why_full(self) -> str:
         why = self._room.why_full()
         if why and self._size:
-            # The writer can remove what it has stored, all but the newest segment: there may be no other.
+            # The writer removes every segment that it has stored except the newest, and this may be the only one.
             with suppress(OSError):
                 self._next_segment()
         return why
 
     def _write(self, records: bytearray) -> None:
-        """Write all of it or nothing. Raises OSError where there is no room."""
+        """Write all of it or nothing. Raises OSError if there is no room."""
         if (self._size and self._size + len(records) > SEGMENT_BYTES) or time.monotonic() > self._ends_at:
-            # Where there can be no other, the present one goes on.
+            # If no new segment can be created, the present one goes on.
             with suppress(OSError):
                 self._next_segment()
         written = os.write(self._segment, records)
         if written < len(records):
-            # What comes behind half a record is in a new segment, if that can be and the half cannot be taken back.
+            # Should the partial record be impossible to cut off, the next write starts a new segment, if it can.
             self._ends_at = 0.0
             os.ftruncate(self._segment, self._size)
             self._ends_at = time.monotonic() + SEGMENT_SECONDS
@@ -164,7 +166,7 @@ class Journal:
         self._failure = ""
 
     def _next_segment(self) -> None:
-        """Raises OSError where there can be none."""
+        """Switch to the next segment. Raises OSError if it cannot be created."""
         opened = self._open_ahead() if self._ahead < 0 else self._ahead
         self._ahead = opened
         (self.path / folder.AHEAD).rename(folder.segment(self.path, self._number + 1))
@@ -184,12 +186,14 @@ class Journal:
         if not self._left_out:
             do = "end, as they cannot be recorded" if self._room.limits.refuses else "go on unrecorded"
             log.error("streams %s: %s", do, why)
-        # What cannot be written is left out as a whole: a stream whose beginning is among it is not in the journal.
+        # What could not be written is lost as a whole: if it held a stream's beginning, that stream is not in the
+        # journal.
         self._left_out.setdefault(entry.stream_id, entry.stream_id in self._begun)
         self._end_left_out(entry)
 
     def _end_left_out(self, entry: AnyEntry) -> None:
-        """Write a stream's end once there is room, if its beginning was, or pages would show it as running forever."""
+        """Owe the stream's end, to be written once there is room, if its beginning was: otherwise pages would show it
+        as running forever."""
         if not isinstance(entry, StreamClosed):
             return
         self._begun.discard(entry.stream_id)
@@ -198,7 +202,7 @@ class Journal:
             self._owed.append(msgspec.structs.replace(entry, error=error))
 
     def _write_owed(self) -> None:
-        """Each by itself, as there may be room for some."""
+        """Write the owed entries one by one, because there may be room for only some."""
         while self._owed:
             record = bytearray()
             append_record(self._owed[0], record, self._marker)

@@ -1,4 +1,4 @@
-"""Whether there is room for more in the journals of this machine."""
+"""Whether the journals of this machine have room for more."""
 
 import shutil
 import time
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from streamviz.records.journal.usage import usage
 
-# A disk counts as full before it is, so that streams that run by then can be recorded to their end.
+# A disk counts as full this many bytes early, so that streams already running can be recorded to their end.
 RESERVE_BYTES = 16 * 1024 * 1024
 _MEASURE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may wait for Postgres: bytes in all journals together, and seconds since the oldest was written.
+    """How much may wait for Postgres: bytes in all journals together, and seconds since the oldest entry was written.
 
-    At a limit new streams are refused, or, when `refuses` is False, go on unrecorded.
+    At a limit new streams are refused or, if `refuses` is False, continue unrecorded.
     """
 
     most_bytes: int
@@ -25,7 +25,7 @@ class Limits:
 
 
 class Room:
-    """What the journals take, measured when asked for, about once a second."""
+    """What limit the journals have reached; measured on demand, at most about once a second."""
 
     def __init__(self, root: Path, limits: Limits) -> None:
         self.limits = limits
@@ -43,11 +43,11 @@ class Room:
 
 
 def why_full(root: Path, limits: Limits) -> str:
-    """Which limit the journals under `root` have reached, as a clause; empty while there is room. Where they
-    cannot be read there is none."""
+    """Which limit the journals under `root` have reached, or that they cannot be read, as a clause; empty while there
+    is room."""
     try:
         return _why_full(root, limits)
-    except OSError as error:  # Its disk is broken.
+    except OSError as error:  # the disk is broken
         return f"the journal cannot be read ({error.strerror})"
 
 

@@ -1,7 +1,7 @@
-"""A worker's journal for all who follow one of its streams: it is read once, however many those are.
+"""A worker's journal, shared by all who follow one of its streams: it is read once, however many followers there are.
 
-What is kept of it is where the records of each stream begin, eight bytes a record. Whoever follows a stream reads its
-records again at those places, and nothing of the others.
+Only the places where each stream's records begin are kept, eight bytes per record. A follower reads the records of its
+own stream again at those places, and no others.
 """
 
 import os
@@ -17,25 +17,25 @@ from streamviz.records.journal.encoding import HEADER
 from streamviz.records.journal.tail import READ_BYTES, Tail
 from streamviz.records.recorder import AnyEntry
 
-# A place is the number of its segment and how far in that it is.
+# A place combines a segment's number with an offset in that segment; the offset takes this many bits.
 _IN_SEGMENT = 40
-# Of one stream, at a time.
+# Read of one stream at a time.
 _MOST_RECORDS = 10_000
 _journals: dict[Path, "_Journal"] = {}
-# Held for moments: streams begin and end to be followed in the event loop.
+# Held only for moments, because followers start and stop in the event loop.
 _opening = Lock()
 
 
 class StreamTail:
-    """One stream's entries in a journal, in order, each once, until it is closed. It begins with the oldest segment
-    that is there."""
+    """One stream's entries in a journal, in order, each once, until it is closed. It begins with the oldest existing
+    segment."""
 
     def __init__(self, journal: Path, stream_id: UUID) -> None:
         self.journal = journal
         self.stream_id = stream_id
-        # Whether the last read left something that had been there before it.
+        # Whether the last read left entries unread that were already there.
         self.is_behind = False
-        # Whether something of it may have gone, as it was stored, before it was read here.
+        # Whether entries may have been stored and removed before they were read here.
         self.has_gap = False
         self.read_until = 0
         with _opening:
@@ -43,11 +43,12 @@ class StreamTail:
             self._shared.followers.add(self)
 
     def read(self) -> list[AnyEntry]:
-        """Some of what is new. Raises OSError where a segment went as it was to be opened, or the worker is gone."""
+        """Some of the new entries. Raises OSError if a segment was removed before it could be opened, or if the worker
+        has ended."""
         return self._shared.read(self)
 
     def close(self) -> None:
-        """Let go of the journal, also while it is read in another thread."""
+        """Let go of the journal, even while another thread reads it."""
         with _opening:
             self._shared.followers.discard(self)
             is_last = not self._shared.followers
@@ -58,7 +59,7 @@ class StreamTail:
 
 
 class _Journal:
-    """One journal, and where its records are by their stream."""
+    """One journal, and the places of its records by stream."""
 
     def __init__(self, journal: Path) -> None:
         self.followers: set[StreamTail] = set()
@@ -67,7 +68,7 @@ class _Journal:
         self._reading = Lock()
 
     def read(self, follower: StreamTail) -> list[AnyEntry]:
-        """What is new for one who follows, all of one segment."""
+        """What is new for one follower, all from one segment."""
         try:
             with self._reading:
                 return self._read(follower)
@@ -76,7 +77,8 @@ class _Journal:
                 self.close()
 
     def close(self) -> None:
-        """Nobody follows any more. Whoever still reads closes it then: nobody waits for that."""
+        """Close the file once nobody follows. If a read is in progress, it closes the file at its end, so nobody waits
+        here."""
         if self._reading.acquire(blocking=False):
             self._tail.close()
             self._reading.release()
@@ -101,7 +103,7 @@ class _Journal:
         return places[start : start + _MOST_RECORDS]
 
     def _look_on(self) -> None:
-        """Note where the records are that are next in the journal."""
+        """Note the places of the next records in the journal."""
         before = self._tail.number
         found = self._tail.read_placed(False)
         if self._tail.number != before:
@@ -111,7 +113,8 @@ class _Journal:
             self._places.setdefault(entry.stream_id, array("Q")).append(start + place)
 
     def _forget_stored(self, *, is_gap: bool) -> None:
-        """What is in no segment any more is stored; whoever has not read it has to look there."""
+        """Forget the places in segments that are gone: their entries are in Postgres, where followers that have not
+        read them must look."""
         first = min(folder.segments(self._tail.journal), default=self._tail.number) << _IN_SEGMENT
         for follower in list(self.followers):
             unread = self._places_for(follower)
@@ -122,7 +125,8 @@ class _Journal:
                 del self._places[stream_id]
 
     def _entries_at(self, places: "array[int]") -> tuple[list[AnyEntry], int]:
-        """The entries at the first of these places, and the last place that was read."""
+        """The entries at the first of these places, up to the end of their segment or a read's size, and the last place
+        read."""
         path = folder.segment(self._tail.journal, places[0] >> _IN_SEGMENT)
         marker, end = folder.marker(path), _end_of(places[0])
         entries: list[AnyEntry] = []
@@ -146,5 +150,5 @@ def _record_at(file: int, place: int, marker: bytes) -> bytes:
 
 
 def _end_of(place: int) -> int:
-    """Behind the last place of the same segment."""
+    """The highest possible place in the same segment."""
     return place | ((1 << _IN_SEGMENT) - 1)

@@ -12,20 +12,20 @@ from streamviz.records.recorder import AnyEntry
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1024 * 1024
-# Where in its segment an entry's record begins, and the entry.
+# The offset of an entry's record in its segment, and the entry.
 Placed = tuple[int, AnyEntry]
 
 
 class Tail:
-    """Gives the entries of one journal in order, each once. It begins with the oldest segment that is there.
+    """Gives the entries of one journal in order, each once, beginning with the oldest existing segment.
 
-    Of a segment that is damaged it gives all records that are whole; the file is kept aside.
+    From a damaged segment it gives all records that are whole, and the file is kept aside.
     """
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
         self.number = 0
-        # Whether the last read left something that had been there before it.
+        # Whether the last read left entries unread that were already there.
         self.is_behind = False
         self._file = -1
         self._place = 0
@@ -33,17 +33,17 @@ class Tail:
         self._damaged: set[int] = set()
 
     def read(self, is_abandoned: bool) -> list[AnyEntry]:
-        """As `read_placed`, without the places."""
+        """Like `read_placed`, without the offsets."""
         return [entry for _, entry in self.read_placed(is_abandoned)]
 
     def read_placed(self, is_abandoned: bool) -> list[Placed]:
-        """Some of what is new, all of one segment (`number`), each with where in that its record begins; empty where
-        there is nothing more just now.
+        """Some of the new entries, all from one segment (`number`), each with the offset of its record there; empty if
+        there is nothing more for now.
 
-        What a worker left half written when it ended is cut. `is_abandoned` says that it has ended.
+        `is_abandoned` says that the worker has ended; a record that it left half written is then cut off.
         """
         while True:
-            # Looked for before the present segment is read: nothing is appended to that once there is a next one.
+            # Looked for before the present segment is read, as nothing is appended to that once there is a next one.
             following = self._following()
             if placed := self._read_segment():
                 self.is_behind |= following is not None
@@ -57,13 +57,13 @@ class Tail:
             self._open(following)
 
     def remove_before(self, number: int) -> None:
-        """Remove the segments before this one: all that they hold is stored. Those that are damaged are kept."""
+        """Remove the segments before this one, whose entries are all stored. Damaged ones are moved aside instead."""
         for older in folder.segments(self.journal):
             if older < number:
                 self._remove(older)
 
     def close(self) -> None:
-        """Let go of the open segment."""
+        """Close the open segment."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -96,8 +96,9 @@ class Tail:
         return [(start + place, entry) for place, entry in placed]
 
     def _read_more(self) -> tuple[list[Placed], int]:
-        """The next record, where it is larger than a read or lies behind damage; and how far that is."""
-        # No more than there is: a damaged length may ask for gigabytes.
+        """The next record, when it is larger than one read or comes after damage, and the number of bytes to
+        advance."""
+        # Never read more than there is: a damaged length may ask for gigabytes.
         rest = self._rest()
         needed = length_at(rest, 0, self._marker)
         if needed is not None and needed <= len(rest):
@@ -115,7 +116,7 @@ class Tail:
         return [(behind + place, entry) for place, entry in placed], behind + read
 
     def _cut_the_rest(self, is_last: bool) -> None:
-        """Nothing more comes here: what is left is a record that was not finished, or damage with nothing behind it."""
+        """Skip the rest of a finished segment: an incomplete record, or damage with nothing whole after it."""
         if self._file < 0:
             return
         rest = self._rest()
@@ -127,7 +128,7 @@ class Tail:
         self._place += len(rest)
 
     def _is_unfinished(self, rest: bytes) -> bool:
-        """Whether a worker that was killed in the middle of a write would leave that."""
+        """Whether this is what a worker killed in the middle of a write would leave."""
         if len(rest) < len(self._marker) + HEADER.size:
             return rest.startswith(self._marker[: len(rest)])
         needed = length_at(rest, 0, self._marker)

@@ -1,4 +1,4 @@
-"""What the journals of this machine take."""
+"""How much space the journals of this machine take."""
 
 import time
 from pathlib import Path
@@ -8,8 +8,8 @@ from streamviz.records.journal import folder
 
 
 class Usage(NamedTuple):
-    """What the journals take: bytes in all segments, for how many seconds the oldest has waited, and when any was last
-    written to (s since the epoch, 0 where none was)."""
+    """What the journals take: bytes in all segments, how many seconds the oldest entry has waited, and when any segment
+    was last written to (s since the epoch; 0 if never)."""
 
     size: int
     age: float
@@ -17,9 +17,10 @@ class Usage(NamedTuple):
 
 
 def usage(root: Path) -> Usage:
-    """What the journals under `root` take.
+    """Measure the journals under `root`.
 
-    A journal's newest segment has no age: a worker that is idle may keep one whose contents were stored long ago.
+    A journal's newest segment does not count towards the age: an idle worker may keep one whose entries were stored
+    long ago.
     """
     size, now, written_at = 0, time.time(), 0.0
     oldest = now

@@ -1,4 +1,4 @@
-"""Values in COPY's binary format: the driver's own way takes ten times as long.
+"""Encode values in COPY's binary format; the driver's own encoding takes ten times as long.
 
 Format: https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS
 """
@@ -25,12 +25,12 @@ def int8(value: int) -> bytes:
 
 
 def joined(pieces: Sequence[bytes]) -> bytes:
-    """A bytea of these pieces."""
+    """A bytea made of these pieces."""
     return b"".join((pack(">i", sum(map(len, pieces))), *pieces))
 
 
 def int4s(values: Sequence[int]) -> bytes:
-    """An int4[] of one dimension; an empty array has none."""
+    """An int4[] of one dimension; an empty array has no dimension."""
     if not values:
         return pack(">iiii", 12, 0, 0, _INT4_TYPE)
     size = 20 + 8 * len(values)
@@ -40,5 +40,6 @@ def int4s(values: Sequence[int]) -> bytes:
 
 @cache
 def _elements(count: int) -> Struct:
-    """Each element is its length and its value; a run has few sizes, so few of these are made."""
+    """The layout of `count` elements, each a length and a value. Runs have few different sizes, so few of these are
+    made."""
     return Struct(">" + "ii" * count)

@@ -1,9 +1,9 @@
-"""Putting right, as streams are stored, which session they belong to and what they go on from.
+"""Correct, as streams are stored, which session they belong to and which stream they continue.
 
-A worker knows its own newest streams. What a request asked of it in vain is looked up here among all that is stored;
-and what a stream leaves is looked for by those that were stored before it. Where a session turns out to be part of
-another, its streams move there; where it turns out that a stranger could have been meant, they move to a session of
-their own. Workers are told on the channel `streamviz_moved`.
+A worker knows only its own newest streams. Marks that a request looked for without success are looked up here among all
+stored streams, and marks that a stream leaves are matched with requests stored earlier that look for them. If a session
+turns out to be part of another, its streams move there; if a match might have been with a stranger's stream, they move
+to a session of their own. Workers are notified on the channel `streamviz_moved`.
 """
 
 from collections import defaultdict
@@ -28,13 +28,14 @@ from streamviz.records.writer.session_moves import move_stream
 
 _LOCK = 7_241_006
 _MOST = 2_000
-# So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this, and of
-# the partitions only those are looked into that have ids of so many days.
+# The longest pause in a conversation. Very many streams may have the same answer: this bounds how many are read, and
+# limits the search to the partitions whose ids are of these days.
 _LONGEST_REST = timedelta(days=30)
 
-# Until this is stored, others that store do not look: of two that belong together one would miss the other.
+# Held until the transaction ends, so that only one transaction links at a time: otherwise, of two streams that belong
+# together, neither would find the other.
 _ALONE = "SELECT pg_advisory_xact_lock(%s)"
-# Nobody asks for an answer before its own request.
+# No request can look for an answer that was requested later than itself.
 _WAITING = """
 SELECT id FROM records_stream
 WHERE asked && %(left)s::bigint[] AND NOT (asked = '{}') AND requested_at >= %(since)s AND id >= %(first)s
@@ -66,7 +67,7 @@ WHERE stream.id = ANY(%s) AND parent.id = ANY(%s) AND NOT stream.is_named AND pa
 ORDER BY stream.requested_at, stream.id
 """
 _LINK = "UPDATE records_stream SET parent = %s, relation = %s, asked = %s WHERE id = %s"
-# The agent that called a sub-agent which says that it is one: that of the last call in its session.
+# For sub-agents that say they are one: the caller is the latest earlier stream in the session that made a tool call.
 _CALLERS = """
 UPDATE records_stream AS stream SET parent = (
     SELECT caller.id FROM records_stream AS caller
@@ -78,15 +79,15 @@ UPDATE records_stream AS stream SET parent = (
     ORDER BY caller.requested_at DESC LIMIT 1
 ) WHERE id = ANY(%(called)s)
 """
-# Those that were stored before the call that they carry out: it may be another machine's.
+# Sub-agents that were stored before the stream that called them, which may be on another machine.
 _UNCALLED = """
 SELECT id FROM records_stream
 WHERE session_id = ANY(%(sessions)s) AND relation = 'subagent' AND parent IS NULL
 AND requested_at >= %(since)s AND id >= %(first)s
 ORDER BY requested_at LIMIT %(most)s
 """
-# Of all that go on from one answer the first is its next turn, the others are forks. They came after it, so partitions
-# before it are not looked into.
+# Of all streams that continue one answer the first is its next turn, the others are forks. They came after it, so
+# earlier partitions are not read.
 FORKS = """
 UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = first.id THEN 'turn' ELSE 'fork' END
 FROM (
@@ -103,7 +104,8 @@ _SESSIONS = "SELECT id, session_id FROM records_stream WHERE id = ANY(%s)"
 
 @dataclass(slots=True)
 class _Row:
-    """A stream that asks, or that left what is asked for; `asked` is either, `turned_at` when its next turn was."""
+    """A stream that looks for a parent, or that left marks. `asked` has the marks that it looks for, or those that it
+    left; `turned_at` is when its next turn was requested."""
 
     id: UUID
     session_id: UUID
@@ -118,8 +120,8 @@ class _Row:
     is_retried: bool = False
 
     def as_candidate(self, at: datetime) -> Candidate:
-        """What is chosen by, as it was then: streams are not stored in the order of their requests. Nobody sends one
-        again whose answer still comes."""
+        """The stream as `choose` sees it, as of `at`, because streams are not stored in the order of their requests.
+        One without an outcome counts as failed: nobody repeats a request whose answer is still coming."""
         told = (self.id, self.session_id, as_microseconds(self.requested_at), self.client, self.user_agent)
         turns = int(self.turned_at is not None and self.turned_at < at)
         return Candidate(*told, turns, self.is_retried, not self.outcome or self.outcome in FAILED)
@@ -154,12 +156,12 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 
 
 def _calls(batch: Batch) -> bool:
-    """Whether it has the end of a stream that called something."""
+    """Whether the batch has the end of a stream that made a tool call."""
     return batch.closed is not None and any(block.kind == BlockKind.TOOL_CALL for block in batch.closed.blocks)
 
 
 def _uncalled(cursor: psycopg.Cursor, calling: Sequence[Batch]) -> list[UUID]:
-    """The sub-agents that one of these may have called, of which nobody knows yet who did."""
+    """Sub-agents that one of these streams may have called, and whose caller is unknown."""
     began = [batch.began for batch in calling if batch.began]
     if not began:
         return []
@@ -173,7 +175,7 @@ def _uncalled(cursor: psycopg.Cursor, calling: Sequence[Batch]) -> list[UUID]:
 
 
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], ended: Sequence[Batch]) -> set[UUID]:
-    """Those that were stored before what they ask for."""
+    """Streams that were stored before the marks that they look for."""
     since = as_datetime(min(batch.began.requested_at for batch in ended if batch.began))
     first = around([batch.stream_id for batch in ended]).first
     told = {"left": as_array(left), "since": since, "first": first, "most": _MOST}
@@ -181,7 +183,7 @@ def _waiting(cursor: psycopg.Cursor, left: Sequence[int], ended: Sequence[Batch]
 
 
 def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
-    """Find parents, or surer ones, and give all whose followers are others now."""
+    """Find parents, or surer ones, and give the streams whose followers changed."""
     rows = cursor.connection.cursor(row_factory=class_row(_Row))
     asking = rows.execute(_ASKING, [as_array(ids)]).fetchall()
     marks = as_array({mark for row in asking for mark in row.asked})
@@ -218,12 +220,12 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
             move_stream(cursor, row.id, session_id, new, is_new=chosen.parent is None)
             sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [as_array(found)]).fetchall())
             for each in found.values():
-                each.session_id = sessions.get(each.id, each.session_id)  # It may be deleted by now.
+                each.session_id = sessions.get(each.id, each.session_id)  # it may have been deleted meanwhile
     return parents
 
 
 def _go_on(cursor: psycopg.Cursor, row: _Row, chosen: Chosen, found: Mapping[UUID, _Row]) -> set[UUID]:
-    """Note what a stream goes on from, and give all whose followers are others now."""
+    """Store which stream this one continues, and give the streams whose followers changed."""
     parent = chosen.parent.stream if chosen.parent else None
     cursor.execute(_LINK, [parent, chosen.relation, chosen.kept, row.id])
     if parent is not None:

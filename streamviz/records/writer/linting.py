@@ -1,4 +1,4 @@
-"""Noting what upstream sent that its format does not allow, and what a stream waited for, once it is stored."""
+"""Note where upstream broke its format, and what a stream waited for, once it is stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
@@ -16,7 +16,7 @@ from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.stalling import INSERT as INSERT_STALL
 from streamviz.records.writer.stalling import stall_rows
 
-# Of longer streams the beginning is read: storing waits meanwhile.
+# Only the beginning of longer streams is read, because storing waits meanwhile.
 MOST_CHUNKS = 20_000
 RUNS = """
 SELECT stream_id, first_seq, first_at, offsets, lengths, payload FROM records_upstreamrun
@@ -29,7 +29,8 @@ SELECT id, %s, %s, %s, requested_at, provider, requested_model FROM records_stre
 
 
 class _Ended(NamedTuple):
-    """A stream that ended, with how many chunks in Postgres, and those of them that came with its end."""
+    """A stream that ended; `chunk_count` is how many chunks Postgres has of it, and `batch` has those that came with
+    its end."""
 
     batch: Batch
     closed: StreamClosed
@@ -39,7 +40,7 @@ class _Ended(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch) -> Self | None:
-        """None where nothing is noted: it goes on, or nobody has rules for its format."""
+        """None if there is nothing to note: the stream goes on, or there are no rules for its format."""
         if batch.closed is None or batch.began is None or batch.began.wire_format not in LINTERS:
             return None
         stored = batch.stored.chunk_count if batch.stored else 0
@@ -48,7 +49,7 @@ class _Ended(NamedTuple):
 
 
 def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """Of the streams that ended, whose chunks are stored."""
+    """Note lint and stalls of the streams that ended, whose chunks are stored by now."""
     rows, waits = [], []
     ended = [stream for batch in batches if (stream := _Ended.of(batch))]
     for stream, chunks in _with_chunks(cursor, ended):
@@ -62,7 +63,7 @@ def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 
 
 def _with_chunks(cursor: psycopg.Cursor, ended: Sequence[_Ended]) -> Iterator[tuple[_Ended, Sequence[StoredChunk]]]:
-    """What was stored now is at hand; of a stream that has more than that, all is read again."""
+    """Each stream with its chunks: those just stored are at hand; a stream that has more is read again as a whole."""
     others = []
     for stream in ended:
         chunks = [chunk for piece in stream.batch.chunks for chunk in piece.stored()]
@@ -76,7 +77,7 @@ def _with_chunks(cursor: psycopg.Cursor, ended: Sequence[_Ended]) -> Iterator[tu
 
 
 def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:
-    """Streams whose chunks are read at once: as many as have MOST_CHUNKS between them, or a longer one alone."""
+    """Group streams whose chunks are read at once: as many as have MOST_CHUNKS between them, or a longer one alone."""
     streams: list[_Ended] = []
     chunks = 0
     for stream in ended:

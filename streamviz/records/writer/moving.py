@@ -1,4 +1,4 @@
-"""One worker's journal on its way into Postgres."""
+"""Move one worker's journal into Postgres."""
 
 import logging
 from pathlib import Path
@@ -15,13 +15,14 @@ from streamviz.records.writer.store import Store, open_streams
 
 log = logging.getLogger(__name__)
 
-# Classes of errors that are about what is in a batch: its data, a constraint, a limit of Postgres' own, its insides.
-# Any other means that nothing can be stored just now.
+# SQLSTATE classes of errors that are about a batch itself: its data, a constraint, a limit of Postgres, an internal
+# error. Any other error means that nothing can be stored at the moment.
 _REFUSALS = {"22", "23", "54", "XX"}
 
 
 class Moving:
-    """Reads a journal, stores what is due, removes what is stored; in the end closes what its worker left open."""
+    """Reads a journal, stores what is due and removes what is stored; at the end closes the streams that its worker
+    left open."""
 
     def __init__(self, journal: Path, store: Store) -> None:
         self.journal = journal
@@ -30,24 +31,24 @@ class Moving:
         self._tail = Tail(journal)
         self._pending = Pending(self.worker)
         self._due: list[Batch] = []
-        # Streams of which this has set something aside: what comes later of them goes there too, or it could not be
-        # stored any more once what comes later is.
+        # Streams of which a batch was set aside here. Their later batches are set aside too: once those were stored,
+        # the earlier one could not be stored any more.
         self._aside: set[UUID] = set()
-        # Those of which a writer before this one may have, from this journal as well.
+        # Streams of which an earlier writer may have set something aside, possibly from this journal as well.
         self._aside_before = {UUID(path.stem) for path in folder.refused(journal.parent)}
         self.is_done = False
-        # Whether the last call of `advance` left something to do that there is an end of.
+        # Whether the last call of `advance` left work that is known to end.
         self.has_more = False
 
     @property
     def is_behind(self) -> bool:
-        """Whether the last call of `advance` left something to read."""
+        """Whether the last call of `advance` left entries unread."""
         return self._tail.is_behind
 
     def advance(self, everything: bool) -> int:
-        """Read some and store what is due, or `everything`; gives how many entries were read.
+        """Read some entries and store the batches that are due, or `everything`; gives how many entries were read.
 
-        Raises psycopg.Error while Postgres takes nothing; what was read is stored by a later call.
+        Raises psycopg.Error while Postgres accepts nothing; a later call stores what was read.
         """
         self.has_more = False
         self._write()
@@ -69,7 +70,7 @@ class Moving:
         return len(entries)
 
     def close(self) -> None:
-        """Let go of the journal's file."""
+        """Close the journal's file."""
         self._tail.close()
 
     def _write(self) -> None:
@@ -81,8 +82,8 @@ class Moving:
             self._due = []
 
     def _is_aside(self, stream_id: UUID) -> bool:
-        """Whether part of it was set aside before what this journal has. What a writer before had set aside may
-        have been handed back by now; what is set aside from another journal meanwhile comes behind what is here."""
+        """Whether an earlier part of the stream was set aside. What a previous writer set aside may have been handed
+        back since; what is set aside meanwhile from another journal comes after what is here."""
         was_aside = stream_id in self._aside_before and is_refused(self.journal.parent, stream_id)
         return was_aside or stream_id in self._aside
 
@@ -93,14 +94,14 @@ class Moving:
     def _write_all(self, batches: list[Batch], *, is_last_try: bool = False) -> None:
         try:
             unknown = self._store.write(batches)
-        except Exception as error:  # What is in a batch comes from strangers, and the driver refuses it in many ways.
+        except Exception as error:  # a batch holds untrusted data, which the driver refuses in many ways
             if not _is_refusal(error):
                 raise
             if is_last_try:
                 self._set_aside(batches[0], _reason(error))
                 return
-            # Stream by stream, so that only the one at fault is set aside. Each is tried anew: it may have been at odds
-            # with what was done just then, as by the connection of a writer that is dead.
+            # Stream by stream, so that only the one at fault is set aside. Each is tried again: its failure may have
+            # been a conflict with something concurrent, such as the connection of a dead writer.
             for batch in batches:
                 self._write_all([batch], is_last_try=True)
             return
@@ -117,7 +118,7 @@ class Moving:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the row that Postgres shows in its details: that is what models and clients wrote."""
+    """What went wrong, without the row in Postgres' error details, which models and clients wrote."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

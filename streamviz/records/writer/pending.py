@@ -1,4 +1,4 @@
-"""What was read from a journal and is not in Postgres yet, by stream, until enough of it has come together."""
+"""Collect what was read from a journal, by stream, until there is enough of it to store."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Str
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.tapes import Chunks, Frames
 
-# Of what no worker recorded: it was imported, or made up.
+# The worker of streams that no worker recorded: imported or made-up ones.
 NO_WORKER = UUID(int=0)
-# A stream's entries wait so long for more of them, so that a run holds some tens of chunks at a usual pace,
+# A stream's entries wait this long for more of them, so that a run holds some tens of chunks at a usual pace,
 DUE_SECONDS = 5.0
-# or until there are so many.
+# or until there are this many chunks.
 DUE_CHUNKS = 512
 
 
 class Stored(NamedTuple):
-    """What Postgres has of a stream: its session, where linking may have moved it, how many chunks and frames, and when
-    it began (µs since the epoch)."""
+    """What Postgres has of a stream: its session, to which linking may have moved it, how many chunks and frames, its
+    wire format, and when it was requested (µs since the epoch)."""
 
     session_id: UUID
     chunk_count: int
@@ -32,8 +32,8 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What is to be stored of one stream. `segment` is the oldest that holds any of it, `since` when that was read;
-    `entries` is all of it as it came. `stored` is what is stored already; None where nothing is."""
+    """What is to be stored of one stream. `segment` is the oldest segment that holds any of it, `since` when its first
+    entry was read; `entries` has all of it as it came. `stored` is what Postgres already has; None if nothing."""
 
     stream_id: UUID
     worker: UUID
@@ -49,7 +49,7 @@ class Batch:
     stored: Stored | None = None
 
     def add(self, entry: AnyEntry) -> None:
-        """Take in the next of the stream's entries."""
+        """Take in the stream's next entry."""
         self.entries.append(entry)
         match entry:
             case ChunksReceived():
@@ -69,40 +69,40 @@ class Batch:
                 self.closed = entry
 
     def is_due(self, now: float) -> bool:
-        """Whether all of it is to be stored without waiting for more. `now` is on the monotonic clock."""
+        """Whether the batch is to be stored without waiting for more. `now` is on the monotonic clock."""
         return self.closed is not None or self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
 
     def take_beginning(self) -> Self:
-        """A stream's beginning alone, which does not wait: people find a stream in the record while it runs, from any
-        worker. What came since stays here."""
+        """Split off the stream's beginning, which does not wait, so that a running stream can be found in the record,
+        whichever worker it is on. The rest stays in this batch."""
         began, self.opened = self.opened, None
         entries, self.entries = self.entries, [each for each in self.entries if not isinstance(each, StreamOpened)]
         told: list[AnyEntry] = [each for each in entries if isinstance(each, StreamOpened)]
         return type(self)(self.stream_id, self.worker, self.segment, self.since, began, entries=told)
 
     def reached(self) -> tuple[int, int]:
-        """The numbers behind the last chunk and the last frame of it, 0 where it has none."""
+        """The numbers after its last chunk and its last frame; 0 for a tape of which it has nothing."""
         chunks = self.chunks[-1].end if self.chunks else 0
         return chunks, self.frames[-1].end if self.frames else 0
 
     @property
     def has_advanced(self) -> bool:
-        """Whether it reaches further than what else it says of its stream."""
+        """Whether it has chunks or frames that are not covered by the counts of the stream's end, if it has that."""
         told = (0, 0) if self.closed is None else (self.closed.chunk_count, self.closed.frame_count)
         return any(own > others for own, others in zip(self.reached(), told, strict=True))
 
     @property
     def began(self) -> StreamOpened | Stored | None:
-        """What says how its stream began; None where neither this nor Postgres has that."""
+        """What says how the stream began; None if neither this batch nor Postgres has it."""
         return self.opened or self.stored
 
     @property
     def is_new_and_over(self) -> bool:
-        """Whether it is all that there is of its stream."""
+        """Whether the batch has the whole stream."""
         return self.opened is not None and self.closed is not None and self.stored is None
 
     def go_on_from(self, stored: Stored) -> None:
-        """Drop the chunks and frames that are stored."""
+        """Drop the chunks and frames that are already stored."""
         self.stored = stored
         if self.opened is not None:
             self.opened = msgspec.structs.replace(self.opened, session_id=stored.session_id)
@@ -111,7 +111,7 @@ class Batch:
 
 
 class Pending:
-    """The batches of one journal that grow."""
+    """The growing batches of one journal."""
 
     def __init__(self, worker: UUID) -> None:
         self._worker = worker
@@ -121,7 +121,7 @@ class Pending:
         return bool(self._batches)
 
     def add(self, entry: AnyEntry, segment: int) -> None:
-        """Take in the next entry, which `segment` holds."""
+        """Take in the next entry, which is in `segment`."""
         batch = self._batches.get(entry.stream_id)
         if batch is None:
             batch = self._batches[entry.stream_id] = Batch(entry.stream_id, self._worker, segment)
@@ -140,5 +140,5 @@ class Pending:
         return due
 
     def oldest_segment(self, otherwise: int) -> int:
-        """The oldest segment that holds any of what waits."""
+        """The oldest segment that holds an entry still waiting; `otherwise` if none is."""
         return min((batch.segment for batch in self._batches.values()), default=otherwise)

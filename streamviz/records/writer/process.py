@@ -1,4 +1,4 @@
-"""The writer's loop: all journals of this machine, again and again."""
+"""The writer's loop: goes through all journals of this machine, again and again."""
 
 import logging
 import threading
@@ -20,22 +20,22 @@ from streamviz.vitals import Vitals
 
 log = logging.getLogger(__name__)
 
-# A stream that ended is in Postgres about so long after;
+# The pause between rounds, and so roughly how long after its end a stream is in Postgres.
 POLL_SECONDS = 0.05
-# or so long, where a round has read so many entries: a round's own cost is most of what few streams cost, so more of
-# them are to share it.
+# The pause once a round has read BUSY_ENTRIES: with few streams most of the cost is the round's own, so more entries
+# should share it.
 BUSY_POLL_SECONDS = 0.2
 BUSY_ENTRIES = 16
 RETRY_SECONDS = 1.0
-# A journal of which something is not understood is read again from its beginning, so not as soon.
+# A journal that caused an unexpected error is read again from its beginning, so not as soon.
 ANEW_SECONDS = 60
 _ATTEMPTS = 10
-# What the upkeep gets to end, once the journals are stored.
+# How long the upkeep may take to end once the journals are stored.
 UPKEEP_SECONDS = 5.0
 
 
 class Writer:
-    """Moves what the journals under `root` hold into Postgres."""
+    """Moves the entries of the journals under `root` into Postgres."""
 
     def __init__(self, root: Path, conninfo: Callable[[], str]) -> None:
         self._root = root
@@ -43,14 +43,14 @@ class Writer:
         self._moving: dict[Path, Moving] = {}
         self._status = Status(root)
         self._unreadable: set[str] = set()
-        # Those that failed for another reason, and until when (s, monotonic) they are left alone.
+        # Journals that failed for another reason, and until when (s, monotonic) they are left alone.
         self._put_off: dict[Path, float] = {}
         self._vitals = Vitals("writer")
 
     def run(self, stop: threading.Event, upkeep: Upkeep) -> None:
-        """Move journals until `stop` is set and all that is in them is stored, with the tables' upkeep beside that.
+        """Move journals until `stop` is set and everything in them is stored, with the upkeep of the tables alongside.
 
-        Raises Fault where another writer runs.
+        Raises Fault if another writer is running.
         """
         folder.make_private(self._root)
         with self._alone():
@@ -62,7 +62,8 @@ class Writer:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Whoever looks whether a writer runs holds its lock for an instant, hence more than one attempt."""
+        """Hold the writer's lock. A process that checks whether a writer runs takes it for an instant, hence the
+        several attempts."""
         for _ in range(_ATTEMPTS):
             with folder.open_locked(self._root / folder.WRITER_LOCK) as is_ours:
                 if is_ours:
@@ -72,7 +73,7 @@ class Writer:
         raise Fault(f"Another writer is already running on the journals in {self._root}.")
 
     def turn(self, everything: bool = False) -> int:
-        """One round over all journals; gives how many entries were read. Raises psycopg.Error."""
+        """Go through all journals once; gives how many entries were read. Raises psycopg.Error."""
         journals = folder.journals(self._root)
         self._put_off = {journal: until for journal, until in self._put_off.items() if journal in journals}
         for journal in journals:
@@ -87,7 +88,7 @@ class Writer:
         return read
 
     def _advance(self, moving: Moving, everything: bool) -> int:
-        """A journal that cannot be read keeps no other from being moved."""
+        """Advance one journal; a journal that cannot be read does not hold up the others."""
         name = moving.journal.name
         try:
             read = moving.advance(everything)
@@ -111,8 +112,8 @@ class Writer:
         return self._put_off.get(journal, 0.0) > time.monotonic()
 
     def finish(self) -> None:
-        """Store all that is in the journals by now, unless Postgres is away, and let go. What servers that go on record
-        meanwhile is the next writer's: there may be no end of it."""
+        """Store everything that is in the journals now, unless Postgres is away, and close them. What servers that keep
+        running record meanwhile is left to the next writer, as it might never end."""
         try:
             while self.turn(everything=True) and any(moving.has_more for moving in self._moving.values()):
                 pass
@@ -124,7 +125,7 @@ class Writer:
         self._store.close()
 
     def _turn(self, upkeep_trouble: str) -> float:
-        """A round, and how many seconds to wait before the next."""
+        """Do one round; gives how many seconds to wait before the next."""
         self._status.upkeep(upkeep_trouble)
         self._vitals.look()
         began = time.time()
@@ -140,5 +141,6 @@ class Writer:
         self._status.moved(began, is_behind or bool(self._unreadable or self._put_off))
         if is_behind:
             return 0.0
-        # What comes meanwhile waits for the next round: many small ones would cost more than all that they store.
+        # What arrives meanwhile waits for the next round: many small rounds would cost more than storing all that they
+        # hold.
         return BUSY_POLL_SECONDS if read >= BUSY_ENTRIES else POLL_SECONDS

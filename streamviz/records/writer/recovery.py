@@ -1,5 +1,5 @@
-"""Streams whose worker died, closed as far as the record has them: as what they were where the client was sent their
-end, else as `interrupted`."""
+"""Close streams whose worker died, as far as the record has them: with their own outcome if the client was sent their
+end, otherwise as `interrupted`."""
 
 import logging
 from array import array
@@ -30,9 +30,9 @@ WHY = "streamviz ended while the stream was running"
 
 
 class Recorded(NamedTuple):
-    """What the record has of a stream. `requested_at` is µs since the epoch; `request` is None where it was not kept;
-    `judged` the blocks that were denied, replaced or halted; `is_halted` says that a policy denied the request or ended
-    the stream. `executor` answered it with calls of its own, of which `part` is one."""
+    """What the record has of a stream. `requested_at` is µs since the epoch; `request` is None if it was not kept.
+    `judged` has the blocks that were denied, replaced or halted; `is_halted` says that a policy denied the request or
+    ended the stream. A run has an `executor`; a call of a run has a `part`."""
 
     stream_id: UUID
     wire_format: str
@@ -56,9 +56,9 @@ class End(NamedTuple):
 
 
 def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed | None:
-    """The end of a stream that nobody runs any more; the same whenever it is asked for. None where it was deleted.
+    """The end of a stream whose worker is gone; the same on every call. None if the stream was deleted.
 
-    Raises psycopg.Error. What else goes wrong is about the stream: it is closed without what was said in it.
+    Raises psycopg.Error. Any other failure is the stream's own: it is then closed without its contents.
     """
     head = _head(connection, stream_id)
     if head is None:
@@ -73,7 +73,7 @@ def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed | No
 
 
 def closed(recorded: Recorded) -> StreamClosed:
-    """How a stream is closed that nobody else closed."""
+    """The closing entry of a stream that nobody else closed."""
     end = _end(recorded)
     state = aggregate(recorded.wire_format, recorded.chunks)
     tokens = _tokens(recorded, state)
@@ -109,7 +109,7 @@ def closed(recorded: Recorded) -> StreamClosed:
 
 
 def _tokens(recorded: Recorded, state: StreamState) -> Tokens:
-    """As for a stream that ended by itself; what is not in the record cannot be estimated."""
+    """Count tokens as for a stream that ended normally; what is not in the record cannot be estimated."""
     if not _calls_model(recorded, state):
         return Tokens(0, 0)
     if recorded.request is None or any(chunk.raw is None for chunk in recorded.chunks):
@@ -118,8 +118,8 @@ def _tokens(recorded: Recorded, state: StreamState) -> Tokens:
 
 
 def _calls_model(recorded: Recorded, state: StreamState) -> bool:
-    """Whether a model answered it: the tokens of a run are those of its calls, and the calls of its tools, which no
-    model made, say themselves that they took none."""
+    """Whether a model answered the stream. A run has the tokens of its calls; a run's tool calls, which no model
+    answers, report that they took none."""
     took_none = state.tokens.input == state.tokens.output == 0
     return not (recorded.executor or (recorded.part and took_none))
 
@@ -136,7 +136,7 @@ def _end(recorded: Recorded) -> End:
 
 
 def _client_tape(recorded: Recorded) -> bytes | None:
-    """What the client was sent; None where not all of it was kept."""
+    """What the client was sent; None if not all of it was kept."""
     raws = {chunk.seq: chunk.raw for chunk in recorded.chunks}
     pieces = [frame.made if frame.seq is None else raws.get(frame.seq) for frame in recorded.frames]
     return b"".join(filter(None, pieces)) if None not in pieces else None
@@ -149,13 +149,14 @@ def _client_first_at(first: StreamBlock | None, frames: Sequence[StoredFrame]) -
 
 
 def _shows(frame: StoredFrame, first: int) -> bool:
-    """Whether the client saw something of a block in it; what streamviz itself sends are keep-alives and errors."""
+    """Whether the frame showed the client something of the block; streamviz's own frames are keep-alives and errors."""
     return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
 
 
 def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
-    """When a block's hold began is not in the record: at the earliest when the block did. What is held is held whole,
-    so a block of which the client had the first chunk was not."""
+    """The blocks, with their holds as far as the record tells. When a hold began is not recorded, so it is taken to
+    begin with its block, the earliest possible time. A block is held as a whole, so one whose first chunk the client
+    had was not held."""
     sent = {frame.seq: frame.sent_at for frame in recorded.frames}
     return [
         BlockRecord.of(
@@ -168,7 +169,7 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
 
 
 def _head(connection: psycopg.Connection, stream_id: UUID) -> Recorded | None:
-    """A stream without its chunks, frames and verdicts; None where it was deleted."""
+    """A stream without its chunks, frames and verdicts; None if it was deleted."""
     row = connection.execute(sql.STREAM, [stream_id]).fetchone()
     if row is None:
         return None
@@ -178,7 +179,7 @@ def _head(connection: psycopg.Connection, stream_id: UUID) -> Recorded | None:
 
 
 def _request(body: bytes) -> JsonObject | None:
-    """A request as it read; None where it was not kept, or cannot be read any more."""
+    """The request as JSON; None if it was not kept or can no longer be read."""
     try:
         return as_object(decode(body)) if body else None
     except ValueError:

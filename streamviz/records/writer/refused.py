@@ -1,4 +1,4 @@
-"""What Postgres will not take, kept in files beside the journals so that nothing is lost."""
+"""Keep what Postgres refuses in files beside the journals, so that nothing is lost."""
 
 import logging
 import os
@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 
 
 def set_aside(root: Path, batch: Batch, why: str) -> None:
-    """Put a batch, in the journal's format, into the file of its stream."""
+    """Write a batch, in the journal's format, to the file of its stream."""
     about = {"fields": {"stream": str(batch.stream_id)}}
     log.error("stream %s cannot be stored and is set aside: %s", batch.stream_id, why, extra=about)
     records = bytearray()
     for entry in batch.entries:
         append_record(entry, records)
-    # A stream that begins again is read once more from the journal, by a restarted writer.
+    # If a stream's beginning comes again, a restarted writer is reading the journal once more, so the file starts over.
     how = os.O_TRUNC if batch.opened else os.O_APPEND
     private_folder(root / REFUSED)
     with open(os.open(_file(root, batch.stream_id), os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
@@ -32,7 +32,7 @@ def is_refused(root: Path, stream_id: UUID) -> bool:
 
 
 def hand_back(root: Path) -> int:
-    """Make the streams that were set aside a journal again, which the writer stores as one that was left behind; gives
+    """Turn the files of the streams that were set aside into an abandoned journal, which the writer then stores; gives
     how many there were. What is refused again is set aside again."""
     if not (files := refused(root)):
         return 0

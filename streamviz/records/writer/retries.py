@@ -1,7 +1,7 @@
-"""Finding, as streams are stored, those that are the same request once more, after one that failed.
+"""Find retries as streams are stored: the same request again, after one that failed.
 
-A worker sees that of its own streams. Of several workers' the record knows: both began anew in the same session, or go
-on from the same answer, whatever model was asked.
+A worker recognises retries among its own streams. Across workers the record shows them: both requests begin anew in the
+same session, or continue the same answer, whatever model was asked for.
 """
 
 from collections import defaultdict
@@ -21,8 +21,8 @@ from streamviz.records.links import FAILED, Kind, kind_of
 from streamviz.records.models.streams import Relation
 from streamviz.records.writer.pending import Batch
 
-# A client that tries again does so soon, and among what its session asked last. That bounds what is read for a stream,
-# however often the same was asked elsewhere, or long ago.
+# A client retries soon, so the request that it repeats is among the nearest of its session. That bounds what is read
+# for a stream, however often the same request was made elsewhere, or long ago.
 ALIKE = """
 SELECT DISTINCT ON (session_id, requested_at, id) other.*
 FROM records_stream AS stream CROSS JOIN LATERAL (
@@ -43,7 +43,7 @@ AND (other.id = stream.id OR %(failed)s && ARRAY[stream.outcome, other.outcome]:
 AND other.marks && stream.marks
 ORDER BY session_id, requested_at, id
 """
-# What goes on from a stream came after it, so partitions before it are not looked into.
+# A stream's followers came after it, so earlier partitions are not read.
 FAILED_AFTER = """
 SELECT id FROM records_stream WHERE parent = ANY(%(parents)s) AND id >= %(since)s AND outcome = ANY(%(failed)s)
 ORDER BY requested_at DESC LIMIT 100
@@ -54,7 +54,7 @@ _LINK = "UPDATE records_stream SET parent = %s, relation = 'retry' WHERE id = %s
 
 @dataclass(slots=True)
 class _Row:
-    """A stream that is over."""
+    """A stream that has ended."""
 
     id: UUID
     session_id: UUID
@@ -67,12 +67,13 @@ class _Row:
 
     @property
     def requests(self) -> set[int]:
-        """The request, as such."""
+        """The marks of the request itself."""
         return {mark for mark in self.marks if kind_of(mark) is Kind.REQUEST}
 
 
 def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[UUID]) -> set[UUID]:
-    """Link what was just stored, or was found to go on from `parents`, and give the streams from which it had."""
+    """Link the retries among what was just stored or was found to continue `parents`, and give the streams that they
+    continued until now."""
     streams = [batch.stream_id for batch in batches if batch.closed and batch.closed.marks]
     if parents:
         told = {"parents": list(parents), "since": day_before(min(parents)), "failed": FAILED_OUTCOMES}
@@ -90,8 +91,8 @@ def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[
 
 
 def _again(alike: Iterable[_Row]) -> Iterator[tuple[_Row, _Row]]:
-    """Of a session's streams, in their order, those that are another's once more, each with the last of those. They go
-    on from where the first of them did."""
+    """The retries among a session's streams, in their order, each with the latest failed stream whose request it
+    repeats. A retry counts as continuing what the first attempt continued."""
     origins: dict[UUID, UUID | None] = {}
     failed: defaultdict[UUID | None, list[_Row]] = defaultdict(list)
     for row in alike:

@@ -1,4 +1,4 @@
-"""The tables of runs: their columns, and rows of them in COPY's binary format."""
+"""The tables of runs: their columns, and their rows in COPY's binary format."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ RunT = TypeVar("RunT")
 
 @dataclass(frozen=True)
 class RunTable(Generic[RunT]):
-    """A table of runs: behind the stream's id these columns, and how a run's value is written."""
+    """A table of runs: its columns after the stream's id, and how each is encoded from a run."""
 
     name: str
     columns: dict[str, Callable[[RunT], bytes]]
 
     def copy(self) -> str:
-        """The statement that takes rows."""
+        """The COPY statement that takes its rows."""
         return f"COPY {self.name} ({', '.join(('stream_id', *self.columns))}) FROM STDIN (FORMAT binary)"
 
     def row(self, stream_id: UUID, run: RunT) -> bytes:
-        """A run as a row of it."""
+        """A run as a row of this table."""
         key = _KEY.pack(1 + len(self.columns), 16, stream_id.bytes)
         return key + b"".join([write(run) for write in self.columns.values()])
 

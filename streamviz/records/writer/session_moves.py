@@ -1,6 +1,6 @@
-"""Moving a stream, with all that goes on from it, to another session, and telling workers of it.
+"""Move a stream, with all that continues from it, to another session, and notify workers.
 
-What a session leaves behind goes with its last stream: what people said of it, what was reserved, what it came to.
+When its last stream moves, so does what else belongs to the session: its annotations, its reservations and its tally.
 """
 
 from uuid import UUID
@@ -13,12 +13,12 @@ from streamviz.records.ids import ALL, between, day_before
 from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.request_index import write_again
 
-# A label, or a name, in a notification, which takes 8,000 bytes.
+# The most characters of a label, or a name, in a notification, which holds at most 8,000 bytes.
 _MOST_CHARACTERS = 300
 _LOCK_SESSIONS = """
 SELECT id, started_at, last_at, is_dated FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE
 """
-# With all that goes on from it. Gives what moved.
+# Moves a stream with all that continues from it. Gives what moved.
 _MOVE = """
 WITH RECURSIVE moved AS (
     SELECT %(stream)s::uuid AS id
@@ -37,22 +37,22 @@ FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s 
 _IS_EMPTY = """
 SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
 """
-# The label is of the stranger's words: the next stream has its own.
+# Without a label: the old one is made of the stranger's words, and the next stream brings its own.
 _BEGIN_SESSION = """
 INSERT INTO records_session (id, label, name, key_id, started_at, last_at, is_starred, note, is_dated)
 SELECT %(new)s, '', '', session.key_id, stream.requested_at, session.last_at, false, '', session.is_dated
 FROM records_session AS session, records_stream AS stream WHERE session.id = %(old)s AND stream.id = %(stream)s
 """
-# What people said of a session stays with it for as long as anything of it does.
+# A session keeps its annotations for as long as it has any streams.
 _ANNOTATE = """
 UPDATE records_session AS session SET is_starred = session.is_starred OR other.is_starred,
     note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
 FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
 """
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
-# Nobody chose to show strangers the session that it has become a part of.
+# Nobody chose to make the session that it is now part of public.
 _DROP_LINKS = "DELETE FROM records_publiclink WHERE session_id = %(old)s"
-# What was reserved goes with the streams. A session that was not counted yet will be from the record.
+# Reservations move with the streams. A session without a tally yet will be counted from the record.
 _RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
 _TALLY = """
 UPDATE records_sessiontally AS tally SET began_at = least(tally.began_at, other.began_at),
@@ -67,12 +67,12 @@ _TELL = "SELECT pg_notify(%s, %s)"
 
 
 def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, is_new: bool = False) -> None:
-    """Move a stream with all that goes on from it; to a session that is made for that where `is_new`."""
+    """Move a stream with all that continues from it to session `new`, which is created for this if `is_new`."""
     if is_new:
         cursor.execute(_BEGIN_SESSION, {"stream": stream, "old": old, "new": new})
     sessions = {row[0]: row[1:] for row in cursor.execute(_LOCK_SESSIONS, [[old, new]])}
     if len(sessions) < 2:
-        return  # One was deleted while this waited: a stream that moved there would have no session.
+        return  # one was deleted meanwhile: a stream that moved there would have no session
     started_at, last_at, is_dated = sessions[old]
     span = between(started_at, last_at) if is_dated else ALL
     told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}

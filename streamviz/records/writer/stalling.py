@@ -1,4 +1,4 @@
-"""Noting how long streams stood still, and for whom, once they are stored."""
+"""Note how long streams stalled, and what they waited for, once they are stored."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ SELECT id, %s, %s, %s, requested_at FROM records_stream WHERE id = %s ON CONFLIC
 
 
 class StallRow(NamedTuple):
-    """The values of INSERT."""
+    """The parameters of INSERT."""
 
     cause: str
     times: int
@@ -25,7 +25,7 @@ class StallRow(NamedTuple):
 
 
 def stall_rows(closed: StreamClosed, requested_at: int, received: Sequence[int]) -> list[StallRow]:
-    """One for each cause. `received` is when its chunks came (µs since the epoch)."""
+    """One row for each cause. `received` has the times at which chunks arrived (µs since the epoch)."""
     found: dict[str, list[Wait]] = defaultdict(list)
     waits = list(_waits(closed))
     known = {wait.cause for wait in waits}
@@ -38,14 +38,14 @@ def stall_rows(closed: StreamClosed, requested_at: int, received: Sequence[int])
 
 
 def _waits(closed: StreamClosed) -> Iterator[Wait]:
-    """What is known to have kept it waiting."""
+    """What is known to have kept the stream waiting."""
     yield from _holds(closed)
     for began, ended in closed.client_waits or ():
         yield Wait(began, closed.ended_at if ended is None else ended, Stall.Cause.CLIENT)
 
 
 def _holds(closed: StreamClosed) -> Iterator[Wait]:
-    """Blocks that are held at the same time keep it waiting once."""
+    """The stream's holds; those that overlap count as one wait."""
     held = [
         (block.held_at, block.released_at or block.completed_at or closed.ended_at)
         for block in closed.blocks

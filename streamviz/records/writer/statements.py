@@ -1,16 +1,16 @@
-"""The statements that move the journal into Postgres, but for COPY's. Run twice they change nothing more."""
+"""The statements that move the journal into Postgres, except COPY. Running one twice has no further effect."""
 
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, WHOLE
 
-# What there is of each stream (`pending.Stored`). The lock keeps a deletion waiting until what is being stored is
+# What Postgres has of each stream (`pending.Stored`). The lock makes a deletion wait until what is being stored is
 # there to be deleted.
 MARKS = """
 SELECT id, session_id, chunk_count, frame_count, wire_format, (extract(epoch FROM requested_at) * 1000000)::bigint
 FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
-# A deletion that has begun is waited for, and one that begins now waits until what is being stored is there.
+# Waits for a deletion that has begun; one that begins now waits until what is being stored is there.
 LOCK_SESSIONS = "SELECT FROM records_session WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
-# Streams that nobody had stored when their session was deleted. `requested` is in µs since the epoch.
+# Streams that were not stored yet when their session was deleted. `requested` is in µs since the epoch.
 DELETE_LATE = """
 INSERT INTO records_deletedstream (stream_id, deleted_at)
 SELECT stream.id, gone.deleted_at
@@ -19,7 +19,7 @@ JOIN records_deletedsession AS gone USING (session_id)
 WHERE to_timestamp(requested / 1000000.0) <= gone.deleted_at
 ON CONFLICT DO NOTHING
 """
-# What a run calls is a part of it. Repeated until there are no more: a run can be called by one.
+# A run's calls are deleted with it. Repeated until no more are found, because a run can be called by another run.
 DELETE_CALLS = """
 INSERT INTO records_deletedstream (stream_id, deleted_at)
 SELECT call.id, run.deleted_at FROM unnest(%s::uuid[], %s::uuid[]) AS call (id, parent)
@@ -47,7 +47,7 @@ ON CONFLICT (id) DO UPDATE SET
     WHERE records_stream.request = ''
 """
 
-# A stream that has begun and ended since the last look: half the work of storing first the one and then the other.
+# A stream that began and ended since the last round: half the work of storing its beginning and its end separately.
 INSERT_WHOLE_STREAM = WHOLE.insert()
 
 CLOSE_STREAM = CLOSED.update(greatest=("chunk_count", "frame_count"))

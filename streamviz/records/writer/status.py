@@ -1,4 +1,4 @@
-"""How the writer does, in a file beside the journals, for whoever asks in another process."""
+"""The writer's status, in a file beside the journals, for other processes to read."""
 
 import logging
 import os
@@ -14,15 +14,15 @@ from streamviz.version import version
 log = logging.getLogger(__name__)
 
 _WRITE_SECONDS = 1.0
-# A writer that is behind for so long says so, and again after so long.
+# A writer that is this far behind logs it, and logs it again at this interval.
 LAG_SECONDS = 10.0
 TELL_SECONDS = 60.0
 
 
 class WriterStatus(msgspec.Struct):
     """All that was in the journals at `caught_up_at` has been read; `at` is when this was written (s since the epoch).
-    `trouble` is why nothing can be stored just now, `upkeep` why table maintenance failed; empty where they can.
-    `began_at` is when the writer began (s since the epoch)."""
+    `trouble` is why nothing can be stored at the moment, `upkeep` why table maintenance failed; both are empty if all
+    is well. `began_at` is when the writer started (s since the epoch)."""
 
     pid: int
     at: float
@@ -34,7 +34,7 @@ class WriterStatus(msgspec.Struct):
 
 
 def writer_status(root: Path) -> WriterStatus | None:
-    """What the writer last said; None where none ever ran, or the file cannot be read."""
+    """The writer's latest status; None if no writer ever ran or the file cannot be read."""
     try:
         return msgspec.json.decode((root / WRITER_STATUS).read_bytes(), type=WriterStatus)
     except (OSError, msgspec.DecodeError):
@@ -42,7 +42,7 @@ def writer_status(root: Path) -> WriterStatus | None:
 
 
 def is_running(root: Path) -> bool:
-    """Whether a writer moves the journals under `root`."""
+    """Whether a writer is running on the journals under `root`."""
     try:
         with open_locked(root / WRITER_LOCK) as is_ours:
             return not is_ours
@@ -51,7 +51,7 @@ def is_running(root: Path) -> bool:
 
 
 class Status:
-    """Keeps the file, about once a second."""
+    """Keeps the status file up to date, about once a second."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -61,7 +61,8 @@ class Status:
         self._saved_at = float("-inf")
 
     def moved(self, began: float, is_behind: bool) -> None:
-        """A round is done, which began then (s since the epoch); `is_behind` says that it left something to read."""
+        """Note a finished round that began at `began` (s since the epoch); `is_behind` says that it left something to
+        read."""
         now = time.time()
         if not is_behind:
             self._status.caught_up_at = began
@@ -74,11 +75,11 @@ class Status:
             self._save(now)
 
     def upkeep(self, trouble: str) -> None:
-        """Why table maintenance failed, as a clause, with the next word of a round."""
+        """Note why table maintenance failed, as a clause; it is written with the next round's status."""
         self._status.upkeep = trouble
 
     def failed(self, why: str) -> None:
-        """Nothing could be stored."""
+        """Note that nothing could be stored."""
         why = (why.strip() or "no reason given").splitlines()[0]
         if not self._status.trouble:
             log.warning("Postgres cannot be written to; streams are kept in the journal: %s", why)
@@ -99,7 +100,7 @@ class Status:
             )
 
     def _save(self, now: float) -> None:
-        # By a clock that nobody sets: the one that tells the time may be set back by hours.
+        # On the monotonic clock, as the wall clock may be set back by hours.
         self._saved_at = time.monotonic()
         self._status.at = now
         fresh = self._root / f".{WRITER_STATUS}"
@@ -107,5 +108,5 @@ class Status:
             fresh.touch(0o600)
             fresh.write_bytes(msgspec.json.encode(self._status))
             fresh.replace(self._root / WRITER_STATUS)
-        except OSError as error:  # The disk is full: moving the journal is what makes room again.
+        except OSError as error:  # the disk is full; moving the journal is what makes room again
             log.debug("the writer's status cannot be written: %s", error)

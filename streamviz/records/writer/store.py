@@ -1,4 +1,4 @@
-"""Storing batches in Postgres: all of them in one transaction, so that what is counted as stored is stored."""
+"""Store batches in Postgres, each time in one transaction, so that what counts as stored is stored."""
 
 import logging
 import time
@@ -23,12 +23,12 @@ from streamviz.records.writer.pending import Batch, Stored
 
 log = logging.getLogger(__name__)
 
-# A day that could not be made holds up what is stored no sooner than this again.
+# After a failure to create partitions, storing is not held up by another attempt for this long.
 DAY_RETRY_SECONDS = 60.0
 
 
 class Store:
-    """A connection to Postgres, made when it is needed."""
+    """A connection to Postgres, opened when needed."""
 
     def __init__(self, conninfo: Callable[[], str]) -> None:
         self._conninfo = conninfo
@@ -44,8 +44,8 @@ class Store:
         return self._connection
 
     def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
-        """Store what is not stored yet, and give the batches of streams whose beginning never came. What was deleted
-        is not stored, unless this `brings_back` what was.
+        """Store what is not stored yet, and give the batches of streams whose beginning never came. Deleted streams are
+        not stored, unless `brings_back` is set.
 
         Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
         """
@@ -70,8 +70,8 @@ class Store:
         return [batch for batch in wanted if not batch.began]
 
     def _see_to_days(self, missing: set[date]) -> None:
-        """A day's partition is made before its first row. Where it cannot be, rows go to the default one, whence the
-        upkeep moves them."""
+        """Create a day's partition before its first row. If that fails, its rows go to the default partition, and the
+        upkeep moves them later."""
         if not missing or time.monotonic() < self._days_after:
             return
         connection = self.connection
@@ -85,21 +85,21 @@ class Store:
             log.warning("cannot create the partitions of %s yet: %s", ", ".join(map(str, sorted(missing))), error)
 
     def close(self) -> None:
-        """Let the connection go; the next use makes another."""
+        """Close the connection; the next use opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
 def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """Whole streams are no more deleted, nor their sessions."""
+    """Forget that these streams, and their sessions, were deleted."""
     cursor.execute(sql.FORGET_STREAMS, [as_array(batch.stream_id for batch in batches)])
     cursor.execute(sql.FORGET_SESSIONS, [as_array(batch.opened.session_id for batch in batches if batch.opened)])
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
-    """Remember as deleted what of these belongs to sessions that were deleted after they had begun, or to deleted
-    runs."""
+    """Record as deleted those of these streams that began before their session was deleted, or that belong to a deleted
+    run."""
     if opened:
         sessions = as_array(each.session_id for each in opened)
         cursor.execute(sql.LOCK_SESSIONS, [sessions])
@@ -112,11 +112,12 @@ def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
 
 
 def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """Everything but the runs."""
+    """Store everything except the runs of chunks and frames."""
     whole = [batch for batch in batches if batch.is_new_and_over]
     opened = [(batch.opened, batch.worker) for batch in batches if batch.opened and not batch.is_new_and_over]
     closed = [batch.closed for batch in batches if batch.closed]
-    # In the order of their ids: a writer on another machine may have some of the same sessions.
+    # In the order of their ids, to avoid deadlocks: a writer on another machine may be storing some of the same
+    # sessions.
     by_id = sorted((batch.opened for batch in batches if batch.opened), key=attrgetter("session_id"))
     everything: list[tuple[str, Table, list[Row]]] = [
         *(
@@ -149,15 +150,14 @@ def _whole_row(batch: Batch) -> Row:
 
 
 def _of_different_sessions(by_id: Sequence[StreamOpened]) -> Iterator[list[StreamOpened]]:
-    """Entries in the order of their sessions, such that none of those given at once are of the same: no statement
-    writes a row twice."""
+    """Groups of entries in which no two are of the same session, as no statement may write a row twice."""
     sessions = [list(entries) for _, entries in groupby(by_id, attrgetter("session_id"))]
     for several in zip_longest(*sessions):
         yield [entry for entry in several if entry is not None]
 
 
 def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """What can be searched of the requests of streams that began. One that is not kept has no words."""
+    """Store the searchable words of requests of streams that began. A request that is not kept has none."""
     opened = (batch.opened for batch in batches if batch.opened and batch.opened.request)
     write_words(
         cursor, [StoredRequest(each.stream_id, each.session_id, each.request, each.wire_format) for each in opened]
@@ -165,7 +165,7 @@ def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> Non
 
 
 def copy_runs(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """The chunks and frames of batches that have none that is stored already."""
+    """Store the chunks and frames of these batches, none of which may be stored already."""
     upstream = [
         run_tables.UPSTREAM.row(batch.stream_id, run)
         for batch in batches

@@ -1,4 +1,4 @@
-"""Consecutive chunks and frames of one stream as they come together, and cut into runs."""
+"""Gather consecutive chunks and frames of one stream, and cut them into runs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from typing import Self
 from streamviz.records.recorder import ChunksReceived, FramesSent
 from streamviz.records.runs import RUN, StoredChunk
 
-# Times in a run are kept as µs after its first one, in 32 bits: it holds no longer stretch of time (35 minutes).
+# The longest span of one run (35 minutes): its times are kept as 32-bit offsets in µs from the first.
 RUN_MICROSECONDS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRun:
-    """Chunks from `first` on, received at `times`. `raws` is None where only their lengths are kept."""
+    """Chunks from `first` on, received at `times`. `raws` is None if only their lengths are kept."""
 
     first: int
     times: list[int]
@@ -25,7 +25,7 @@ class UpstreamRun:
 
 @dataclass(frozen=True, slots=True)
 class ClientRun:
-    """Frames from `first` on, sent at `times`: upstream's chunks from `seq` on, or, where that is None, `made`."""
+    """Frames from `first` on, sent at `times`: upstream's chunks from `seq` on or, if that is None, `made`."""
 
     first: int
     times: list[int]
@@ -36,7 +36,7 @@ class ClientRun:
 
 @dataclass(slots=True)
 class Chunks:
-    """Consecutive chunks of the upstream tape; `raws` is empty where only their lengths are kept."""
+    """Consecutive chunks of the upstream tape; `raws` is empty if only their lengths are kept."""
 
     first: int
     times: list[int]
@@ -50,11 +50,11 @@ class Chunks:
 
     @property
     def end(self) -> int:
-        """The number of the chunk that comes next."""
+        """The number of the next chunk."""
         return self.first + len(self.lengths)
 
     def extend(self, other: Self) -> bool:
-        """Take in what goes on where this ends; False for anything else."""
+        """Append what continues directly from here; False for anything else."""
         if other.first != self.end or bool(other.raws) != bool(self.raws):
             return False
         self.times += other.times
@@ -63,7 +63,7 @@ class Chunks:
         return True
 
     def since(self, seq: int) -> Self | None:
-        """What there is from `seq` on."""
+        """The part from `seq` on; None if there is none."""
         skipped = max(0, seq - self.first)
         if skipped >= len(self.lengths):
             return None
@@ -73,7 +73,7 @@ class Chunks:
         return type(self)(first, self.times[skipped:], self.lengths[skipped:], self.raws[skipped:])
 
     def stored(self) -> Iterator[StoredChunk]:
-        """Each chunk, as it is read from the runs again."""
+        """Each chunk, as it would be read back from the runs."""
         raws = self.raws or repeat(None)
         for n, (at, length, raw) in enumerate(zip(self.times, self.lengths, raws, strict=False)):
             yield StoredChunk(self.first + n, at, length, raw)
@@ -86,7 +86,7 @@ class Chunks:
 
 @dataclass(slots=True)
 class Frames:
-    """Consecutive frames of the client tape: `seqs` as in FramesSent, `made` in step with them."""
+    """Consecutive frames of the client tape: `seqs` as in FramesSent, `made` aligned with them."""
 
     first: int
     times: list[int]
@@ -99,11 +99,11 @@ class Frames:
 
     @property
     def end(self) -> int:
-        """The number of the frame that comes next."""
+        """The number of the next frame."""
         return self.first + len(self.seqs)
 
     def extend(self, other: Self) -> bool:
-        """Take in what goes on where this ends; False for anything else."""
+        """Append what continues directly from here; False for anything else."""
         if other.first != self.end:
             return False
         self.times += other.times
@@ -112,7 +112,7 @@ class Frames:
         return True
 
     def since(self, number: int) -> Self | None:
-        """What there is from this number on."""
+        """The part from this number on; None if there is none."""
         skipped = max(0, number - self.first)
         if skipped >= len(self.seqs):
             return None
@@ -133,7 +133,7 @@ class Frames:
                 )
 
     def _alike(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Stretches of upstream's chunks in a row, and of frames made by one policy."""
+        """Ranges of consecutive chunks of upstream, and of frames made by one policy."""
         seq = self.seqs[start]
         if seq is not None and self.seqs[start:end] == list(range(seq, seq + end - start)):
             yield start, end
@@ -155,7 +155,7 @@ def _in_step(entry: FramesSent) -> list[tuple[str, bytes] | None]:
 
 
 def _cuts(times: list[int]) -> Iterator[tuple[int, int]]:
-    """Where runs begin and end: as few of them as may be, and about the same in each."""
+    """Where runs begin and end: as few runs as possible, of about equal size."""
     size = -(-len(times) // -(-len(times) // RUN)) if times else 0
     start = 0
     while start < len(times):
