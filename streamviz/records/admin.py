@@ -1,4 +1,4 @@
-"""The admin of what an operator sets up. The record itself is read on the dashboard's pages."""
+"""The admin for what an operator configures. The record itself is shown on the dashboard's pages."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFOR
 
 
 def _signed_in(request: HttpRequest) -> User:
-    """Who asks: the admin lets nobody else in."""
+    """The user who makes the request; the admin lets nobody else in."""
     assert isinstance(request.user, User)
     return request.user
 
 
 class NoDeletion:
-    """The record points here, so rows stay."""
+    """Rows cannot be deleted, because the record refers to them."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -60,7 +60,7 @@ class VersionInline(Versions):
 
 @admin.register(Policy)
 class PolicyAdmin(NoDeletion, ModelAdmin):
-    """Policies: each change makes a version, and acts on the next request."""
+    """Policies; each change makes a version and applies from the next request on."""
 
     form = PolicyForm
     inlines = (VersionInline,)
@@ -113,7 +113,7 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
         return self._switch(request, policies, Mode.ENFORCE)
 
     def _switch(self, request: HttpRequest, policies: QuerySet[Policy], mode: Mode) -> HttpResponse | None:
-        """Ask why first; the page that asks sends the same action again, with the answer."""
+        """Ask for a reason first; the page that asks sends the same action again, with the answer."""
         why = request.POST.get("why", "").strip()
         if not why:
             context = {
@@ -137,7 +137,7 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(NoDeletion, ModelAdmin):
-    """API keys. A key is shown once, when it is made."""
+    """API keys. A key is shown once, when it is issued."""
 
     list_display = ("name", "shown_prefix", "created_at", "created_by", "revoked_at")
     search_fields = ("name", "prefix")
@@ -167,7 +167,7 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         obj.pk, obj.secret = key.pk, secret
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
-        """The key itself: a page that is led to would have it from a cookie."""
+        """Show the key in this response: after a redirect, it would have to come from a cookie."""
         context = {**self.admin_site.each_context(request), "title": "New key", "key": obj, "opts": self.opts}
         return TemplateResponse(request, "admin/records/apikey/issued.html", context)
 
@@ -187,7 +187,7 @@ class RouteVersionInline(Versions):
 
 @admin.register(Route)
 class RouteAdmin(ModelAdmin):
-    """Routes: what LiteLLM is to make of the model names that clients ask for, and what answers their calls."""
+    """Routes: what LiteLLM makes of the model names that clients ask for, and what answers their calls."""
 
     form = RouteForm
     inlines = (RouteVersionInline,)
@@ -205,7 +205,7 @@ class RouteAdmin(ModelAdmin):
 
 @admin.register(McpServer)
 class McpServerAdmin(ModelAdmin):
-    """MCP servers: a command runs a program here, so they are an administrator's to set."""
+    """MCP servers, for administrators only: a command runs a program on this machine."""
 
     list_display = ("name", "command", "url", "tools", "is_enabled")
 

@@ -1,4 +1,4 @@
-"""The admin's forms: the fields of what is changed, and why it is."""
+"""The admin's forms: the fields that are changed, and the reason for the change."""
 
 from typing import Any, ClassVar, cast
 
@@ -13,7 +13,7 @@ from streamviz.records.models import Policy, Route
 
 
 class PolicyForm(forms.ModelForm):
-    """A policy's fields, and why they are changed."""
+    """A policy's fields, and the reason for the change."""
 
     why = forms.CharField(
         label="Why",
@@ -35,12 +35,12 @@ class PolicyForm(forms.ModelForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         for name in ("kind", "parameters"):
             setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
-        # Locked until it is saved, so that of two who save at once the second is refused.
+        # The row is locked until it is saved, so that of two people who save at once the second is refused.
         self._require_unchanged(cleaned.get("seen"), self.instance.stored(is_locked=True))
         return cleaned
 
     def _require_unchanged(self, seen: int | None, stored: Policy | None) -> None:
-        """Refused once: below the form stands what changed, and whoever saves again has seen it."""
+        """Refuse once: the form then shows below what changed, and whoever saves again has seen it."""
         try:
             self.instance.require_unchanged(seen, stored)
         except ValidationError:
@@ -52,7 +52,7 @@ class PolicyForm(forms.ModelForm):
 
     class Meta:
         model = Policy
-        fields = "__all__"  # all of a policy is an operator's to set
+        fields = "__all__"  # operators may set all of a policy's fields
         field_classes: ClassVar = {"parameters": StoredJSON}
         help_texts: ClassVar = {
             "by_hand": "Whether a person can overrule a denial of a block. Requests are denied at once.",
@@ -60,7 +60,7 @@ class PolicyForm(forms.ModelForm):
 
 
 class RouteForm(forms.ModelForm):
-    """A route's fields, and why they are changed."""
+    """A route's fields, and the reason for the change."""
 
     why = forms.CharField(
         label="Why",
@@ -72,5 +72,5 @@ class RouteForm(forms.ModelForm):
 
     class Meta:
         model = Route
-        fields = "__all__"  # all of a route is an operator's to set
+        fields = "__all__"  # operators may set all of a route's fields
         field_classes: ClassVar = {"parameters": StoredJSON}

@@ -1,4 +1,5 @@
-"""What waits for Postgres on this machine, and whether anybody moves it: for the System panel, /readyz and the logs."""
+"""What waits for Postgres on this machine, and whether anything moves it: for the System panel, /readyz and the
+logs."""
 
 import logging
 import time
@@ -13,9 +14,9 @@ from streamviz.records.writer.status import WriterStatus, is_running, writer_sta
 
 log = logging.getLogger(__name__)
 
-# A writer says each second how it does, and has read what is in the journals as often.
+# A running writer writes its status about every second, and has read everything in the journals as often.
 HANG_SECONDS = 6.0
-# One that does, and has never read everything for so long, cannot keep up; for less, it has only much to do.
+# A writer that has not read everything for this long cannot keep up; for less, it is only busy.
 BEHIND_SECONDS = 30.0
 TELL_SECONDS = 60.0
 NOBODY = f"no writer is running; start `{COMMAND} write`, which `up` does by itself"
@@ -23,10 +24,10 @@ NOBODY = f"no writer is running; start `{COMMAND} write`, which `up` does by its
 
 class Backlog(NamedTuple):
     """The journals of this machine. `size` is in bytes; `lag` is for how many seconds the writer has not had everything
-    read, None where there never was one. `trouble`, `upkeep` and `full` are clauses, empty where all is well.
+    read, None if no writer ever ran. `trouble`, `upkeep` and `full` are clauses, empty if all is well.
 
-    `waits` is for how many seconds, at most, something has been in the journals that nobody has read, and `silent` for
-    how many a writer that runs has said nothing. `status` is what a writer said last.
+    `waits` is for how many seconds, at most, entries have been in the journals unread, and `silent` for how many a
+    running writer has not written its status. `status` is the writer's latest.
     """
 
     size: int
@@ -43,12 +44,12 @@ class Backlog(NamedTuple):
 
     @property
     def lag_microseconds(self) -> int | None:
-        """The lag, as pages show times."""
+        """The lag in the unit that pages show."""
         return None if self.lag is None else round(self.lag * 1_000_000)
 
     @property
     def stuck(self) -> str:
-        """Why the journal is not moved, as a clause, whatever the writer says; empty where it is."""
+        """Why the journal is not moved, as a clause, whatever the writer's status says; empty if it is moved."""
         if not self.is_moved:
             return NOBODY
         if self.silent > HANG_SECONDS:
@@ -59,12 +60,12 @@ class Backlog(NamedTuple):
 
 
 def backlog(root: Path, limits: Limits) -> Backlog:
-    """Looks into the files, so it takes a millisecond or some more."""
+    """Reads the files, so it takes a millisecond or more."""
     status = writer_status(root)
     is_moved = is_running(root)
     try:
         used = usage(root)
-    except OSError:  # `full` says why.
+    except OSError:  # `full` says why
         used = Usage(0, 0.0, 0.0)
     now = time.time()
     silent = max(0.0, now - status.at) if status and is_moved else 0.0
@@ -86,13 +87,13 @@ def backlog(root: Path, limits: Limits) -> Backlog:
 
 
 class Watch:
-    """Tells the log of a journal that is not moved: at once, each minute from then on, and when it is again."""
+    """Logs a journal that is not moved: at once, then every minute, and when it is moved again."""
 
     def __init__(self) -> None:
         self._told_at: float | None = None
 
     def look(self, found: Backlog) -> None:
-        """What was found just now."""
+        """Take in what was found just now."""
         now = time.monotonic()
         if not found.stuck:
             if self._told_at is not None:

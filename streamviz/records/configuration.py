@@ -1,7 +1,7 @@
 """A worker's configuration: keys, routes and policies, in memory, reloaded when they change.
 
-Triggers on their tables notify the channel `streamviz_changed`; each worker listens there, so that a change made
-anywhere acts on the next request everywhere.
+Triggers on their tables notify the channel `streamviz_changed`, on which each worker listens, so a change made anywhere
+applies to the next request everywhere.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 CHANNEL = "streamviz_changed"
 RETRY_SECONDS = 1.0
 TELL_SECONDS = 60.0
-# A lost notification cannot be noticed, so everything is read again now and then.
+# A lost notification goes unnoticed, so everything is read again at this interval.
 RELOAD_SECONDS = 60.0
 
 _ENROL = "INSERT INTO records_worker (started_at, policies) VALUES (now(), '{}') RETURNING id"
@@ -49,8 +49,8 @@ DELETE FROM records_worker WHERE id <> %s AND started_at < now() - interval '1 m
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A key that opens the proxy. What is passed through and names no provider goes to `default_provider`; with
-    `may_choose_executor` a request can say what answers it. `owner` is whose its sessions are."""
+    """A key that opens the proxy. Requests that are passed through and name no provider go to `default_provider`; with
+    `may_choose_executor`, a request can choose what answers it. `owner` says whose its sessions are."""
 
     id: int
     name: str
@@ -61,16 +61,17 @@ class KnownKey:
 
     @property
     def told_apart_by(self) -> str:
-        """What no other key has, for its sessions."""
+        """What tells this key's sessions from those of other keys."""
         return self.owner or self.name
 
     def may_call(self, asked: str, provider: str, model: str) -> bool:
-        """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
-        the provider with its own for it. None of its globs means all."""
+        """Whether the key opens a model, by the name that the client asked for or by the provider's name with its own
+        name for the model. A key without globs opens all models."""
         return not self.models or bool(matching((asked, f"{provider}/{model}"), self.models))
 
     def may_replay(self, asked: str, made_by: int | None) -> bool:
-        """Whether it opens a recorded stream: one that was made with it, or any that its globs for replays mean."""
+        """Whether the key opens a recorded stream: one that was made with it, or any that its globs for replays
+        match."""
         globs = [glob for glob in self.models if glob.startswith(REPLAY_PREFIX)]
         return made_by == self.id or bool(matching((asked,), globs))
 
@@ -86,7 +87,7 @@ class KnownRoute:
 
 
 class Chosen(NamedTuple):
-    """The policies of one stream, in their order, and those that do not run on it."""
+    """The policies that run on one stream, in order, and those that do not."""
 
     active: list[ActivePolicy]
     not_run: list[NotRun]
@@ -94,8 +95,8 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the routes by name, the policies in their order, the version of each that is in force, and
-    the MCP servers that runs may use."""
+    """The keys by digest, the routes by name, the policies in order, the version of each that is in force, and the MCP
+    servers that runs may use."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
@@ -111,7 +112,7 @@ class Configuration:
         return self.keys.get(digest(secret))
 
     def is_in_use(self, key_id: int) -> bool:
-        """Whether a key is there and was not revoked."""
+        """Whether a key exists and was not revoked."""
         return key_id in self.key_ids
 
     def key_name(self, key_id: int | None) -> str:
@@ -130,11 +131,11 @@ class Configuration:
         return chosen
 
     def policies_of_all(self) -> list[ActivePolicy]:
-        """The policies of all models and keys."""
+        """All policies, whatever their models and keys."""
         return [scoped.active for scoped in self.policies if scoped.active is not None]
 
     def policies_of(self, key_name: str) -> list[ActivePolicy]:
-        """The policies of a key, of whatever model."""
+        """The policies of a key, for any model."""
         return [each.active for each in self.policies if each.active is not None and matches(key_name, each.keys)]
 
     async def start(self, conninfo: Callable[[], str]) -> None:
@@ -158,12 +159,12 @@ class Configuration:
         while True:
             try:
                 await self._listen(conninfo())
-            except Exception as error:  # Whatever it is: a revoked key would be taken for as long as nobody follows.
+            except Exception as error:  # whatever it is: unless changes are followed, a revoked key is accepted
                 self._note_failure(error)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _note_failure(self, error: Exception) -> None:
-        """Said once a minute: Postgres may be away for long."""
+        """Log it at most once a minute, as Postgres may be away for long."""
         if monotonic() - self._failure_told_at >= TELL_SECONDS:
             self._failure_told_at = monotonic()
             log.warning("cannot follow changes to keys, routes and policies: %s", error)
@@ -175,13 +176,13 @@ class Configuration:
             while True:
                 await self.reload()
                 await connection.execute(_ACKNOWLEDGE, [Jsonb(self.versions), number])
-                # stop_after=1 gives every notification that is there, so that a burst costs one reading.
+                # stop_after=1 yields every notification that is already there, so a burst costs one reload.
                 async for _ in connection.notifies(timeout=RELOAD_SECONDS, stop_after=1):
                     pass
 
 
 async def _enrol(connection: psycopg.AsyncConnection) -> int:
-    """Be among the workers that live for as long as the connection does; those that do not are forgotten."""
+    """Register as a worker for as long as the connection lasts; workers whose connections have ended are removed."""
     row = await (await connection.execute(_ENROL)).fetchone()
     assert row is not None
     await connection.execute("SELECT pg_advisory_lock(%s, %s)", [LIFE, row[0]])
@@ -201,7 +202,7 @@ def _known(key: ApiKey) -> KnownKey:
 
 def _read() -> Read:
     close_old_connections()
-    # First, so that what is acknowledged is never newer than what is in force.
+    # First, so that an acknowledged version is never newer than the one in force.
     versions = dict(Policy.objects.values_list("name", "version"))
     keys = {key.digest: _known(key) for key in ApiKey.objects.filter(revoked_at=None)}
     routes = {
@@ -215,7 +216,7 @@ def _mcp_servers() -> Iterator[KnownMcpServer]:
     for server in McpServer.objects.filter(is_enabled=True):
         try:
             yield server.as_known()
-        except ValueError as error:  # It was checked when it was saved; the others stand all the same.
+        except ValueError as error:  # it was checked when saved; the other servers still apply
             log.error("MCP server %s: %s", server.name, error)
 
 
@@ -223,6 +224,6 @@ def _executor(route: Route) -> Executor:
     try:
         return build(route.executor, route.parameters)
     except ExecutorError as error:
-        # It was checked when it was saved; a newer release may still refuse it. Nothing else may answer in its place.
+        # It was checked when saved, but a newer release may still refuse it. Nothing else may answer in its place.
         log.error("route %s: %s", route.name, error)
         return Unusable(str(error))

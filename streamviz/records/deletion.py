@@ -1,4 +1,4 @@
-"""Deleting sessions and streams, whole."""
+"""Delete whole sessions and streams."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -9,19 +9,20 @@ from django.utils import timezone
 from streamviz.records.archive.statements import FORGET_STREAMS
 from streamviz.records.moves import DELETED
 
-# A stream that is being stored has its session locked: once it is there, it is deleted as well.
+# Storing a stream locks its session, so a stream being stored is there once this lock is held, and is deleted as well.
 LOCK_SESSION = "SELECT FROM records_session WHERE id = %s FOR UPDATE"
 LOCK = "SELECT id FROM records_stream WHERE session_id = %s ORDER BY id FOR UPDATE"
 REMEMBER = """
 INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
 ON CONFLICT DO NOTHING
 """
-# By the servers' clock, as what is asked for is: were Postgres' ahead, what a session goes on with would be lost.
+# By the servers' clock, as request times are: if Postgres' clock were ahead, later streams of the session would be
+# lost.
 REMEMBER_SESSION = """
 INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, %s)
 ON CONFLICT (session_id) DO UPDATE SET deleted_at = excluded.deleted_at
 """
-# Back-tests' examples have reasons, which may quote what a stream said: they go with it.
+# Examples of back-tests have reasons, which may quote what a stream said, so they are deleted with it.
 _FORGET = """
 UPDATE records_backtest AS backtest SET examples = left_over.examples
 FROM (
@@ -37,7 +38,7 @@ FROM (
 _STREAM = "(example ->> 'stream')::uuid"
 FORGET_EXAMPLES = _FORGET.format(f"{_STREAM} = ANY(%s)")
 FORGET_EXAMPLES_IN = _FORGET.format(f"EXISTS (SELECT FROM {{child}} WHERE id = {_STREAM} AND id <> ALL(%(kept)s))")
-# Of all the partitions only those are looked into that the ids can be in.
+# With explicit ids, Postgres reads only the partitions that can have them.
 DELETE_STREAMS = (
     "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)",
     "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)",
@@ -50,17 +51,18 @@ DELETE_STREAMS = (
     "DELETE FROM records_publiclink WHERE stream_id = ANY(%s)",
     FORGET_EXAMPLES,
     "DELETE FROM records_stream WHERE id = ANY(%s)",
-    # Last: while a stream is being archived its row cannot go.
+    # Last: a stream's row cannot be deleted while the stream is being archived.
     FORGET_STREAMS,
 )
 
 
 @transaction.atomic
 def delete_session(session_id: UUID) -> int:
-    """Delete a session with all that is recorded of its streams, those that run included; gives how many there were.
+    """Delete a session with all that is recorded of its streams, running ones included; gives how many streams there
+    were.
 
-    What a journal still holds of them, and of others that were asked for by now, is not stored any more, and workers
-    let go of those that are over; the others go on.
+    What a journal still holds of them, and of others requested before now, is no longer stored. Workers forget the
+    streams that have ended; running ones continue.
     """
     with connection.cursor() as cursor:
         for statement in (LOCK, LOCK_SESSION, LOCK):
@@ -76,7 +78,7 @@ def delete_session(session_id: UUID) -> int:
 
 
 def delete_streams(ids: Sequence[UUID]) -> None:
-    """Delete streams with their chunks, frames, blocks and verdicts; to be called in a transaction."""
+    """Delete streams with everything that belongs to them; to be called in a transaction."""
     with connection.cursor() as cursor:
         for statement in DELETE_STREAMS:
             cursor.execute(statement, [list(ids)])

@@ -1,6 +1,7 @@
-"""Dropping the partitions of streams, and of what belongs to them, whose time is over.
+"""Drop expired partitions of streams, and of what belongs to them.
 
-What of them is kept goes to the default partitions. A table at a time: whoever reads or writes waits for one of them.
+Rows that are kept move to the default partitions. One table is dropped at a time, so readers and writers wait for only
+one of them.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _COLUMNS = """
 SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 """
-# Those that are kept are added again as they are stored once more.
+# Subtracts the whole partition; streams that are kept are added again as they are stored in the default partition.
 _TAKE_OFF = """
 INSERT INTO records_halfhour (
     requested_at, requested_model, provider, key_id, outcome,
@@ -36,8 +37,8 @@ _GONE = "SELECT id FROM {child} WHERE id <> ALL(%(kept)s)"
 _DELETE_BELONGING = """
 DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
 """
-# A session's last stream was requested at `last_at`, so none of its streams lies much behind that; the default
-# partition has ids of any time. A session of that id that begins anew is not what its links were made for.
+# A session's last stream was requested at `last_at`, so none of its streams has a much later id; the default partition
+# has ids of any time. Public links go too: they were not made for a session that may begin anew with its id.
 _DELETE_EMPTY_SESSIONS = """
 WITH gone AS (
     DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred
@@ -52,21 +53,21 @@ WITH gone AS (
 
 
 def partitions_before(behind: date) -> list[Partition]:
-    """The partitions of streams that have nothing of this day or of a later one: the oldest first, and of
-    the same days in the order of STREAMS."""
+    """The partitions of streams that have nothing of this day or later: oldest first, those of the same days in the
+    order of STREAMS."""
     found = [Partition(*row) for row in rows(PARTITIONS, {"tables": list(STREAMS)})]
     over = (each for each in found if each.behind <= behind)
     return sorted(over, key=lambda each: (each.behind, STREAMS.index(each.table)))
 
 
 def first_of_streams() -> date | None:
-    """The first day that a partition of streams has; None where there is none, or one that has all before its end."""
+    """The first day that a partition of streams has; None if there is no partition, or one without a first day."""
     firsts = [Partition(*row).first for row in rows(PARTITIONS, {"tables": ["records_stream"]})]
     return None if None in firsts else min(filter(None, firsts), default=None)
 
 
 def drop(partition: Partition, kept: Sequence[UUID]) -> None:
-    """Drop a partition but for the rows of the streams that are kept. Raises OperationalError where somebody uses its
+    """Drop a partition, except for the rows of the streams that are kept. Raises OperationalError if somebody uses its
     table for long."""
     table, child, key = partition.table, partition.name, key_of(partition.table)
     values = {"kept": list(kept)}
@@ -79,7 +80,7 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
             for belonging in _BELONGING:
                 cursor.execute(_DELETE_BELONGING.format(table=belonging, child=child), values)
             cursor.execute(FORGET_EXAMPLES_IN.format(child=child), values)
-            # The chunks and words of what was kept until just now.
+            # The chunks and words of streams that were kept until now.
             gone = _GONE.format(child=child)
             for earlier in (*RUNS, "records_requestwords"):
                 cursor.execute(f"DELETE FROM {earlier}_default WHERE stream_id IN ({gone})", values)  # noqa: S608
@@ -90,7 +91,6 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
 
 
 def delete_empty_sessions(before: datetime) -> None:
-    """Delete the sessions that have no streams any more, of those that had their last one before this moment, and the
-    links to them."""
+    """Delete the sessions, and the links to them, that have no streams left and whose last one was before this time."""
     with connection.cursor() as cursor:
         cursor.execute(_DELETE_EMPTY_SESSIONS, {"before": before})

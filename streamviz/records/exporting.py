@@ -1,8 +1,9 @@
-"""Sessions as lines of JSON, to be read by people, by other programs, and by `importing`.
+"""Export sessions as lines of JSON, for people, for other programs, and for `importing`.
 
-Each line is an object with one member, which says what it is: `streamviz` (the format's version, first), `session`,
-`stream`, and of the stream before it `block`, `verdict`, `chunk` and `frame`. `end` is the last, which a file that was
-cut off has not. Times are µs since the epoch. Bytes are text where they are UTF-8, else an object with `base64`.
+Each line is an object with one member, whose name says what it is: `streamviz` (the format's version, first),
+`session`, `stream`, and for the stream before it `block`, `verdict`, `chunk` and `frame`. `end` is the last line, which
+is missing if the file was cut off. Times are µs since the epoch. Bytes are text if they are UTF-8, otherwise an object
+with `base64`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,25 +26,25 @@ from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.tapes import client_tape, upstream_tape
 
 VERSION = 2
-# Short streams are read together: so many at most, and of so many bytes in all.
+# Short streams are read together: at most this many, with at most this many bytes in all.
 TOGETHER = 50
 BYTES_TOGETHER = 512 * 1024
-# What of a stream is read with it then.
+# What is read along with them.
 _BELONGING = (
     *("blocks", "verdicts__policy_version__policy", "annotation"),
     Prefetch("upstream_runs", UpstreamRun.objects.order_by("first_seq")),
     Prefetch("client_runs", ClientRun.objects.order_by("first_frame")),
 )
-# Those of some streams that are there, and whether anything is kept of their tapes: asked before and behind them. Each
-# table is told the ids, or Postgres would look into all of its partitions.
+# Which of some streams exist, and whether anything of their tapes is kept; queried before and after they are read. Each
+# table is given the ids, or Postgres would read all of its partitions.
 _THERE = """
 SELECT id, id IN (SELECT stream_id FROM records_upstreamrun WHERE stream_id = ANY(%(ids)s))
     OR id IN (SELECT stream_id FROM records_clientrun WHERE stream_id = ANY(%(ids)s))
     OR id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
 FROM records_stream WHERE id = ANY(%(ids)s)
 """
-# About how many bytes of memory streams take with all that belongs to them, which is told without reading them. What is
-# archived is taken for long.
+# Roughly how much memory streams take with all that belongs to them, computed without reading them. Archived streams
+# count as long.
 _SIZES = """
 SELECT stream.id, CASE
     WHEN stream.id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
@@ -68,8 +69,7 @@ WHERE stream.id = ANY(%(ids)s) AND outcome <> ''
 
 
 class DeletedMeanwhile(Fault):
-    """A stream was deleted of which something is written already, or its chunks were, or a session is not where it
-    was."""
+    """A stream that is partly written was deleted, or its chunks were, or a session is no longer where it was."""
 
 
 Line = dict[str, Any]
@@ -77,10 +77,10 @@ Tell = Callable[[UUID, ObjectAway], None]
 
 
 def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
-    """The same streams, to be written one after another. No transaction is open for as long as somebody downloads:
-    raises DeletedMeanwhile behind one of which what was read may not be all."""
+    """The same streams, to be written one after another. No transaction is held open while somebody downloads, so this
+    raises DeletedMeanwhile after a stream that may not have been read in full."""
     for stream in streams:
-        if stream.is_read:  # whoever read it looks after it
+        if stream.is_read:  # whoever read it checks that
             yield stream
         else:
             with _whole([stream.pk]):
@@ -88,8 +88,8 @@ def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
 
 
 def by_turns(ids: Sequence[UUID]) -> Iterator[Stream]:
-    """Those of these streams that are over, in this order: a short one is read with others and all that belongs to it,
-    a long one by itself, without. Raises DeletedMeanwhile as above."""
+    """Those of these streams that have ended, in this order: short ones are read together with all that belongs to
+    them, a long one by itself, without. Raises DeletedMeanwhile as above."""
     for at in range(0, len(ids), TOGETHER):
         several = ids[at : at + TOGETHER]
         sizes = dict(rows(_SIZES, {"ids": list(several), "long": BYTES_TOGETHER + 1}))
@@ -98,7 +98,7 @@ def by_turns(ids: Sequence[UUID]) -> Iterator[Stream]:
 
 
 def _together(sizes: Iterable[tuple[UUID, int]]) -> Iterator[list[UUID]]:
-    """In groups, of which a long one is one by itself."""
+    """Group ids by size; a long stream is a group of its own."""
     some: list[UUID] = []
     together = 0
     for each, size in sizes:
@@ -125,14 +125,14 @@ def _read(ids: Sequence[UUID]) -> Iterator[Stream]:
 
 
 def _has_its_tapes(stream: Stream) -> bool:
-    """Whether what was read of them is there: it may have gone into the archive by then."""
+    """Whether its tapes were read with it: by then they may have moved to the archive."""
     has_chunks, has_frames = bool(stream.upstream_runs.all()), bool(stream.client_runs.all())
     return (has_chunks, has_frames) == (bool(stream.chunk_count), bool(stream.frame_count))
 
 
 def _let_go(stream: Stream) -> None:
-    """What was read with it refers to it: both would stay until Python looks for such circles. Who writes it only then
-    reads it anew."""
+    """Drop what was read with a stream. It refers back to the stream, and both would stay in memory until Python
+    collects such cycles. A caller that writes the stream only afterwards reads it again."""
     stream.is_read = False
     vars(stream).pop("_prefetched_objects_cache", None)
     stream._state.fields_cache.pop("annotation", None)
@@ -140,8 +140,8 @@ def _let_go(stream: Stream) -> None:
 
 @contextmanager
 def _whole(ids: Sequence[UUID]) -> Iterator[Mapping[UUID, bool]]:
-    """While these streams are read and written; gives which of them are there, and whether they have tapes. Raises
-    DeletedMeanwhile at the end, where what was read may not be all."""
+    """Guards the reading and writing of these streams; yields which of them exist, and whether they have tapes. Raises
+    DeletedMeanwhile at the end if what was read may be incomplete."""
     before: dict[UUID, bool] = dict(rows(_THERE, {"ids": list(ids)}))
     yield before
     after: dict[UUID, bool] = dict(rows(_THERE, {"ids": list(ids)}))
@@ -153,9 +153,9 @@ def _whole(ids: Sequence[UUID]) -> Iterator[Mapping[UUID, bool]]:
 
 
 def export(session_ids: Iterable[UUID], tell: Tell | None = None) -> Iterator[bytes]:
-    """The lines of these sessions, each with its line end. Streams that still run are left out, and so are sessions
-    that were deleted meanwhile. Raises DeletedMeanwhile and ChunksAway, and ends without `end` then. Where an object of
-    the archive cannot be had, `tell` is told, and that stream is without its tapes."""
+    """The lines of these sessions, each with its newline. Streams that are still running are left out, and so are
+    sessions that were deleted meanwhile. Raises DeletedMeanwhile and ChunksAway, and then there is no `end` line. If an
+    object of the archive is unavailable, `tell` is called, and that stream is exported without its tapes."""
     yield _line("streamviz", {"version": VERSION})
     for session_id in session_ids:
         if (session := Session.objects.filter(pk=session_id).first()) is None:
@@ -169,8 +169,8 @@ def export(session_ids: Iterable[UUID], tell: Tell | None = None) -> Iterator[by
 
 
 def export_streams(streams: Iterable[Stream]) -> Iterator[bytes]:
-    """The lines of these streams, each with its line end; a session is told of before those of its streams that follow
-    one another. Raises DeletedMeanwhile, and ends without `end` then."""
+    """The lines of these streams, each with its newline; a session's line comes before each sequence of its streams.
+    Raises DeletedMeanwhile, and then there is no `end` line."""
     yield _line("streamviz", {"version": VERSION})
     told = None
     for stream in whole(streams):
@@ -186,7 +186,7 @@ def _session(session: Session) -> bytes:
 
 
 def _has_tapes(stream_id: UUID, tell: Tell) -> bool:
-    """Whether all that is archived of its tapes can be read. Asked first, so that no part of them is written alone."""
+    """Whether all that is archived of its tapes can be read; checked first, so that no tape is written in part."""
     try:
         require_readable(stream_id, all_of_it=True)
     except ObjectAway as error:
@@ -207,7 +207,7 @@ def _stream(stream: Stream, *, has_tapes: bool = True) -> Iterator[bytes]:
 
 
 def _policy(verdict: Verdict) -> Line | None:
-    """The policy as it was; None where it is not on record."""
+    """The policy as it was; None if it is not on record."""
     if (known := policy_of(verdict)) is UNKNOWN_POLICY:
         return None
     name, number = known
@@ -230,13 +230,14 @@ def _tapes(stream: Stream) -> Iterator[bytes]:
 
 
 def _require_deleted(session_id: UUID) -> None:
-    """One that is gone may have become a part of another, whose turn is over."""
+    """Raise DeletedMeanwhile unless the session was deleted: it may have become part of another that is already
+    written."""
     if not DeletedSession.objects.filter(pk=session_id).exists():
         raise DeletedMeanwhile(f"the session {session_id} was moved or dropped while it was exported: export it again")
 
 
 def _kept(stream: Stream) -> Line:
-    """What people keep with it."""
+    """What people added to the stream."""
     try:
         kept = stream.annotation
     except Annotation.DoesNotExist:

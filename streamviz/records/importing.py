@@ -1,4 +1,4 @@
-"""Sessions from the lines that `exporting` writes, stored as the writer stores them."""
+"""Import sessions from the lines that `exporting` writes, stored as the writer stores them."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -44,19 +44,19 @@ from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import NO_WORKER, Batch
 from streamviz.records.writer.store import Store
 
-# The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
+# Policies that imported verdicts refer to get names with this prefix and are off: they judge nothing here.
 PREFIX = "imported-"
 
-# The id of no policy's version: of one that was not on record where its verdict comes from.
+# The version id of a policy that was not on record where its verdict comes from; no version has it.
 _NO_POLICY = 0
 
-# Clocks differ.
+# How far ahead a time may be, because clocks differ.
 _AHEAD = timedelta(days=1)
 
-# Before there was any model to call.
+# Earlier than any model that could be called.
 _EARLIEST = as_microseconds(datetime(2015, 1, 1, tzinfo=UTC))
 
-# What pages take for one of these is stored as text.
+# Fields that are stored as text, but of which pages know only these values.
 _WORDS: dict[type, dict[str, frozenset[str]]] = {
     StreamOpened: {"wire_format": frozenset(AGGREGATORS), "relation": frozenset(["", *Relation.values])},
     StreamClosed: {"outcome": frozenset(Outcome)},
@@ -78,17 +78,17 @@ _MOMENTS: dict[type, list[str]] = {
     FramesSent: ["sent_at"],
 }
 
-# Those of before say nowhere that they are whole.
+# The first version with an `end` line; older exports do not say whether they are whole.
 _FIRST_WITH_END = 2
 
-# More than any field takes in Postgres; who reads on may have no end of it.
+# More than any field takes in Postgres; without a limit, reading a line might never end.
 LONGEST_LINE = 2**30
-# Of what an error quotes of a line.
+# How many characters of a fault an error quotes.
 _QUOTED = 300
-# Each version that somebody makes of a policy here has the next number, and a column takes 2**31 of them.
+# Each version made here of a policy gets the next number, and the column holds up to 2**31.
 _MOST_VERSION = 10**9
 
-# What a file that no `export` wrote, or that was damaged since, comes to.
+# The errors that a file causes if no `export` wrote it, or if it was damaged since.
 _FAULTS = (
     *(msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError, OverflowError, AttributeError),
     *(struct.error, ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
@@ -98,7 +98,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class NotAnExport(Exception):
-    """The lines are not those of an export; the text says which one is not, and why."""
+    """The lines are not those of an export; the text says which line is wrong, and why."""
 
 
 class SessionLine(msgspec.Struct):
@@ -112,7 +112,7 @@ class SessionLine(msgspec.Struct):
 
 
 class AnnotationLine(msgspec.Struct):
-    """What people keep with a stream, in its line."""
+    """What people added to a stream, in its line."""
 
     is_starred: bool
     note: str
@@ -120,7 +120,7 @@ class AnnotationLine(msgspec.Struct):
 
 
 class Importing:
-    """Stores exported sessions. What is here already stays as it is; keys are found by their names."""
+    """Stores exported sessions. What already exists here is left unchanged; keys are found by their names."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -134,7 +134,7 @@ class Importing:
         self.bare = 0
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Raises NotAnExport; the streams before that of the line at fault are stored, and it is not."""
+        """Raises NotAnExport; then the streams before the faulty line's are stored, and that one is not."""
         takers: dict[str, Callable[[Line], None]] = {
             "session": self._take_session,
             "stream": self._take_stream,
@@ -159,7 +159,7 @@ class Importing:
             self._store_stream()
 
     def _begin(self, what: str, value: Line, *, is_first: bool) -> None:
-        """Another export may come behind the end of one, as `cat` puts them together."""
+        """Another export may follow the end of one, as when files were joined with `cat`."""
         if not (is_first or self._is_over):
             raise ValueError("another export begins, and the one before it was cut off")
         self._store_stream()
@@ -178,7 +178,7 @@ class Importing:
             raise ValueError("it belongs to no session")
         stream_id = UUID(value["id"])
         if (made := day_of(stream_id)) is not None and made > datetime.now(UTC).date() + _AHEAD:
-            # Its partition would never be dropped, and a file can have one for each day of many years.
+            # Its partition would never be dropped, and a file could have one for each day of many years.
             raise ValueError("it says that it was made in days to come")
         self._annotation = msgspec.convert(value["annotation"], AnnotationLine) if "annotation" in value else None
         opened = StreamOpened(
@@ -195,7 +195,7 @@ class Importing:
 
     @property
     def _batch(self) -> Batch:
-        """What belongs to the stream whose lines these are. Raises ValueError before the first stream."""
+        """The stream whose lines are being read. Raises ValueError before the first stream."""
         if self._stored is None:
             raise ValueError("it belongs to no stream")
         return self._stored
@@ -223,7 +223,7 @@ class Importing:
         self._batch.add(_checked(entry))
 
     def _version(self, value: Line) -> int:
-        """The id here of a policy's version there; made where there is none."""
+        """The id here of an exported policy version; the version is created if it does not exist."""
         name, number = f"{PREFIX}{value['name'].removeprefix(PREFIX)}"[:60], value["number"]
         names = {field.name for field in PolicyFields._meta.local_fields}
         fields = {key: each for key, each in value.items() if key in names}
@@ -244,15 +244,16 @@ class Importing:
             return
         self.streams += 1
         self.bare += not batch.chunks and batch.closed is not None and batch.closed.chunk_count > 0
-        with held_off():  # it would see no star of an old stream before this is done
+        with held_off():  # retention would not see an old stream's star until this is done
             if not Stream.objects.filter(pk=batch.stream_id).exists():
                 self._store.write([batch], brings_back=True)
-            # Where the stream was here as well: an import that was killed may have got no further.
+            # Even if the stream already existed: an import that was killed may have got no further.
             self._keep_annotation(batch.stream_id)
             _merge(self._session)
 
     def _keep_annotation(self, stream_id: UUID) -> None:
-        """One that is here stays as it is: what was taken off a stream leaves an empty one."""
+        """Add the annotation unless the stream has one, even an empty one: that is what remains once people have
+        cleared it."""
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean_name, kept.labels)]}
             Annotation.objects.get_or_create(stream_id=stream_id, defaults=told)
@@ -260,11 +261,11 @@ class Importing:
 
 @transaction.atomic
 def _version_of(name: str, told: PolicyVersion) -> PolicyVersion:
-    """A version of an imported policy; both are made where they are not there. Its number may be that of another one
-    here, which somebody made of it or which is from another place: it gets one of its own then."""
+    """A version of an imported policy; both are created if they do not exist. If another version here has its number,
+    made here or imported from elsewhere, it gets a new number."""
     policy = Policy.objects.select_for_update().filter(name=name).first()
     if policy is None:
-        # Not by `save`, which would make a version of its own.
+        # Not with `save`, which would make another version.
         off = told.fields() | {"mode": Mode.OFF.value}
         [policy] = Policy.objects.bulk_create([Policy(name=name, version=told.number, **off)])
     elsewhere = f"It was v{told.number} where it was imported from."
@@ -275,14 +276,14 @@ def _version_of(name: str, told: PolicyVersion) -> PolicyVersion:
         told.number, told.reason = policy.versions.latest("number").number + 1, elsewhere
     told.policy = policy
     told.save()
-    # One that somebody here has switched on stays as that person wants it.
+    # A policy that somebody here has switched on stays as it is.
     Policy.objects.filter(pk=policy.pk, version__lt=told.number, mode=Mode.OFF.value).update(version=told.number)
     return told
 
 
 def _merge(told: SessionLine) -> None:
-    """Add a star or a note to a session that has none. Where its streams go on from those of another one they belong
-    there by now, and it may be gone."""
+    """Add the star and the note to the session unless it has one. If its streams continue those of another session,
+    they are in that one by now, and this one may be gone."""
     session = Session.objects.filter(pk=told.id)
     if told.is_starred:
         session.filter(is_starred=False).update(is_starred=True)
@@ -300,8 +301,8 @@ def _faults_at(number: int) -> Iterator[None]:
 
 
 def _checked(entry: _Struct) -> _Struct:
-    """The same. Raises ValueError where a field is of another type than it should be, is none of the words that it may
-    be, or is a time that cannot be."""
+    """The same entry. Raises ValueError if a field has the wrong type, a value that is not among those allowed, or an
+    impossible time."""
     entry = msgspec.convert(msgspec.to_builtins(entry), type(entry))
     for name, words in _WORDS.get(type(entry), {}).items():
         if getattr(entry, name) not in words:
@@ -314,10 +315,10 @@ def _checked(entry: _Struct) -> _Struct:
 
 
 def _parameters(fields: dict[str, Any]) -> JsonObject:
-    """A policy's, as far as it can be made of them: pages show what they say."""
+    """A policy's parameters if the policy can be built from them, because pages show what they mean; otherwise none."""
     told: JsonObject = fields["parameters"]
     if fields["kind"] == OWN_CODE:
-        return {}  # what code runs here is not for a file to say
+        return {}  # a file must not decide what code runs here
     try:
         policies.build(fields["kind"], told)
     except PolicyParametersError:
@@ -333,7 +334,8 @@ def _checked_version(what: str, value: Line) -> int:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file that are not empty; one that is too long in pieces, of which none is a line of an export."""
+    """The non-empty lines of a file. A line that is too long is split into pieces, none of which is a line of an
+    export."""
     while line := file.readline(LONGEST_LINE):
         if line.strip():
             yield line

@@ -1,4 +1,4 @@
-"""Making many streams of few, for trials with millions: copies of a made-up history, without chunks."""
+"""Make many streams from few, for trials with millions: copies of a made-up history, without chunks."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ from streamviz.records.partitions import PARTITIONS, STREAMS, Partition, key_of
 
 
 def multiply(connection: psycopg.Connection, copies: int, say: Callable[[str], None]) -> None:
-    """Store so many copies of each stream, a partition at a time: its tables are made anew, and their indexes last."""
+    """Store this many copies of each stream, a partition at a time: its tables are rebuilt, their indexes last."""
     found = [Partition(*row) for row in connection.execute(PARTITIONS, {"tables": list(STREAMS)})]
     spans = {(each.first, each.behind) for each in found if each.has_streams}
     for span in sorted(spans, key=lambda each: each[1]):

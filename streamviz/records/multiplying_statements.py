@@ -1,6 +1,6 @@
-"""The SQL of copies of streams: where their values come from, and what is added up anew."""
+"""The SQL for copies of streams: where their values come from, and which totals are added."""
 
-# Copies are spread over the time of their partition; those of a session's streams are a session.
+# Copies are spread over the time of their partition; the copies of one session's streams form a session.
 COPIES = """
 CREATE TEMP TABLE copy ON COMMIT DROP AS
 WITH whole AS (SELECT min(requested_at) AS since, max(requested_at) - min(requested_at) AS lasts FROM {child})
@@ -19,7 +19,7 @@ _TIMES = {
     *("started_at", "completed_at", "held_at", "released_at"),
 }
 _OTHERS = {"id": "copy.id", "stream_id": "copy.id", "session_id": "copy.session_id"}
-# What others would know it by: a stream has some.
+# Made-up marks, as a stream has some.
 _MARKS = "ARRAY[('x' || substr(md5(copy.id::text), 1, 16))::bit(64)::bigint, hashtextextended(copy.id::text, 1)]"
 COLUMNS = """
 SELECT attname FROM pg_attribute

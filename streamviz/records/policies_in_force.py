@@ -1,4 +1,4 @@
-"""The policies that an operator set up, made ready to judge."""
+"""Build the policies that an operator set up, ready to judge."""
 
 import logging
 from dataclasses import replace
@@ -18,34 +18,34 @@ log = logging.getLogger(__name__)
 
 
 def policies_in_force() -> tuple[ScopedPolicy, ...]:
-    """The policies that are not off, in the order in which they run, as the database has them now."""
-    # In one query: a policy can be changed, or go, at any moment.
+    """The policies that are not off, in the order in which they run, as they now are in the database."""
+    # In one query, because a policy can be changed or deleted at any moment.
     running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
-    running = running.exclude(policy__mode=Mode.OFF.value)  # of one from elsewhere a version says what was there
+    running = running.exclude(policy__mode=Mode.OFF.value)  # an imported version has the mode that it had elsewhere
     return tuple(map(_scoped, running.select_related("policy").order_by("order", "policy__name")))
 
 
 def _scoped(version: PolicyVersion) -> ScopedPolicy:
     scoped = scoped_policy(version.policy.name, version, version.number, version.pk)
     if scoped.trouble:
-        # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
+        # It was checked when saved, but a newer release may still refuse it. Nothing may pass as judged by it.
         log.error("policy %s v%d: %s", scoped.name, scoped.version, scoped.trouble)
     return scoped
 
 
 def scoped_policy(name: str, fields: PolicyFields, number: int = 0, version_id: int = 0) -> ScopedPolicy:
-    """A policy with what it is for; `trouble` says why it cannot run, where it cannot."""
+    """A policy with its scope; `trouble` says why it cannot run, if so."""
     scoped = ScopedPolicy(name, number, Mode(fields.mode), words(fields.models_scope), words(fields.keys_scope))
     try:
         return replace(scoped, active=active_policy(name, fields, version_id, number))
-    except Exception as error:  # A kind of a newer release, or anybody's code; the other policies stand all the same.
+    except Exception as error:  # an unknown kind, or anybody's code; the other policies still apply
         trouble = f"it cannot run: {error}"
         failing = ActivePolicy(CannotRun(trouble), name, version_id, number, scoped.mode, fields.fail_open)
         return replace(scoped, active=failing if scoped.mode is Mode.ENFORCE else None, trouble=trouble)
 
 
 def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: int = 0) -> ActivePolicy:
-    """A policy as streams have it. Raises PolicyParametersError where its kind does not take its parameters."""
+    """A policy as streams use it. Raises PolicyParametersError if its kind does not accept its parameters."""
     rule = policies.build_short(fields.kind, fields.parameters)
     by_hand = ByHand(fields.by_hand_seconds, Decision(fields.by_hand)) if fields.by_hand else None
     kinds = frozenset(BlockKind(kind) for kind in words(fields.kinds_scope))

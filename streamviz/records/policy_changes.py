@@ -1,4 +1,5 @@
-"""Changing policies: the same for the pages and the admin. Each change says why, is checked, and makes a version."""
+"""Change policies, the same way for the pages and the admin. Each change gives a reason, is checked, and makes a
+version."""
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -9,7 +10,7 @@ from streamviz.records.models import Policy, PolicyVersion
 
 
 def switch(policy_id: int, mode: Mode, by: User, why: str) -> Policy:
-    """Put a policy into a mode. Raises ValidationError where nothing is said of why, or it cannot run as it is."""
+    """Switch a policy to a mode. Raises ValidationError if no reason is given, or if it cannot run as it is."""
     with transaction.atomic():
         policy = Policy.objects.select_for_update().get(pk=policy_id)
         policy.mode = mode.value
@@ -17,7 +18,7 @@ def switch(policy_id: int, mode: Mode, by: User, why: str) -> Policy:
 
 
 def roll_back(version: PolicyVersion, by: User, why: str) -> Policy:
-    """Make a policy what it was in one of its versions; that is a version of its own."""
+    """Restore a policy to one of its versions; that makes a new version."""
     with transaction.atomic():
         policy = Policy.objects.select_for_update().get(pk=version.policy_id)
         for name, value in version.fields().items():
@@ -28,12 +29,12 @@ def roll_back(version: PolicyVersion, by: User, why: str) -> Policy:
 def _saved(policy: Policy, by: User, why: str) -> Policy:
     policy.asked_by = by
     if policy.mode != Mode.OFF:
-        # A newer release may refuse what an older one took: what cannot run must not look as if it did.
+        # A newer release may refuse what an older one accepted: a policy that cannot run must not look as if it did.
         policy.full_clean()
     policy.save(by=by, reason=why)
     return policy
 
 
 def errors_of(error: ValidationError) -> str:
-    """What is wrong, in a line."""
+    """All messages of the error, in one line."""
     return " ".join(error.messages)

@@ -1,4 +1,4 @@
-"""Streams of the record as they are sent again: what is kept of them, and a run of chunks at a time."""
+"""Recorded streams that are sent again: what is kept of them, and their chunks, a run at a time."""
 
 from uuid import UUID
 
@@ -9,18 +9,18 @@ from streamviz.records.models import Stream
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tapes import kept, upstream_runs
 
-# Its model's names are its recording's, so what may be replayed is that one alone.
+# A replay's model has the names of its recording's, so only the recording itself may be replayed.
 IS_REPLAY = "it is a replay itself"
 
 
 def find(stream_id: UUID) -> Stream | None:
-    """A stream of the record, without its request."""
+    """A recorded stream, without its request."""
     _require_usable()
     return Stream.objects.defer("request", "usage").filter(pk=stream_id).first()
 
 
 def why_not(stream: Stream) -> str:
-    """Why its upstream tape cannot be sent again, as a clause; empty where it can."""
+    """Why its upstream tape cannot be sent again, as a clause; empty if it can."""
     if not stream.outcome:
         return "it still runs"
     if stream.provider == REPLAY:
@@ -35,13 +35,13 @@ def why_not(stream: Stream) -> str:
 
 
 def chunks_from(stream_id: UUID, seq: int) -> list[StoredChunk]:
-    """The chunks of the run that begins with `seq`; none behind the last."""
+    """The chunks of the run that begins with `seq`; none after the last."""
     _require_usable()
     run = next(upstream_runs(stream_id, seq, seq + 1), None)
     return [] if run is None else list(run.chunks())
 
 
 def _require_usable() -> None:
-    """No request of Django's begins here, which else sees to it that a connection that broke is not used again."""
+    """Close a broken connection, which Django otherwise does when one of its requests begins; none begins here."""
     if connection.errors_occurred:
         connection.close_if_unusable_or_obsolete()

@@ -1,6 +1,7 @@
-"""Lists and figures read from a streaming replica, where DATABASE_REPLICA_URL names one and it keeps up.
+"""Read lists and figures from a streaming replica, if DATABASE_REPLICA_URL names one and it keeps up.
 
-Within `reading()` Django's models and `queries.rows` ask the replica; everything else, and every write, the primary.
+Within `reading()`, Django's models and `queries.rows` query the replica; everything else, and every write, uses the
+primary.
 """
 
 import logging
@@ -26,36 +27,36 @@ log = logging.getLogger(__name__)
 
 ALIAS = "replica"
 MOST_LAG_SECONDS = 30
-# How long what was found is believed: a replica that keeps up is asked anew sooner than one that does not answer.
+# How long a finding holds: a replica that keeps up is checked again sooner than one that does not answer.
 FRESH_SECONDS = 2
 AWAY_SECONDS = 10
-# After which a statement is given up by us: what takes long there Postgres ends sooner (`queries.rows.SECONDS`), but
-# not one that hangs.
+# When we give up on a statement. Postgres ends slow ones sooner (`queries.rows.SECONDS`), but not if it hangs.
 ASKING_SECONDS, READING_SECONDS = 2.0, 8.0
 _SAID_EACH_SECONDS = 60
-# With nothing received that is not replayed a replica is up to date, however long ago the last transaction was, as
-# long as it still receives.
+# A replica that has replayed everything it received is up to date, however long ago the last transaction was, as long
+# as it is still receiving.
 _REPLAYED = """
 SELECT pg_is_in_recovery(),
     pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT FROM pg_stat_wal_receiver),
     pg_last_xact_replay_timestamp()
 """
-# By the primary's clock, which said when that transaction was.
+# By the primary's clock, which also timed that transaction.
 _SINCE = "SELECT extract(epoch FROM clock_timestamp() - %s)::float8"
-# What a replica has of its primary: another's, or another database there, may have the same tables.
+# What a replica shares with its own primary: a replica of another one, or of another database there, may have the same
+# tables.
 _WHOSE = "SELECT system_identifier::text, current_database() FROM pg_control_system()"
 
 _alias: ContextVar[str] = ContextVar("database_alias", default=DEFAULT_DB_ALIAS)
 
 
 def alias() -> str:
-    """Which database is read from here."""
+    """The database that reads use here."""
     return _alias.get()
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What is read within is read from the replica."""
+    """Read from the replica within this context."""
     before = _alias.set(ALIAS)
     try:
         yield
@@ -64,13 +65,13 @@ def reading() -> Iterator[None]:
 
 
 def is_set() -> bool:
-    """Whether there is a replica to read from."""
+    """Whether a replica is configured."""
     return ALIAS in settings.DATABASES
 
 
 @contextmanager
 def answering_within(seconds: float) -> Iterator[None]:
-    """The replica's connection is broken off where a statement takes longer, which is an error then."""
+    """Break off the replica's connection if a statement takes longer, which then raises an error."""
     with connections[ALIAS].execute_wrapper(partial(_watched, seconds)):
         yield
 
@@ -88,7 +89,7 @@ def _watched(
 
 
 def _break_off(connection: Any) -> None:
-    """The driver waits for its socket without an end, and sees that this one has come to it."""
+    """The driver waits for its socket without limit, but notices when it is shut down."""
     with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as held:
         held.shutdown(socket.SHUT_RDWR)
 
@@ -97,7 +98,7 @@ class Router:
     """Django's database router: reads go where `alias` says, writes and migrations to the primary."""
 
     def db_for_read(self, model: Any, **hints: Any) -> str:
-        """Said always: Django would ask the replica for what an object from it refers to."""
+        """Always explicit: otherwise Django would ask the replica for what an object from it refers to."""
         return alias()
 
     def db_for_write(self, model: Any, **hints: Any) -> str:
@@ -105,16 +106,16 @@ class Router:
         return DEFAULT_DB_ALIAS
 
     def allow_relation(self, one: Any, other: Any, **hints: Any) -> bool:
-        """They are the same rows."""
+        """Always: both databases have the same rows."""
         return True
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool:
-        """Not on the replica, which gets them from the primary."""
+        """Not on the replica, which gets migrations from the primary."""
         return db != ALIAS
 
 
 class Health:
-    """What this process last found of the replica. One thread asks; the others go by what is known."""
+    """What this process last found out about the replica. One thread checks it; the others go by the last result."""
 
     def __init__(self) -> None:
         self.lag: float | None = None  # seconds
@@ -125,7 +126,7 @@ class Health:
         self._say_after = 0.0
 
     def is_usable(self) -> bool:
-        """Whether pages can be read from it; may ask it, and so not for the event loop."""
+        """Whether pages can be read from the replica; may query it, so it is not for the event loop."""
         if time.monotonic() >= self._ask_after and self._asking.acquire(blocking=False):
             try:
                 self._ask()
@@ -134,7 +135,7 @@ class Health:
         return not self.trouble
 
     def failed(self, error: Exception) -> None:
-        """A page could not be read from it, and the next ones shall not try for a while."""
+        """Note that a page could not be read from the replica, so that others do not try for a while."""
         self._found(None, _first_line(error))
 
     def _ask(self) -> None:
@@ -152,7 +153,7 @@ class Health:
         self._found(lag, _why_not(is_replica, lag) or ("" if is_ours else "it is a replica of another database"))
 
     def _is_ours(self) -> bool:
-        """Whether it follows our primary, which is asked once, or when it seems to be another."""
+        """Whether the replica follows our primary, which is asked once, and again if they seem to differ."""
         its = _whose(ALIAS)
         if its != self._primary:
             self._primary = _whose(DEFAULT_DB_ALIAS)
@@ -168,7 +169,7 @@ class Health:
 
 
 def _lag(is_level: bool | None, replayed_at: datetime | None) -> float | None:
-    """How many seconds it is behind; None where it has replayed nothing."""
+    """How many seconds the replica is behind; None if it has replayed nothing."""
     if is_level or replayed_at is None:
         return 0.0 if is_level else None
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
@@ -177,7 +178,7 @@ def _lag(is_level: bool | None, replayed_at: datetime | None) -> float | None:
 
 
 def _whose(database: str) -> Whose | None:
-    """None where Postgres does not tell everybody."""
+    """None if Postgres does not let every user know."""
     try:
         with connections[database].cursor() as cursor:
             cursor.execute(_WHOSE)
@@ -196,7 +197,7 @@ def _why_not(is_replica: bool, lag: float | None) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """What the driver says, without the password: it names none but where it repeats a connection string."""
+    """The driver's message, without the password, which it contains only if it repeats a connection string."""
     line = (str(error).strip() or type(error).__name__).splitlines()[0]
     password = settings.DATABASES.get(ALIAS, {}).get("PASSWORD")
     return line.replace(password, "***") if password else line
@@ -206,8 +207,8 @@ health = Health()
 
 
 def read(ask: Callable[[], T]) -> T:
-    """What `ask` reads, from the replica if it can be used, else from the primary. It may be called twice. Not for the
-    event loop."""
+    """The result of `ask`, from the replica if it is usable, otherwise from the primary. `ask` may be called twice. Not
+    for the event loop."""
     if is_set() and health.is_usable():
         try:
             with reading(), answering_within(READING_SECONDS):

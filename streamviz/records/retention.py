@@ -1,7 +1,7 @@
-"""Retention: how long what is kept, what that would free, and freeing it.
+"""Retention: how long each kind of data is kept, what applying that would free, and freeing it.
 
 Chunks go first, a day's partition at a time; blocks, verdicts and streams later. A stream that a policy intervened in,
-or that has a star or is of a session with one, is kept with all of its chunks for as long as such streams are.
+that has a star, or whose session has one, is kept with all of its chunks for as long as is set for such streams.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,18 +54,19 @@ class Freed(NamedTuple):
 
 
 class Retaining:
-    """Retention at one moment. `now` has a time zone."""
+    """Retention as of `now`, which has a time zone."""
 
     def __init__(self, retention: Retention, now: datetime) -> None:
         self._retention = retention
         self._now = now
 
     def plan(self) -> list[Freed]:
-        """What each rule would free; nothing is changed."""
+        """What each rule would free; changes nothing."""
         return [*self._plan_chunks(), *self._plan_streams()]
 
     def apply(self, say: Say, is_over: Callable[[], bool] = lambda: False) -> list[Freed]:
-        """Free it. `say` gets a line for each step; once `is_over` says so no more steps are begun."""
+        """Free what is due. `say` gets a line for each step; once `is_over` returns True, no further steps are
+        begun."""
         freed = [self._drop_day(day, say) for day in self._expired_days() if not is_over()]
         freed += self._clear_default(say)
         freed += self._drop_streams(say, is_over)
@@ -101,8 +102,8 @@ class Retaining:
             yield Freed("streams", "streams", count, round(count * _stream_size()))
 
     def _expired_partitions(self) -> list[Partition]:
-        """Those whose time is over, and what an interrupted run left of streams that are gone, however long they would
-        be kept by now."""
+        """Partitions whose time is over, and any that an interrupted run left although their streams are gone, however
+        long those would be kept now."""
         days = [first] if (first := first_of_streams()) else []
         if kept_from := first_stream_kept(self._retention, self._now):
             days.append(kept_from.date())
@@ -115,13 +116,13 @@ class Retaining:
     def _drop_day(self, day: date, say: Say) -> Freed:
         size, midnight = _size_of_day(day), datetime.combine(day, time(), UTC)
         with transaction.atomic(), connection.cursor() as cursor:
-            # Whoever reads or writes chunks waits meanwhile, so it must not queue behind somebody who takes long.
+            # Readers and writers of chunks wait meanwhile, so this must not queue behind a slow query.
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
             kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=midnight))]
             for table in TABLES:
                 child = partition(table, day)
                 cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
-                # There is no partition for that day any more: they go to the default one.
+                # That day has no partition any more, so these go to the default one.
                 cursor.execute(f"INSERT INTO {table} SELECT * FROM {child} WHERE stream_id = ANY(%s)", [kept])  # noqa: S608
                 cursor.execute(f"DROP TABLE {child}")
             cursor.execute(FORGET_DAY, {"day": midnight, "kept": kept})
@@ -155,7 +156,8 @@ class Retaining:
             number = self._count(COUNT_STREAMS, each.name) if each.has_streams else 0
             freed = _size_of([each.name])
             if each.has_streams:
-                # Their words are gone by now; once they are, too, nobody knows whose these were.
+                # The words of these streams have been dropped; once the streams are too, nothing says which sessions
+                # those were of.
                 _write_words_again([row[0] for row in _rows(SESSIONS_OF.format(table=each.name))])
             drop(each, kept[span])
             total, size = total + number, size + freed
@@ -184,14 +186,14 @@ class Retaining:
 
 
 def _write_words_again(sessions: Sequence[UUID]) -> None:
-    """Of sessions whose streams go; some at a time, as these cannot be deleted meanwhile."""
+    """Rewrite the words of sessions that lose streams; a batch at a time, because they cannot be deleted meanwhile."""
     for at in range(0, len(sessions), BATCH):
         with transaction.atomic(), connection.cursor() as cursor:
             write_again(cursor, sessions[at : at + BATCH])
 
 
 def first_stream_kept(retention: Retention, now: datetime) -> datetime | None:
-    """The beginning of the first day whose streams are kept; None where all are."""
+    """The start of the first day whose streams are kept; None if all are."""
     if not retention.stream_days:
         return None
     day = (now - timedelta(days=retention.stream_days)).astimezone(UTC).date()
@@ -199,7 +201,7 @@ def first_stream_kept(retention: Retention, now: datetime) -> datetime | None:
 
 
 def days() -> list[date]:
-    """The days that have a partition, the oldest first."""
+    """The days that have a partition, oldest first."""
     statement = "SELECT relname FROM pg_class WHERE relname ~ '^records_upstreamrun_[0-9]{8}$' ORDER BY relname"
     return [datetime.strptime(name[-8:], "%Y%m%d").date() for (name,) in _rows(statement)]  # noqa: DTZ007
 
@@ -215,14 +217,14 @@ def megabytes(size: int) -> str:
 
 
 def _size_of_day(day: date) -> int:
-    """In Postgres and in the archive."""
+    """The size of a day's chunks, in Postgres and in the archive."""
     names = [partition(table, day) for table in TABLES]
     [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": datetime.combine(day, time(), UTC)})
     return int(size)
 
 
 def _rest() -> list[str]:
-    """The partitions of streams that are not dropped whole, or not yet."""
+    """The partitions of streams that are not dropped as a whole, or not yet."""
     return [name for (name,) in _rows(REST)]
 
 
@@ -245,10 +247,10 @@ def _rows(statement: str, values: Any = None) -> list[tuple[Any, ...]]:
 
 
 def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Apply retention and note that in RetentionRun; False where it is being applied by somebody else just now.
+    """Apply retention and record the run in RetentionRun; False if somebody else is applying it.
 
-    Raises DatabaseError where somebody uses the oldest chunks for long. The run has no end then, nor when it is told to
-    stop: the rest is due at once.
+    Raises DatabaseError if somebody uses the oldest chunks for long. Such a run has no end, nor has one that is told to
+    stop, so the rest is due at once.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
@@ -267,8 +269,8 @@ def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callab
 
 @contextmanager
 def held_off() -> Iterator[None]:
-    """Retention waits meanwhile, and one that is being applied is waited for: of what it keeps it asks once, and what
-    is stored of old days after that would go with them."""
+    """Keep retention from running meanwhile, after waiting for a run in progress. A run determines only once which
+    streams it keeps, and what is stored in old days after that would be dropped with them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock_shared(%s)", [_HELD_OFF])
         try:
@@ -278,7 +280,8 @@ def held_off() -> Iterator[None]:
 
 
 def is_due(now: datetime) -> bool:
-    """Whether a day has passed since retention was last applied, to its end; it has not by a clock that was ahead."""
+    """Whether a day has passed since the last complete run; one in the future, by a clock that was ahead, does not
+    count."""
     ended = RetentionRun.objects.filter(ended_at__isnull=False).order_by("-pk")
     last = ended.values_list("started_at", flat=True).first()
     return last is None or not timedelta() <= now - last < EVERY

@@ -1,4 +1,4 @@
-"""Retention's SQL: which streams are kept for longer, whose time is over, and what that takes."""
+"""Retention's SQL: which streams are kept for longer, which have expired, and how much they take."""
 
 IS_KEPT = """
 (%(kept_days)s = 0 OR stream.requested_at >= %(now)s - %(kept_days)s * interval '1 day')
@@ -11,13 +11,14 @@ AND (
     )
 )
 """
-# What runs is not over, however old it is.
+# Running streams are kept, however old they are.
 KEPT_OF_DAY = f"""
 SELECT id FROM records_stream AS stream
 WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day')
 AND (outcome = '' OR {IS_KEPT})
 """  # noqa: S608
-# What is in the default partition goes with no other, and keeps what belongs to it until it is deleted itself.
+# Streams in the default partition are not dropped with any other, and keep what belongs to them until they are deleted
+# themselves.
 KEPT_OF_STREAMS = f"""
 SELECT id FROM records_stream AS stream
 WHERE (%(first)s::date IS NULL OR id >= streamviz_first_id(%(first)s::date::timestamp AT TIME ZONE 'UTC'))
@@ -25,7 +26,7 @@ AND id < streamviz_first_id(%(behind)s::date::timestamp AT TIME ZONE 'UTC')
 AND (tableoid = 'records_stream_default'::regclass OR outcome = '' OR {IS_KEPT})
 """  # noqa: S608
 COUNT_STREAMS = f"SELECT count(*) FROM {{table}} AS stream WHERE outcome <> '' AND NOT ({IS_KEPT})"  # noqa: S608
-# Of what is not dropped by the day: what outlived its own, whose time is over now, and ids that are of no day.
+# Of what is not dropped by the day: streams that outlived their day and have expired now, and ids that are of no day.
 _EXPIRED = f"""
 FROM {{table}} AS stream
 WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
@@ -35,8 +36,8 @@ COUNT_EXPIRED_STREAMS = f"SELECT count(*) {_EXPIRED}"
 REST = """
 SELECT relname FROM pg_class WHERE relname IN ('records_stream_past', 'records_stream_default') AND relispartition
 """
-# What outlived its day, here or in the archive, but is kept no longer. A stream that was deleted meanwhile has left
-# nothing.
+# Chunks that outlived their day, here or in the archive, but are no longer kept. A stream that was deleted meanwhile
+# has left nothing.
 EXPIRED_IN_DEFAULT = f"""
 SELECT stream.id FROM records_stream AS stream
 WHERE stream.id IN (
@@ -46,8 +47,8 @@ WHERE stream.id IN (
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
 SESSIONS_OF = "SELECT DISTINCT session_id FROM {table}"
-# Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row. Its links
-# were not made for what may begin anew under its id.
+# This waits for anybody storing a stream, but then sees only the session's own new row of what was stored. Its public
+# links go too: they were not made for a session that may begin anew with its id.
 DELETE_EMPTY_SESSIONS = """
 WITH gone AS (
     DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred
@@ -63,7 +64,7 @@ SELECT coalesce(sum(pg_total_relation_size(oid)), 0) + (
 )
 FROM pg_class WHERE relname = ANY(%(names)s)
 """
-# About what a stream takes, with its blocks and verdicts.
+# Roughly how much a stream takes, with its blocks and verdicts.
 STREAM_SIZE = """
 SELECT coalesce(
     sum(pg_total_relation_size(leaf.oid))

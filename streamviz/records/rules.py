@@ -1,4 +1,4 @@
-"""What an installation decides about its record, apart from what carries it out: settings are made of these."""
+"""What an installation decides about its record, as plain values from which the settings are made."""
 
 from dataclasses import dataclass, field
 
@@ -7,8 +7,8 @@ from streamviz.core.model_names import fits, matching
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Days that chunks are kept, that streams are with their blocks and verdicts, and that streams are, chunks
-    included, which a policy intervened in or somebody starred. 0 is for ever."""
+    """How many days chunks are kept; how many days streams are, with their blocks and verdicts; and how many days
+    streams are that a policy intervened in or somebody starred, chunks included. 0 is for ever."""
 
     chunk_days: int
     stream_days: int
@@ -16,15 +16,15 @@ class Retention:
 
     @property
     def days_of_chunks(self) -> int:
-        """Days that chunks are kept indeed: they go with their streams."""
+        """How many days chunks are really kept, since they go with their streams."""
         return min(filter(None, (self.chunk_days, self.stream_days)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where runs of streams that are `after_days` old or older are kept instead of in Postgres: a bucket of an object
-    storage that speaks S3's API, at `endpoint` (empty: Amazon's), below `prefix`. Without a key Amazon's usual places
-    have one."""
+    """Where runs of streams that are at least `after_days` old are kept instead of in Postgres: below `prefix` in a
+    bucket of object storage that speaks S3's API, at `endpoint` (Amazon's if empty). Without a key, Amazon's usual
+    sources of credentials are used."""
 
     bucket: str
     prefix: str
@@ -37,8 +37,8 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """Whether requests are kept, and the models and keys (names, with * and ?) of whose streams no content is: only
-    how many chunks, blocks and bytes there were, and when."""
+    """Whether requests are kept, and for which models and keys (names, with * and ?) no content of streams is kept,
+    only how many chunks, blocks and bytes there were, and when."""
 
     keeps_requests: bool = True
     shapes_of_models: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Privacy:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether there is nothing to leave out."""
+        """Whether nothing is left out."""
         return self == Privacy()
 
     def keeps_content(self, models: tuple[str, ...], key_name: str) -> bool:

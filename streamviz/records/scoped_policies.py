@@ -1,4 +1,4 @@
-"""A policy that is ready to judge, with the models and keys that it is for."""
+"""A policy that is ready to judge, with the models and keys that it applies to."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from streamviz.core.verdicts import Mode
 
 @dataclass(frozen=True, slots=True)
 class ScopedPolicy:
-    """A policy that is not off, and the models and keys it is for: globs, none meaning all.
+    """A policy that is not off, and the models and keys it applies to, as globs; no globs means all.
 
-    `trouble` says why it cannot run, where it cannot. `active` is then what fails in its place where it is enforced,
-    and None where it is not.
+    If it cannot run, `trouble` says why, and `active` is a policy that fails in its place if it is enforced, otherwise
+    None.
     """
 
     name: str
@@ -24,7 +24,7 @@ class ScopedPolicy:
     trouble: str = ""
 
     def why_not(self, models: tuple[str, ...], key_name: str) -> str:
-        """Why it does not run on a stream of a model with these names; empty where it does."""
+        """Why it does not run on a stream whose model has these names; empty if it does."""
         if self.models and not matching(models, self.models):
             return "the model is outside its scope"
         if not matches(key_name, self.keys):
@@ -33,5 +33,5 @@ class ScopedPolicy:
 
 
 def matches(value: str, globs: tuple[str, ...]) -> bool:
-    """Whether one of the globs means it; none of them means all."""
+    """Whether one of the globs matches; no globs match everything."""
     return not globs or any(fits(value, glob) for glob in globs)

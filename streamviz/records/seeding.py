@@ -1,4 +1,4 @@
-"""A made-up history, for trials: streams as they would have been recorded, stored as the writer stores them."""
+"""A made-up history for trials: streams as they would have been recorded, stored as the writer stores them."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -33,13 +33,13 @@ WORDS = (
     "the file of a test that fails in this module because its value was never set when the worker began so we look at "
     "what the server said and change one line of the handler then run it again and see whether every call returns"
 ).split()
-# Each stream has a number of its own in its text, so that a search can find one among all.
+# Each stream has a unique number in its text, so that a search can find one among all.
 _MARK = b"case-00000000"
 _OUTCOMES = ("completed",) * 94 + ("client_disconnected",) * 3 + ("upstream_error",) * 2 + ("halted",)
 
 
 class Size(NamedTuple):
-    """How much history: streams, chunks in all, streams a session, and days back from now."""
+    """How much history: streams, chunks in total, streams per session, and days back from now."""
 
     streams: int
     chunks: int
@@ -49,7 +49,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """A stream that many are made of: `marked` is the chunk that has _MARK in it. Times are µs from its beginning."""
+    """A stream that many are copied from; `marked` is the chunk with _MARK in it. Times are µs from its beginning."""
 
     raws: list[bytes]
     times: list[int]
@@ -58,7 +58,7 @@ class Template:
 
 
 def seed(connection: psycopg.Connection, size: Size, now: datetime, seed: int, version_id: int, say: Say) -> None:
-    """Store a history that ends at `now`. `version_id` is the policy version that the verdicts are of."""
+    """Store a history that ends at `now`. `version_id` is the policy version that gives the verdicts."""
     chance = random.Random(seed)  # noqa: S311
     make_days(connection, {(now - timedelta(days=n)).date() for n in range(size.days + 1)})
     templates = [_template(chance, length) for length in _lengths(chance, size)]
@@ -75,7 +75,7 @@ def seed(connection: psycopg.Connection, size: Size, now: datetime, seed: int, v
 
 
 def _lengths(chance: random.Random, size: Size) -> list[int]:
-    """Mostly short streams and some very long ones, so many chunks in all as are asked for."""
+    """Lengths of mostly short and some very long streams, with as many chunks in total as are asked for."""
     shares = [chance.paretovariate(1.4) for _ in range(TEMPLATES)]
     scale = size.chunks / size.streams * TEMPLATES / sum(shares)
     return [max(8, round(share * scale)) for share in shares]
@@ -121,7 +121,7 @@ def _template(chance: random.Random, length: int) -> Template:
 
 
 def _deltas(chance: random.Random, length: int) -> Iterator[dict[str, object]]:
-    """Some text with the mark in it, then a call of a tool."""
+    """Some text with the mark in it, then a tool call."""
     arguments = encode(
         {
             "path": f"src/{chance.choice(WORDS)}/{chance.choice(WORDS)}.py",
@@ -149,7 +149,7 @@ def _streams(
 ) -> Iterator[Batch]:
     end, span = as_microseconds(now), size.days * 86_400_000_000
     for number in range(size.streams):
-        # The newest last; streams of a session follow one another.
+        # Oldest first; streams of a session follow one another.
         at = end - span + span * number // size.streams
         session, turn = divmod(number, size.streams_a_session)
         session_id = UUID(int=(as_microseconds(now) << 64) + session)
@@ -207,7 +207,7 @@ def _opened(chance: random.Random, stream_id: UUID, at: int, session_id: UUID, t
 
 
 def _block(block: BlockRecord, at: int, mark: str) -> BlockRecord:
-    """A template's block in a stream that began at a time, with the stream's own mark in its text."""
+    """A template's block in a stream that began at `at`, with the stream's own mark in its text."""
     return replace(
         block,
         text=block.text.replace(_MARK.decode(), mark),

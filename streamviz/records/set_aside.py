@@ -1,5 +1,5 @@
-"""What was set aside beside the journals, for as long as it would be kept in Postgres: streams that Postgres would not
-take, and segments that are damaged."""
+"""Remove what was set aside beside the journals, namely refused streams and damaged segments, once Postgres would no
+longer keep it."""
 
 import logging
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from streamviz.records.recorder import StreamOpened
 
 log = logging.getLogger(__name__)
 
-# As the writer knows it, to which these may be handed back. `requested` is in µs since the epoch.
+# By the writer's own rules, as these files may be handed back to it. `requested` is in µs since the epoch.
 DELETED = """
 SELECT id FROM unnest(%s::uuid[], %s::uuid[], %s::bigint[]) AS aside (id, session_id, requested)
 WHERE EXISTS (SELECT FROM records_deletedstream WHERE stream_id = id)
@@ -38,12 +38,13 @@ class SetAside:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # The session of each stream, and when it was requested (µs), once its file says so: it may be written just now.
+        # The session of each stream, and when it was requested (µs), once its file says so: it may still be being
+        # written.
         self._told: dict[UUID, _Told] = {}
 
     def remove(self, connection: psycopg.Connection, first_kept: datetime | None) -> None:
-        """Remove what was deleted, and all of before `first_kept` but what Postgres keeps for longer; None: all is kept
-        for ever. Raises psycopg.Error."""
+        """Remove what was deleted, and everything from before `first_kept` except what Postgres keeps for longer; None
+        means that everything is kept for ever. Raises psycopg.Error."""
         files = {UUID(path.stem): path for path in refused(self._root)}
         self._told = {each: self._told_of(each, path) for each, path in files.items()}
         gone = self._deleted(connection)

@@ -1,4 +1,4 @@
-"""Reserving what a stream may come to before it begins, and settling it when it is over, for all workers at once."""
+"""Reserve what a stream may use before it begins, and settle it when it is over, across all workers."""
 
 import asyncio
 import logging
@@ -19,15 +19,15 @@ Connection = psycopg.AsyncConnection[tuple[object, ...]]
 
 log = logging.getLogger(__name__)
 
-# A client waits for this.
+# A client is waiting meanwhile.
 RESERVE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 _COUNT_SECONDS = 2.0
-# A worker that has not renewed its reservations for GONE_SECONDS (in the function, too) is gone.
+# A worker that has not renewed its reservations for GONE_SECONDS (also in the SQL function) counts as gone.
 RENEW_SECONDS = 20.0
 
 _RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"
-# What the record has of a key in a stretch of time, from before it was counted. Index stream_of_key.
+# What the record has of a key in a period, from before it was counted. Uses the index stream_of_key.
 _BEGIN = """
 INSERT INTO records_sessiontally
     (session_id, began_at, touched_at, streams, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced)
@@ -44,24 +44,24 @@ ON CONFLICT DO NOTHING
 _IS_BEGUN = "SELECT FROM records_sessiontally WHERE session_id = %s"
 _SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
-# What comes back later is counted from the record once more; a key's month has up to 31 days.
+# A session that comes back later is counted from the record again; a key's month has up to 31 days.
 _FORGET = (
     "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'",
-    # Of workers that were killed, where nothing more was reserved in their place: the record has those streams.
+    # Left by killed workers, where nothing was reserved since to replace them; the record has those streams.
     "DELETE FROM records_reservation WHERE seen_at < now() - interval '32 days'",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """What a stream may come to: tokens that the model writes, and US dollars; None is without bound."""
+    """What a stream may use: tokens that the model writes, and US dollars; None is unlimited."""
 
     output_tokens: int | None
     cost: float | None
 
 
 class OfKey(NamedTuple):
-    """What a key does in an hour, a day or a month, the `period`, that began at `since`."""
+    """A key's use within an hour, a day or a month (`period`) that began at `since`."""
 
     key_id: int | None
     period: str
@@ -78,7 +78,7 @@ class _Owed:
 
 
 class Tallies:
-    """One worker's way to what sessions have come to."""
+    """One worker's access to the totals of sessions."""
 
     def __init__(self, conninfo: Callable[[], str]) -> None:
         self._conninfo = conninfo
@@ -91,11 +91,11 @@ class Tallies:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Called in the event loop. Nothing is connected before something is reserved."""
+        """Call this in the event loop. It connects only once something is reserved."""
         self._tasks = [asyncio.create_task(self._settle_owed()), asyncio.create_task(self._renew())]
 
     async def stop(self) -> None:
-        """What is owed gets a last try; a worker that comes later finds the rest in the record."""
+        """Try once more to settle what is owed; workers find the rest in the record later."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RETRY_SECONDS):
                 await self._owed.join()
@@ -107,17 +107,18 @@ class Tallies:
     async def reserve(
         self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: OfKey | None = None
     ) -> SessionCounts:
-        """What the session has come to without this stream, whose amounts are reserved from now on.
+        """The session's totals without this stream, whose amounts are reserved from now on.
 
-        Where that is asked `of_key`, `session` is the name under which the key is counted in that stretch of time.
-        Where the database does not say, the counts hold the `trouble`.
+        With `of_key`, `session` is the name under which the key is counted in that period. If the database does not
+        answer, the counts have `trouble` set.
         """
         self._has_reserved = True
         period = of_key.period if of_key else ""
         values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
-                # Who asks again as soon as it has its answer is not to find that still reserved.
+                # A client that sends its next request right after an answer must not find that answer's amounts still
+                # reserved.
                 if owed := self._last_owed.get(session):
                     await owed.is_settled.wait()
                 if of_key is not None:
@@ -128,14 +129,15 @@ class Tallies:
             return SessionCounts(trouble="the session totals are not known: the database does not answer")
 
     def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str = "") -> None:
-        """The stream is over and came to this. Nobody waits for it. `session` and `period` as it was reserved."""
+        """The stream is over and used this much. Nobody waits for it. `session` and `period` are as they were
+        reserved."""
         amounts = [spent.streams, spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
         owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced, period])
         self._last_owed[session] = owed
         self._owed.put_nowait(owed)
 
     async def _settle_owed(self) -> None:
-        """In order, so that a session's last is settled once all of its are."""
+        """In order, so that once a session's last entry is settled, all of its entries are."""
         while True:
             owed = await self._owed.get()
             await self._insist(_SETTLE, owed.values)
@@ -147,7 +149,7 @@ class Tallies:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if self._has_reserved:  # whatever became of the connection since
+            if self._has_reserved:  # even if the connection has been lost since
                 await self._insist(_RENEW, [self._worker])
                 for forget in _FORGET:
                     await self._insist(forget, [])
@@ -166,7 +168,7 @@ class Tallies:
         await self._do(run)
 
     async def _do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """One at a time. A connection on which something went wrong, or that was given up, is not used again."""
+        """One at a time. A connection on which something failed, or that was given up, is not used again."""
         async with self._turn:
             try:
                 if self._connection is None:
@@ -186,8 +188,8 @@ class Tallies:
 
 
 async def _begin(connection: Connection, tally: uuid.UUID, of_key: OfKey) -> None:
-    """Count what the key has done, unless it is counted already. No client waits long for that: where it takes too
-    long, it counts from now on."""
+    """Count what the key has used, unless that is counted already. A client does not wait long for this: if it takes
+    too long, counting starts from now."""
     if await (await connection.execute(_IS_BEGUN, [tally])).fetchone() is not None:
         return
     told = {"tally": tally, "key": of_key.key_id, "since": of_key.since}

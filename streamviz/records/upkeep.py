@@ -1,5 +1,5 @@
-"""What the writer sees to beside its work: half hours put together, partitions made ahead, retention once a day, the
-archive, what was set aside, and the words of requests that were stored before these were searched."""
+"""The writer's maintenance tasks: merging half hours, creating partitions ahead, daily retention, the archive, what was
+set aside, and the words of requests that were stored before these could be searched."""
 
 import logging
 import threading
@@ -28,17 +28,17 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 FIRST_PAUSE_SECONDS = 5.0
-# Retention may keep whoever stores chunks waiting for some seconds, so it is not tried again as soon.
+# Retention may block whoever stores chunks for some seconds, so it is not retried as soon.
 RETENTION_SECONDS = 3600.0
-# Between requests that are read for their words: the journal comes first.
+# The pause between batches of requests that are read for their words: the journal comes first.
 BREATH_SECONDS = 0.1
 
 
 class Upkeep:
-    """Does what is due, in a thread and on connections of its own: the journal goes on being moved meanwhile.
+    """Does what is due, in its own thread and on its own connections, while the journal continues to be moved.
 
-    `trouble` is why something of it could not be done, as a clause, empty where all was. It is tried again after a
-    pause that grows.
+    `trouble` says why something failed, as a clause; empty if nothing did. Failed tasks are retried after a growing
+    pause.
     """
 
     def __init__(
@@ -55,24 +55,24 @@ class Upkeep:
         self._conninfo = conninfo
         self._pause = FIRST_PAUSE_SECONDS
         self._retained_at = float("-inf")
-        # What is dropped does not come back, so a clock that jumps ahead while this runs is not believed.
+        # Dropped data cannot be restored, so a clock that jumps ahead while this runs is not trusted.
         self._clock_offset = time.time_ns() - since_boot()
-        # The words of requests are filled in behind this stream; None: all have theirs.
+        # The words of requests are filled in after this stream; None once all have theirs.
         self._filled: UUID | None = FIRST
         self._thread: threading.Thread | None = None
 
     def start(self, stop: threading.Event) -> None:
-        """Go on in a thread until `stop` is set."""
+        """Run in a thread until `stop` is set."""
         self._thread = threading.Thread(target=self._run, args=(stop,), name="upkeep", daemon=True)
         self._thread.start()
 
     def end(self, seconds: float) -> None:
-        """Wait for what is under way, at most so long; Postgres undoes what is left in the middle."""
+        """Wait at most this long for a task in progress; Postgres rolls back what is left unfinished."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def round(self, stop: threading.Event) -> float:
-        """Do all that is due, and give how many seconds to wait for the next round."""
+        """Do all that is due, and give how many seconds to wait before the next round."""
         troubles = [why for step in (self._make_days, self._put_together) if (why := self._tried(step))]
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
@@ -81,7 +81,7 @@ class Upkeep:
         troubles += filter(None, [self._tried(self._analyse)])
         troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
         troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
-        self._tell("; ".join(dict.fromkeys(troubles)))  # where Postgres is away, each step says the same
+        self._tell("; ".join(dict.fromkeys(troubles)))  # while Postgres is away, each step says the same
         self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
         return self._pause if troubles else EVERY_SECONDS
 
@@ -95,12 +95,12 @@ class Upkeep:
             pause = self.round(stop)
 
     def _tried(self, step: Callable[[], None]) -> str:
-        """Why it could not be done."""
+        """Why the step failed; empty if it did not."""
         try:
             step()
         except (psycopg.Error, DatabaseError, ChunksAway) as error:
             return (str(error).strip() or type(error).__name__).splitlines()[0]
-        except Exception as error:  # Whatever it is, the thread goes on: no step is to keep the others from being done.
+        except Exception as error:  # the thread goes on: no step may keep the others from being done
             log.exception("table maintenance failed")
             return type(error).__name__
         return ""
@@ -116,7 +116,7 @@ class Upkeep:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             now = datetime.now(UTC)
             for tables, kept in ((RUNS, self._retention.days_of_chunks), (STREAMS, self._retention.stream_days)):
-                # The rows of earlier days are in the default partition because they outlive theirs.
+                # Rows of earlier days are in the default partition because they outlive their days.
                 since = (now - timedelta(days=kept)).date() if kept else date(1970, 1, 1)
                 make_days(connection, days_around(now) | days_left_out(connection, tables, since), tables)
 
@@ -137,7 +137,7 @@ class Upkeep:
                 raise ChunksAway("chunks of deleted streams are in the archive, and ARCHIVE_URL is not set")
 
     def _fill_in(self, stop: threading.Event) -> None:
-        """Some at a time, each stored by itself: what was done before an end is not done again."""
+        """A batch at a time, each committed by itself, so that a restart does not repeat what was done."""
         if self._filled is None:
             return
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Checking the record against itself, stream by stream."""
+"""Check the record for consistency, stream by stream."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,17 +25,17 @@ from streamviz.records.tapes import client_runs_of, upstream_runs_of
 from streamviz.records.writer.pending import NO_WORKER
 
 AT_ONCE = 100
-# Fewer streams than that, where they are long: all that is recorded of these is in memory at once.
+# Fewer streams at once if they are long, because everything recorded of them is in memory.
 CHUNKS_AT_ONCE = 20_000
-# What of a stream is read with it.
+# What is read along with each stream.
 _BESIDE = ("blocks", "verdicts__policy_version__policy")
-# Nobody's stream is expected to run for longer.
+# No stream is expected to run for longer.
 _LONGEST = "1 day"
-# What of a block its chunks do not tell, or `_numbers` has looked at.
+# Fields of a block that its chunks do not determine, or that `_numbers` has checked.
 _OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}
-# What is as it would have been of a block whose stream broke off; of the text as much as there is.
+# Fields of a block that are right even if its stream broke off; of the text, as much as there is.
 _OF_A_BEGINNING = {"kind", "choice", "first_seq", "started_at", "text"}
-# Retention drops what belongs to streams after these, the oldest first: what is older than all of their partitions is
+# Retention drops streams before what belongs to them, oldest first, so rows older than every partition of streams are
 # about to go.
 _WITHOUT_STREAM = """
 SELECT DISTINCT stream_id FROM {table} AS run
@@ -45,7 +45,7 @@ AND tableoid NOT IN (
     WHERE behind <= (SELECT min(first) FROM streamviz_partitions('records_stream'))
 )
 """
-# What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
+# The stored totals minus the streams' own; in one statement, so that nothing is stored in between.
 _WRONG_SUMS = """
 SELECT DISTINCT requested_at FROM (
     SELECT requested_at FROM (
@@ -68,14 +68,14 @@ SELECT DISTINCT requested_at FROM (
 
 
 class Damage(NamedTuple):
-    """Something that cannot be as it is in a whole record."""
+    """Something that cannot be so in an intact record."""
 
     stream_id: UUID
     what: str
 
 
 class Recorded(NamedTuple):
-    """A stream with all that is checked of it."""
+    """A stream with everything that is checked of it."""
 
     stream: Stream
     chunks: list[StoredChunk]
@@ -85,9 +85,9 @@ class Recorded(NamedTuple):
 
 
 def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
-    """What is damaged of the streams that have ended and were requested from `since` on; a list for each stream.
+    """The damage in streams that have ended and were requested from `since` on; a list for each stream.
 
-    Raises ChunksAway while the archive does not answer. An object of it that cannot be had is damage.
+    Raises ChunksAway while the archive does not respond. An object of the archive that is unavailable counts as damage.
     """
     found = Stream.objects.exclude(outcome="").order_by("requested_at", "id").defer("request")
     if since:
@@ -98,7 +98,7 @@ def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
 
 
 def _several(streams: Iterable[Stream]) -> Iterator[list[Stream]]:
-    """As many of these as are read at once."""
+    """Group the streams into those that are read at once."""
     some: list[Stream] = []
     chunks = 0
     for stream in streams:
@@ -112,14 +112,14 @@ def _several(streams: Iterable[Stream]) -> Iterator[list[Stream]]:
 
 
 def _seen_again(stream: Stream) -> list[str]:
-    """What is wrong with it by a second look. The first one is of several moments: what is deleted or dropped meanwhile
-    is still in the cursor, or in a part of what was read."""
+    """What is wrong with the stream at a second look. The first look is not of one moment: what is deleted or dropped
+    meanwhile may still be in the cursor, or in part of what was read."""
     again = Stream.objects.exclude(outcome="").filter(pk=stream.pk).prefetch_related(*_BESIDE)
     return [what for _, wrong in _looked_at(list(again)) for what in wrong]
 
 
 def strays() -> Iterator[Damage]:
-    """What belongs to no stream, and streams that nobody runs and nobody has closed."""
+    """Rows that belong to no stream, and streams that nobody runs and nobody has closed."""
     for table in (*RUNS, "records_archivedpart", *STREAMS):
         for (stream_id,) in rows(_WITHOUT_STREAM.format(table=table)) if table != "records_stream" else ():
             yield Damage(stream_id, f"there is no such stream, but it has rows in {table}")
@@ -135,7 +135,7 @@ def strays() -> Iterator[Damage]:
 
 
 def wrong_sums() -> Iterator[datetime]:
-    """The half hours of which something else is added up than the streams that were requested in them."""
+    """The half hours whose totals differ from the streams requested in them."""
     return (at for (at,) in rows(_WRONG_SUMS))
 
 
@@ -166,7 +166,7 @@ def _recorded(streams: Sequence[Stream]) -> list[Recorded]:
 
 
 def damages(recorded: Recorded) -> Iterator[str]:
-    """What is wrong with a stream, as clauses. Chunks that retention has dropped are not missed."""
+    """What is wrong with a stream, as clauses. Chunks that retention has dropped are not reported as missing."""
     stream = recorded.stream
     yield from _numbers("block", [block.ordinal for block in recorded.blocks], stream.block_count)
     yield from _numbers("verdict", [verdict.number for verdict in recorded.verdicts], len(recorded.verdicts))
@@ -182,8 +182,8 @@ def damages(recorded: Recorded) -> Iterator[str]:
 
 
 def is_recent(stream: Stream) -> bool:
-    """Whether its chunks are in a day's partition still, if it had any. A day that was dropped may be made again, for a
-    stream that came late. One that was imported may have come without them."""
+    """Whether its chunks, if it had any, are still in a day's partition. A dropped day may have been created again for
+    a stream that came late. Imported streams may have come without chunks."""
     if stream.worker == NO_WORKER:
         return False
     day = stream.requested_at.astimezone(UTC).date()
@@ -192,7 +192,7 @@ def is_recent(stream: Stream) -> bool:
 
 
 def _numbers(what: str, numbers: Sequence[int], count: int) -> Iterator[str]:
-    """From 0 on, each once, and so many as were counted."""
+    """Check that numbers run from 0, each once, and that there are as many as were counted."""
     wrong = next((n for n, number in enumerate(numbers) if n != number), None)
     if wrong is not None:
         yield f"{what} {wrong} is missing or appears twice"
@@ -208,7 +208,7 @@ def _times(recorded: Recorded) -> Iterator[str]:
 
 
 def _tapes(recorded: Recorded) -> Iterator[str]:
-    """What the client got of upstream's is upstream's, in its order, once, and not before it came."""
+    """Check that the chunks on the client tape are upstream's, in order, each once, and not sent before they came."""
     received = {chunk.seq: chunk.received_at for chunk in recorded.chunks}
     sent = [(frame.seq, frame.sent_at) for frame in recorded.frames if frame.seq is not None]
     if any(later[0] <= earlier[0] for earlier, later in pairwise(sent)):
@@ -221,7 +221,7 @@ def _tapes(recorded: Recorded) -> Iterator[str]:
 
 
 def _verdicts(recorded: Recorded) -> Iterator[str]:
-    """What was denied before the client had any of it was not sent, and it is known what denied it."""
+    """Check that what was denied before the client had any of it was not sent, and that the denying policy is known."""
     sent = {frame.seq for frame in recorded.frames}
     blocks = {block.ordinal: block for block in recorded.blocks}
     for verdict in recorded.verdicts:
@@ -244,7 +244,7 @@ def _withholds(verdict: Verdict) -> bool:
 
 
 def _blocks(recorded: Recorded) -> Iterator[str]:
-    """Stored blocks are what the chunks add up to; of a stream that broke off, the beginning of that."""
+    """Check that stored blocks are what the chunks add up to; if the stream broke off, the beginning of it."""
     if recorded.stream.wire_format not in AGGREGATORS:
         yield f"{recorded.stream.wire_format} is a wire format unknown to this version: its blocks cannot be checked"
         return

@@ -1,4 +1,4 @@
-"""What a back-test comes to."""
+"""The results of a back-test."""
 
 from array import array
 from collections import Counter
@@ -16,8 +16,8 @@ Decisions = dict[int | None, str]
 
 @dataclass(slots=True)
 class Figures:
-    """Sums over the streams so far. `newly_denied` and `newly_allowed` are subjects on which the run and the recorded
-    verdicts of the same policy differ; `waits` how long each stream's longest hold was (µs)."""
+    """Sums over the streams so far. `newly_denied` and `newly_allowed` count subjects on which the run and the recorded
+    verdicts of the same policy differ; `waits` has each stream's longest hold (µs)."""
 
     streams: int = 0
     judged: int = 0
@@ -31,12 +31,12 @@ class Figures:
     examples: list[dict[str, object]] = field(default_factory=list)
 
     def skip(self, why: str) -> None:
-        """A stream that the policy cannot be run over."""
+        """Count a stream that the policy cannot be run over."""
         self.streams += 1
         self.skipped[why] += 1
 
     def add(self, stream: str, made: Rerun, recorded: Decisions) -> None:
-        """A stream that it was run over, and what the record has of the policy's verdicts on it."""
+        """Count a stream that the policy was run over, compared with its recorded verdicts."""
         self.streams += 1
         self.asked += made.asked
         judgements = [each for each in made.judgements if not each.failure.endswith("nobody was asked")]
@@ -69,7 +69,7 @@ class Figures:
             )
 
     def as_json(self) -> dict[str, object]:
-        """As it is stored and printed. Waits are in µs, None where nothing was held."""
+        """The figures as they are stored and printed. Waits are in µs, None if nothing was held."""
         waits = sorted(self.waits)
         return {
             "streams": self.streams,

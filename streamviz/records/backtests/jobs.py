@@ -1,4 +1,4 @@
-"""Back-tests that a page asked for: run by a process of their own, watched and cancelled through their row."""
+"""Back-tests that a page asked for: each is run by its own process, and watched and cancelled through its row."""
 
 import time
 from datetime import timedelta
@@ -14,12 +14,12 @@ from streamviz.records.models import Backtest, BacktestState, Stream
 from streamviz.records.policies_in_force import scoped_policy
 from streamviz.records.scoped_policies import ScopedPolicy
 
-# Advisory locks with this class and a back-test's number: held for as long as its process lives.
+# Advisory locks of this class with a back-test's number are held for as long as its process lives.
 LIFE = 0x4254
-# So long may it take until a process runs.
+# How long a process may take to start.
 STARTING = timedelta(minutes=1)
 PROGRESS_SECONDS = 0.5
-# Each is two processes, which read the record as fast as they can.
+# Each takes two processes, which read the record as fast as they can.
 MOST_AT_ONCE = 3
 _UNDER_WAY = (BacktestState.WAITING, BacktestState.RUNNING)
 
@@ -32,7 +32,7 @@ SELECT EXISTS (
 
 
 def run_job(job: Backtest) -> None:
-    """Run it to its end, and keep what came of it."""
+    """Run a back-test to its end, and store the result."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", [LIFE, job.pk])
     taken = Backtest.objects.filter(pk=job.pk, state=BacktestState.WAITING).update(state=BacktestState.RUNNING)
@@ -50,12 +50,12 @@ def run_job(job: Backtest) -> None:
 
 
 def cancel(job: Backtest) -> None:
-    """It ends within a batch; what it has found so far stays."""
+    """The back-test ends within a batch; what it has found so far stays."""
     _end(job, BacktestState.CANCELLED)
 
 
 def has_room() -> bool:
-    """Whether one more may run beside those whose process is there."""
+    """Whether another one may run beside those whose processes are alive."""
     called_under_way = list(Backtest.objects.filter(state__in=_UNDER_WAY))
     for job in called_under_way:
         settle(job)
@@ -63,7 +63,7 @@ def has_room() -> bool:
 
 
 def settle(job: Backtest) -> None:
-    """Say of one that is called under way that it failed, where its process is gone."""
+    """Mark a back-test as failed if it counts as under way but its process is gone."""
     if not job.is_under_way or _is_alive(job):
         return
     if job.state == BacktestState.RUNNING or timezone.now() - job.created_at > STARTING:
@@ -85,7 +85,7 @@ def _run(job: Backtest, scoped: ScopedPolicy) -> Figures:
 
     def go_on(figures: Figures, done: int) -> bool:
         nonlocal told_at
-        # To sort all waits costs more the further it is.
+        # Sorting all waits takes longer as the back-test proceeds.
         if time.monotonic() - told_at > PROGRESS_SECONDS:
             _keep(job, figures)
             told_at = time.monotonic()
@@ -96,12 +96,12 @@ def _run(job: Backtest, scoped: ScopedPolicy) -> Figures:
 
 @transaction.atomic
 def _keep(job: Backtest, figures: Figures) -> None:
-    """Without examples of streams that were deleted since it ran over them, or are just now: the row is locked, so that
-    whoever deletes one waits and finds its examples."""
+    """Store the figures, without examples of streams that were deleted since. The row is locked, so that whoever
+    deletes a stream at the same time waits and then finds its examples."""
     Backtest.objects.select_for_update().filter(pk=job.pk).first()
     there = Stream.objects.filter(pk__in=[each["stream"] for each in figures.examples]).values_list("pk", flat=True)
     known = set(map(str, there))
-    # Their reasons may quote what a stream said.
+    # Reasons may quote what a stream said.
     examples = clean_json([each for each in figures.examples if each["stream"] in known])
     Backtest.objects.filter(pk=job.pk).update(figures=figures.as_json(), examples=examples)
 

@@ -1,4 +1,4 @@
-"""Running a policy over the newest streams of the record."""
+"""Run a policy over the newest streams of the record."""
 
 import asyncio
 import uuid
@@ -33,20 +33,20 @@ from streamviz.records.replays import IS_REPLAY
 from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tapes import upstream_runs_of
 
-# So many streams are in memory at once, whatever the length of the run.
+# How many streams are in memory at once, however many the back-test goes over.
 BATCH = 50
 
 Progress = Callable[[Figures, int], bool]
 
 
 class Scope(NamedTuple):
-    """The streams that a back-test goes over: the newest `streams`, none from before `since`."""
+    """The streams that a back-test goes over: the newest `streams`, none requested before `since`."""
 
     streams: int
     since: datetime | None = None
 
     def size(self) -> int:
-        """How many there are of them now."""
+        """How many such streams there are now."""
         return min(self.streams, self._found().count())
 
     def batches(self) -> Iterator[list[Stream]]:
@@ -70,9 +70,9 @@ class Scope(NamedTuple):
 
 
 def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> Figures:
-    """Run a policy over the streams of `scope`, as if it were enforced and alone.
+    """Run a policy over the streams of `scope`, as if it were the only one and enforced.
 
-    `go_on` is told how far it is after each batch, and ends it by saying False. Models are not asked.
+    `go_on` is called with the progress after each batch, and stops the run by returning False. Models are not asked.
     """
     figures = Figures()
     assert scoped.active is not None
@@ -92,7 +92,8 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
 
 
 def _why_not(scoped: ScopedPolicy, stream: Stream) -> str:
-    """Why the policy is not for it; empty where it is. What a replay would give, the stream that it is of gives."""
+    """Why the policy does not apply; empty if it does. A replay is skipped, because its original gives the same
+    result."""
     if stream.provider == REPLAY:
         return IS_REPLAY
     names = model_names(stream.requested_model, stream.provider, stream.upstream_model)
@@ -102,7 +103,7 @@ def _why_not(scoped: ScopedPolicy, stream: Stream) -> str:
 def _run_one(
     runner: asyncio.Runner, pool: Pool, stream: Stream, tape: list[Chunk] | str, active: ActivePolicy
 ) -> Rerun | str:
-    """What came of it, or why it could not be run."""
+    """The result of the run, or why the stream could not be run."""
     recording = tape if isinstance(tape, str) else recording_of(stream, tape)
     if isinstance(recording, str):
         return recording
@@ -117,7 +118,7 @@ async def _ask(pool: Pool, question: Question) -> Answer:
 
 
 def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording | str:
-    """A stream of the record as it can be run again, or why it cannot."""
+    """A recorded stream in a form that can be run again, or why it cannot be."""
     if chunks is None:
         chunks = _chunks([stream])[stream.pk]
     if stream.wire_format not in COMPOSERS:
@@ -134,15 +135,15 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
 
 
 def _price(model: str, provider: str, tokens: Tokens) -> float | None:
-    # LiteLLM takes seconds to import, and only limits on cost ask for prices.
+    # LiteLLM takes seconds to import, and only limits on cost need prices.
     from streamviz.upstream.prices import price
 
     return price(model, provider, tokens)
 
 
 def _tapes(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk] | str]:
-    """The upstream tapes of these streams, or why one cannot be had. Raises ChunksAway while the archive does not
-    answer."""
+    """The upstream tapes of these streams, or for each why it is unavailable. Raises ChunksAway while the archive does
+    not respond."""
     try:
         return {**_chunks(batch)}
     except ObjectAway as error:
@@ -152,7 +153,7 @@ def _tapes(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk] | str]:
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
-    """The upstream tapes of these streams; empty where bytes were not kept."""
+    """The upstream tapes of these streams; empty if bytes were not kept."""
     found: dict[uuid.UUID, list[Chunk]] = {stream.pk: [] for stream in batch}
     lost: set[uuid.UUID] = set()
     streaming = {stream.pk for stream in batch if stream.is_streaming}
@@ -168,7 +169,7 @@ def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
 
 def _recorded(batch: Sequence[Stream], policy_id: int) -> dict[uuid.UUID, Decisions]:
     found: dict[uuid.UUID, Decisions] = defaultdict(dict)
-    # What it said in shadow was allowed all the same.
+    # What it denied in shadow was allowed all the same.
     verdicts = Verdict.objects.filter(
         stream__in=[stream.pk for stream in batch], policy_version__policy=policy_id, mode=Mode.ENFORCE.value
     )
