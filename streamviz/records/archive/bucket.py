@@ -1,4 +1,4 @@
-"""A bucket of an object storage that speaks S3's API. Each call blocks: it is for threads, not for the event loop."""
+"""A bucket of object storage that speaks S3's API. Each call blocks, so it is for threads, not for the event loop."""
 
 import threading
 import time
@@ -13,33 +13,34 @@ from streamviz.records.rules import Archive
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 15.0
 ATTEMPTS = 2
-# Once it did not answer, everybody is told so at once for so long: a page is not to wait for what is away.
+# After a failure all callers get an error at once for this long, so that pages do not wait for storage that is away.
 PAUSE_SECONDS = 5.0
 _GONE = ("NoSuchKey", "404")
 _CUT_OFF = ("InvalidRange", "416")
-# What says that the next request would fare no better; other refusals come at once, and are about what was asked for.
+# Statuses that mean the next request would fail as well. Other refusals come at once, and concern only what was
+# requested.
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 
 class ChunksAway(Fault):
-    """Chunks are in the archive, and cannot be read there now; the text says why, without any credential."""
+    """Chunks are in the archive and cannot be read there now; the text says why, without any credential."""
 
 
 class ObjectAway(ChunksAway):
-    """That is so of one object; others may be as they should."""
+    """One object cannot be read; others may be fine."""
 
 
 class ObjectLost(ObjectAway):
-    """And it stays so: what there is of it is damaged, or nothing is there."""
+    """One object cannot be read, and never will be: it is damaged or missing."""
 
 
 class ObjectGone(ObjectLost):
-    """There is no such object (any more)."""
+    """There is no such object, or no longer."""
 
 
 class Bucket:
-    """Objects by their keys. Raises ChunksAway where the storage does not do what it is asked for."""
+    """Objects by their keys. Raises ChunksAway if the storage fails to do what is requested."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -49,29 +50,29 @@ class Bucket:
         self._why = ""
 
     def put(self, key: str, data: bytes) -> None:
-        """Store an object, and read it back: what is not there as it was given raises ChunksAway."""
+        """Store an object and read it back; raises ChunksAway if it is not there as it was given."""
         self._call("put_object", Key=self._key(key), Body=data)
         try:
             is_there = self.get(key) == data
-        except ObjectAway as error:  # so would any other be
+        except ObjectAway as error:  # any other object would fail too
             raise ChunksAway(f"what was stored cannot be read back: {error}") from None
         if not is_there:
             raise ChunksAway("the object storage gives back something else than it was given")
 
     def get(self, key: str, start: int = 0, size: int | None = None) -> bytes:
-        """An object's bytes, or `size` of them from `start` on. Raises ObjectGone where there is none."""
+        """An object's bytes, or `size` of them from `start` on. Raises ObjectGone if there is no such object."""
         more = {} if size is None else {"Range": f"bytes={start}-{start + size - 1}"}
         return self._call("get_object", Key=self._key(key), **more)
 
     def delete(self, key: str) -> None:
-        """Delete an object; one that is not there is no error."""
+        """Delete an object; a missing one is not an error."""
         self._call("delete_object", Key=self._key(key))
 
     def _key(self, key: str) -> str:
         return f"{self._archive.prefix}{key}"
 
     def _call(self, operation: str, **values: Any) -> bytes:
-        """The answer's body, empty where it has none."""
+        """The body of the response, empty if it has none."""
         from botocore.exceptions import BotoCoreError, ClientError
         from urllib3.exceptions import HTTPError
 
@@ -88,7 +89,7 @@ class Bucket:
             raise self._is_away(f"does not answer ({type(error).__name__})") from None
 
     def _refused(self, operation: str, code: str, status: int) -> ChunksAway:
-        """What to raise for an answer that is an error."""
+        """The exception for an error response."""
         if code in _GONE:
             return ObjectGone("the object storage has lost an object of the archive")
         if code in _CUT_OFF:
@@ -96,12 +97,12 @@ class Bucket:
         why = f"refuses: {code or 'no reason given'}"
         if status >= _SERVER_ERRORS or status == _TOO_MANY_REQUESTS:
             return self._is_away(why)
-        # Where one cannot be stored, no other one can.
+        # If one object cannot be stored, no other can.
         kind = ChunksAway if operation == "put_object" else ObjectAway
         return kind(f"the object storage {why}")
 
     def _is_away(self, why: str) -> ChunksAway:
-        """What it says itself may hold parts of a signed request, and is not repeated."""
+        """Note that the storage is away. Its own message may hold parts of a signed request, and is not repeated."""
         self._why = f"the object storage {why}"
         self._away_until = time.monotonic() + PAUSE_SECONDS
         return ChunksAway(self._why)
@@ -114,7 +115,7 @@ class Bucket:
 
 
 def _client(archive: Archive) -> Any:
-    # It takes a third of a second to import, and most installations have no archive.
+    # Importing this takes a third of a second, and most installations have no archive.
     from boto3.session import Session
     from botocore.config import Config
 
@@ -122,24 +123,24 @@ def _client(archive: Archive) -> Any:
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # Others than Amazon know neither its checksums nor names of buckets as names of hosts.
+        # Storages other than Amazon's support neither its checksums nor bucket names as host names.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"addressing_style": "path" if archive.endpoint else "auto"},
     )
-    # Without a key of its own the session looks where Amazon's tools look: environment, profile, role of the machine.
+    # Without a key, the session looks where Amazon's tools look: environment, profile, role of the machine.
     session = Session(archive.key_id or None, archive.secret or None, region_name=archive.region)
     return session.client("s3", endpoint_url=archive.endpoint or None, config=config)
 
 
 @cache
 def bucket_of(archive: Archive) -> Bucket:
-    """One bucket for all of a process, so that each knows when it is away."""
+    """One bucket for the whole process, so that all callers know when it is away."""
     return Bucket(archive)
 
 
 def bucket() -> Bucket:
-    """That of the settings. Raises ChunksAway where they name none."""
+    """The bucket of the settings. Raises ChunksAway if they name none."""
     if settings.ARCHIVE is None:
         raise ChunksAway("ARCHIVE_URL is not set")
     return bucket_of(settings.ARCHIVE)

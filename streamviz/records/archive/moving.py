@@ -1,5 +1,4 @@
-"""What the writer's upkeep does for the archive: it moves the runs of older streams there, and takes out of it what was
-deleted since."""
+"""The writer's upkeep of the archive: move the runs of older streams there, and remove deleted ones from it."""
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -22,9 +21,9 @@ from streamviz.records.partitions import day_of
 
 log = logging.getLogger(__name__)
 
-# An object is written, read back and, where streams in it are deleted, written anew as a whole.
+# An object is written, read back and, if streams in it are deleted, rewritten, always as a whole.
 OBJECT_BYTES = 16 * 2**20
-# Streams that are looked at at once, and so at most in an object.
+# How many streams are considered at once, and so at most are in one object.
 MOST_STREAMS = 20_000
 ROWS_AT_ONCE = 200
 LOCK_SECONDS = 2
@@ -35,7 +34,8 @@ IsOver = Callable[[], bool]
 
 
 class _Piece(NamedTuple):
-    """A part of a stream, where it is in its object, how many bytes it comes to, and how many rows it is made of."""
+    """A part of a stream: its place in its object, its size there, its unpacked length, and how many rows it is made
+    of."""
 
     stream_id: UUID
     number: int
@@ -47,7 +47,7 @@ class _Piece(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What came into the archive: streams, objects and bytes of these."""
+    """What was moved into the archive: streams, objects, and the bytes of these."""
 
     streams: int = 0
     objects: int = 0
@@ -55,9 +55,9 @@ class Moved(NamedTuple):
 
 
 class Archiving:
-    """A round of the archive's upkeep on one connection, which is in no transaction.
+    """A round of the archive's upkeep, on one connection that is not in a transaction.
 
-    Its methods raise psycopg.Error, and ChunksAway while the storage does not answer; what was done before that is
+    Its methods raise psycopg.Error, and ChunksAway while the storage does not respond; what was done before that stays
     done.
     """
 
@@ -67,8 +67,8 @@ class Archiving:
         self._is_over = is_over
 
     def round(self, before: date) -> Moved:
-        """Move the runs of all streams of the days before that one which have ended, and take out what was deleted.
-        Nothing where another writer does so just now."""
+        """Move the runs of all ended streams from the days before this one, and remove what was deleted. Does nothing
+        if another writer is at it."""
         [(is_ours,)] = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
         if not is_ours:
             return Moved()
@@ -91,7 +91,7 @@ class Archiving:
             streams = found.fetchall()
             if not streams:
                 break
-            # Retention drops days, so none shares an object with another.
+            # Retention drops whole days, so no two days share an object.
             day = day_of(streams[0][0])
             of_day = list(takewhile(lambda each: day_of(each[0]) == day, streams))  # noqa: B023
             after, stored, size = self._store(day, of_day)
@@ -100,8 +100,8 @@ class Archiving:
         return moved
 
     def _store(self, day: date | None, streams: Sequence[tuple[UUID, bool]]) -> tuple[UUID, int, int]:
-        """An object with as many of these streams as make one, but those that run; the last that was looked at, how
-        many were stored, and in how many bytes."""
+        """Store one object with as many of these streams as fit, except running ones. Gives the last stream considered,
+        how many were stored, and how many bytes."""
         ended = [stream_id for stream_id, is_over in streams if is_over]
         data, pieces = bytearray(), list[_Piece]()
         with self._connection.transaction(), closing(self._parts(ended)) as found:
@@ -136,7 +136,7 @@ class Archiving:
                     yield stream_id, number, runs
 
     def _put(self, key: str, data: bytes) -> UUID:
-        """Store an object that is known before it is there: one that nobody enters is deleted later."""
+        """Upload an object that is registered first, so that one whose parts are never entered is deleted later."""
         object_id = uuid4()
         self._connection.execute(sql.INSERT_OBJECT, [object_id, key])
         try:
@@ -147,8 +147,8 @@ class Archiving:
         return object_id
 
     def _enter(self, object_id: UUID, pieces: Sequence[_Piece], ids: list[UUID]) -> None:
-        """Enter the parts of those streams that nobody deleted meanwhile, in place of their rows. The streams stay
-        until this is done."""
+        """Replace the rows of those streams that were not deleted meanwhile with index entries of their parts. The
+        streams cannot be deleted until this is done."""
         alive = {row[0] for row in self._connection.execute(sql.STAY, [ids])}
         with self._connection.cursor() as cursor:
             entered = [piece for piece in pieces if piece.stream_id in alive]
@@ -160,7 +160,7 @@ class Archiving:
                 cursor.execute(sql.NOT_STALE, [object_id])
 
     def _give_back(self, before: date) -> None:
-        """The room of the days of which all runs are archived. Their partitions stay until retention drops them."""
+        """Free the disk space of days whose runs are all archived. Their partitions stay until retention drops them."""
         for name in [row[0] for row in self._connection.execute(sql.LARGE_DAYS)]:
             day = datetime.strptime(name[-8:], "%Y%m%d").date()  # noqa: DTZ007
             if day < before and not self._is_over():
@@ -178,16 +178,17 @@ class Archiving:
             log.debug("%s is in use; its room is given back later", name)
 
     def behind(self, before: date) -> float:
-        """For how many seconds the oldest runs of what has ended have been due that are still here; 0: none are."""
+        """For how many seconds the oldest runs of ended streams that are still here have been due; 0 if there are
+        none."""
         since = _midnight(before)
         found = self._connection.execute(sql.NEXT, {"after": _FIRST, "behind": since, "most": MOST_STREAMS})
         first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
         return 0.0 if first is None else since.timestamp() - milliseconds_of(first) / 1000
 
     def take_out(self) -> list[str]:
-        """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
-        of. Gives why each of those could not be that are lost or damaged, which stay as they are, or that the storage
-        refuses to give or to delete."""
+        """Rewrite the objects that hold bytes of deleted streams without those, and delete objects of which nothing is
+        left. Gives the reasons for those where that failed: they are lost or damaged, and stay as they are, or the
+        storage refuses to read or delete them."""
         troubles = []
         for object_id, key in self._connection.execute(sql.STALE).fetchall():
             if self._is_over():
@@ -213,14 +214,14 @@ class Archiving:
         fresh = self._put(f"{key.rpartition('/')[0]}/{uuid4()}", bytes(data))
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.executemany(sql.MOVE_PART, [(fresh, *move) for move in moves])
-            # What was deleted while it was written is in it still.
+            # It still has what was deleted while it was being written.
             [(kept,)] = cursor.execute(sql.COUNT_PARTS, [fresh])
             if kept == len(moves):
                 cursor.execute(sql.NOT_STALE, [fresh])
 
 
 class _ByStream(Generic[_Row]):
-    """Rows that come in the order of their streams, the first column, a stream at a time."""
+    """Rows in the order of their streams (the first column), given a stream at a time."""
 
     def __init__(self, kind: Callable[..., _Row], rows: Iterable[tuple[Any, ...]]) -> None:
         self._made: Callable[..., _Row] = kind
@@ -228,7 +229,7 @@ class _ByStream(Generic[_Row]):
         self._next = next(self._rows, None)
 
     def of(self, stream_id: UUID) -> Iterator[_Row]:
-        """Those of a stream behind the one that was asked for last."""
+        """The rows of a stream, which must come after the one requested last."""
         while self._next is not None and self._next[0] == stream_id:
             row, self._next = self._next, next(self._rows, None)
             yield self._made(*row[1:])
@@ -244,7 +245,8 @@ def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
 
 
 def _whole(piece: bytes, length: int) -> bytes:
-    """The same: the object that it is of goes once it is copied. Raises ObjectAway where it cannot be read."""
+    """The same piece, checked, because its object is deleted once it is copied. Raises ObjectLost if it cannot be
+    read."""
     try:
         unpacked(piece, length)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Parts of a stream as bytes, compressed, and back."""
+"""Compress parts of a stream into bytes, and back."""
 
 import sys
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ else:
 from streamviz.records.archive.parts import Runs
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 
-# What a part may come to of which the index does not say it.
+# The most bytes of an unpacked part whose length the index does not have.
 MOST_BYTES = 512 * 2**20
-# A part that was damaged is noticed when it is read.
+# With a checksum, so that damage is noticed when a part is read.
 _OPTIONS: Mapping[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
 
 
 class Part(NamedTuple):
-    """A part as it is stored, and how many bytes it comes to when it is unpacked."""
+    """A part as it is stored, and its unpacked length in bytes."""
 
     data: bytes
     length: int
@@ -33,7 +33,7 @@ def packed(runs: Runs) -> Part:
 
 
 def unpacked(data: bytes, length: int) -> Runs:
-    """A part that came to so many bytes, 0 where that is not known; no more are unpacked. Raises ValueError for what
+    """A part of this unpacked length, 0 if unknown; no more than that is unpacked. Raises ValueError for anything that
     `packed` did not make."""
     try:
         upstream, client = _decoder.decode(_decompressed(data, length or MOST_BYTES))

@@ -1,11 +1,11 @@
-"""Runs of one stream together, in parts of a size that is read at once."""
+"""Group the runs of one stream into parts, each small enough to be read at once."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streamviz.records.archive.rows import ClientRow, Outline, UpstreamRow
 
-# Of a long stream a page reads some parts, not all of them.
+# Of a long stream, a page reads only some parts.
 PART_BYTES = 2**20
 
 
@@ -18,7 +18,7 @@ class Runs:
 
     @property
     def size(self) -> int:
-        """About how many bytes they take."""
+        """Roughly how many bytes they take."""
         return sum(row.size for row in self.upstream) + sum(row.size for row in self.client)
 
     def outline(self) -> Outline:
@@ -36,7 +36,7 @@ class Runs:
 
 
 def parts(upstream: Iterable[UpstreamRow], client: Iterable[ClientRow]) -> Iterator[Runs]:
-    """A stream's runs, as many of them together as make a part."""
+    """A stream's runs, grouped into parts."""
     part, size = Runs(), 0
     for row in upstream:
         part.upstream.append(row)

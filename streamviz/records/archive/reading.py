@@ -1,6 +1,6 @@
-"""Reading runs of the archive: the index says where they are, and what was read lately is kept in memory.
+"""Read runs from the archive: the index says where they are, and recently read ones are cached in memory.
 
-All of it blocks, and raises ChunksAway while the storage does not answer.
+All of this blocks, and raises ChunksAway while the storage does not respond.
 """
 
 import threading
@@ -15,13 +15,13 @@ from streamviz.records.archive.packing import unpacked
 from streamviz.records.archive.parts import Runs
 from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
 
-# A page that is looked at asks for the same parts again and again.
+# An open page asks for the same parts again and again.
 MOST_KEPT_BYTES = 32 * 2**20
 _Place = tuple[UUID, int]
 
 
 class Kept:
-    """The parts that were read last, by object and place in it, of so many bytes in all."""
+    """A cache of the most recently used parts, by object and place in it, limited by their total size in bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -30,7 +30,7 @@ class Kept:
         self._size = 0
 
     def get(self, place: _Place) -> Runs | None:
-        """One that is kept."""
+        """The cached part at this place, if any."""
         with self._lock:
             if place not in self._parts:
                 return None
@@ -38,7 +38,8 @@ class Kept:
             return self._parts[place][0]
 
     def put(self, place: _Place, runs: Runs) -> None:
-        """Keep one, in place of those that were longest not asked for; none that is larger than all of them may be."""
+        """Cache a part, evicting those that were not used for longest; a part larger than the whole cache is not
+        kept."""
         size = runs.size
         if size > self._most:
             return
@@ -56,7 +57,8 @@ _kept = Kept(MOST_KEPT_BYTES)
 
 
 def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
-    """The runs with any of the chunks from `first` to before `end`, in order; none of a stream that is not archived."""
+    """The runs with any of the chunks from `first` up to, but not including, `end`, in order; none for a stream that is
+    not archived."""
     wanted = _of(stream_id).filter(end_seq__gt=first)
     for part in list(wanted if end is None else wanted.filter(first_seq__lt=end)):
         for row in runs_of(part).upstream:
@@ -65,7 +67,8 @@ def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> It
 
 
 def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
-    """The same of frames."""
+    """The runs with any of the frames from `first` up to, but not including, `end`, in order; none for a stream that is
+    not archived."""
     wanted = _of(stream_id).filter(end_frame__gt=first)
     for part in list(wanted if end is None else wanted.filter(first_frame__lt=end)):
         for row in runs_of(part).client:
@@ -79,14 +82,14 @@ def archived(ids: Iterable[UUID]) -> set[UUID]:
 
 
 def require_readable(stream_id: UUID, *, all_of_it: bool = False) -> None:
-    """Read the beginning of a stream, or all of it, where it is in the archive, so that who begins to send it knows
-    that it can be read. Raises ChunksAway."""
+    """Read the beginning of a stream, or all of it, if it is archived, so that whoever starts to send it knows that it
+    can be read. Raises ChunksAway."""
     for part in list(_of(stream_id) if all_of_it else _of(stream_id)[:1]):
         runs_of(part)
 
 
 def runs_of(part: ArchivedPart) -> Runs:
-    """A part's runs, from memory or from the storage."""
+    """A part's runs, from the cache or from the storage."""
     place = (part.object_id, part.start)
     if (kept := _kept.get(place)) is not None:
         return kept
@@ -103,7 +106,7 @@ def runs_of(part: ArchivedPart) -> Runs:
 
 
 def _moved(part: ArchivedPart) -> Runs:
-    """A part whose object was written anew since the index was read."""
+    """The runs of a part whose object was rewritten since the index was read."""
     again = _of(part.stream_id).filter(number=part.number).first()
     if again is None or again.object_id == part.object_id:
         raise ObjectGone("the object storage has lost an object of the archive")

@@ -1,13 +1,13 @@
-"""What a part of a stream in the archive has: runs of either tape, and what the index says of them."""
+"""The contents of an archived part: runs of both tapes, and what the index says of them."""
 
 from typing import NamedTuple
 
-# Bytes that a number in a list takes, about.
+# Roughly how many bytes a number in a list takes.
 _NUMBER = 4
 
 
 class UpstreamRow(NamedTuple):
-    """The fields of an UpstreamRun but its stream."""
+    """The fields of an UpstreamRun, except its stream."""
 
     first_seq: int
     first_at: int
@@ -17,12 +17,12 @@ class UpstreamRow(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Roughly how many bytes it takes."""
         return len(self.payload or b"") + _NUMBER * (len(self.offsets) + len(self.lengths))
 
 
 class ClientRow(NamedTuple):
-    """The fields of a ClientRun but its stream."""
+    """The fields of a ClientRun, except its stream."""
 
     first_frame: int
     first_at: int
@@ -34,13 +34,13 @@ class ClientRow(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Roughly how many bytes it takes."""
         return len(self.payload) + _NUMBER * (len(self.offsets) + len(self.lengths))
 
 
 class Outline(NamedTuple):
-    """The chunks and frames of a part, from the first to the one behind the last; how many chunks, and bytes of theirs;
-    whether the bytes of all of them are kept."""
+    """The chunks and frames of a part, each from the first to the one after the last; how many chunks, and how many
+    bytes they have; and whether the bytes of all of them are kept."""
 
     first_seq: int
     end_seq: int

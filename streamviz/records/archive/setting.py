@@ -14,10 +14,10 @@ _ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5}
 
 
 def archive(chunk_days: int) -> Archive | None:
-    """Where older chunks are kept, by ARCHIVE_URL and the settings beside it; None where there is no such place. In all
-    chunks are kept for `chunk_days`; 0 is for ever.
+    """Where older chunks are kept, according to ARCHIVE_URL and the related settings; None if there is no such place.
+    `chunk_days` is how long chunks are kept in all; 0 is for ever.
 
-    Raises ImproperlyConfigured, without repeating it, for what is misspelt or set by half.
+    Raises ImproperlyConfigured, without repeating the value, for settings that are malformed or incomplete.
     """
     url = environment.text("ARCHIVE_URL")
     beside = {name: environment.text(f"ARCHIVE_{name}") for name in ("ENDPOINT", "REGION", "KEY_ID", "SECRET")}

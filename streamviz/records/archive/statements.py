@@ -2,8 +2,8 @@
 
 from psycopg import sql
 
-# The streams with runs in Postgres behind one, up to a time, and whether each is over; what has runs and is no stream
-# is none that is over.
+# The streams after one that have runs in Postgres, up to a time, and whether each has ended; runs without a stream
+# count as not ended.
 NEXT = """
 SELECT run.stream_id, coalesce(stream.outcome <> '', false)
 FROM (
@@ -27,13 +27,13 @@ CLIENT = """
 SELECT stream_id, first_frame, first_at, offsets, first_seq, origin, lengths, payload FROM records_clientrun
 WHERE stream_id = ANY(%s) ORDER BY stream_id, first_frame
 """
-# Its size is told once it is there, or is known not to be.
+# Its size is set once it is there, or known not to be.
 INSERT_OBJECT = """
 INSERT INTO records_archiveobject (id, key, size, made_at, is_stale) VALUES (%s, %s, 0, now(), true)
 """
 ARRIVED = "UPDATE records_archiveobject SET size = %s WHERE id = %s"
 NOT_STALE = "UPDATE records_archiveobject SET is_stale = false WHERE id = %s"
-# Whoever deletes one of them waits, and finds its parts then.
+# Anybody deleting one of them waits, and then finds its parts.
 STAY = "SELECT id FROM records_stream WHERE id = ANY(%s) AND outcome <> '' ORDER BY id FOR KEY SHARE"
 INSERT_PART = """
 INSERT INTO records_archivedpart (
@@ -43,7 +43,7 @@ INSERT INTO records_archivedpart (
 """
 DELETE_UPSTREAM = "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)"
 DELETE_CLIENT = "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)"
-# Days' partitions that take room on a disk, without their indexes' first pages.
+# Day partitions that take disk space, not counting the first pages of their indexes.
 LARGE_DAYS = """
 SELECT relname FROM pg_class
 WHERE relname ~ '^records_(upstream|client)run_[0-9]{8}$' AND pg_relation_size(oid) > 0 ORDER BY relname
@@ -51,8 +51,8 @@ WHERE relname ~ '^records_(upstream|client)run_[0-9]{8}$' AND pg_relation_size(o
 LOCK_DAY = "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"
 IS_EMPTY = "SELECT NOT EXISTS (SELECT FROM {})"
 TRUNCATE = "TRUNCATE {}"
-# One that has no size may still be on its way to the storage, from a writer that has lost its connection here: deleted
-# before it is there, it would stay there.
+# An object without a size may still be on its way to the storage, from a writer that has lost its connection here: if
+# it were deleted before it arrives, it would stay there.
 STALE = """
 SELECT id, key FROM records_archiveobject
 WHERE is_stale AND (size > 0 OR made_at < now() - interval '1 hour') ORDER BY made_at
@@ -62,7 +62,7 @@ COUNT_PARTS = "SELECT count(*) FROM records_archivedpart WHERE object_id = %s"
 MOVE_PART = "UPDATE records_archivedpart SET object_id = %s, start = %s WHERE stream_id = %s AND number = %s"
 DELETE_OBJECT = "DELETE FROM records_archiveobject WHERE id = %s"
 
-# Parts that go: their objects hold bytes then that are to go too.
+# Deletes parts, and marks their objects, which now hold bytes to be removed.
 _FORGET = """
 WITH gone AS (DELETE FROM records_archivedpart WHERE {} RETURNING object_id)
 UPDATE records_archiveobject SET is_stale = true WHERE id IN (SELECT object_id FROM gone)

@@ -1,4 +1,4 @@
-"""The tables of the record, and of what an operator sets up: keys, routes and policies."""
+"""The tables of the record, and of what an operator configures: keys, routes and policies."""
 
 from streamviz.records.models.access import ApiKey, SignInAttempt
 from streamviz.records.models.archive import ArchivedPart, ArchiveObject, RetentionRun

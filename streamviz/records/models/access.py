@@ -17,7 +17,7 @@ _SHOWN = 8
 
 
 def digest(secret: str) -> str:
-    """What is stored of a key. A key is 32 random bytes, so a plain SHA-256 cannot be searched back."""
+    """What is stored of a key. A key is 32 random bytes, so a plain SHA-256 cannot be reversed by guessing."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -31,8 +31,8 @@ class ApiKeyManager(models.Manager["ApiKey"]):
         *,
         may_choose_executor: bool = False,
     ) -> tuple["ApiKey", str]:
-        """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for,
-        `provider` is whom its calls that are passed through go to."""
+        """Create a key and return it with its secret, which is kept nowhere and cannot be shown again. `models` are the
+        models it may call, `provider` is where its passed-through calls go."""
         secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
         key = self.create(
             name=name,
@@ -47,7 +47,7 @@ class ApiKeyManager(models.Manager["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A client's key. Only a digest of it is stored; `prefix` is what people may see."""
+    """A client's key. Only its digest is stored; `prefix` is what people may see of it."""
 
     name = models.CharField(max_length=100, unique=True)
     prefix = models.CharField(max_length=_SHOWN, editable=False)
@@ -72,8 +72,8 @@ class ApiKey(models.Model):
         db_default=False,
         help_text="Its requests may say what answers them (x-streamviz-executor), whatever their route says.",
     )
-    # Whose its sessions are: no other key's, whatever that is called. Of older keys, and where an older release makes
-    # one, it is the name.
+    # Whose sessions the key's are, so that no other key shares them, whatever it is called. For older keys, and keys
+    # that an older release creates, it is the name.
     owner = models.CharField(default=secrets.token_hex, db_default="", max_length=100, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
@@ -83,7 +83,7 @@ class ApiKey(models.Model):
 
     objects = ApiKeyManager()
 
-    # The key itself, for whom it was issued just now: it is no column.
+    # The key itself, set only when it has just been issued; not a column.
     secret = ""
 
     class Meta:
@@ -94,7 +94,7 @@ class ApiKey(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for a provider that nobody knows, and for a name that no list of names can have."""
+        """Raises ValidationError for an unknown provider, and for a name that cannot be in a list of names."""
         require_no_comma(self, self.name)
         name = self.default_provider
         if name and name not in PROVIDERS and not Route.objects.filter(name=name).exists():
@@ -105,14 +105,15 @@ class ApiKey(models.Model):
         return self.revoked_at is not None
 
     def revoke(self) -> None:
-        """The key opens nothing from now on; a second time changes nothing."""
+        """Revoke the key, so that it opens nothing from now on; a second time has no effect."""
         if self.revoked_at is None:
             self.revoked_at = timezone.now()
             self.save(update_fields=["revoked_at"])
 
 
 class SignInAttempt(models.Model):
-    """Somebody tried to sign in. Kept for minutes, to be counted; `account` is a digest of what was typed."""
+    """An attempt to sign in, kept for minutes so that attempts can be counted; `account` is a digest of what was
+    typed."""
 
     account = models.CharField(max_length=64, db_index=True)
     address = models.CharField(max_length=50, db_index=True)

@@ -1,5 +1,5 @@
-"""What became of what is old: the index of the archive, which bytes of which object are the runs of a stream, and what
-retention freed."""
+"""What became of old data: the index of the archive, which says which bytes of which object are a stream's runs, and
+what retention freed."""
 
 from typing import ClassVar
 
@@ -7,8 +7,8 @@ from django.db import models
 
 
 class ArchiveObject(models.Model):
-    """An object in the storage. It `is_stale` while it holds, or may hold, bytes that no part leads to: they are
-    streams' that were deleted, and the upkeep writes the rest anew. Its `size` is 0 while it is on its way there."""
+    """An object in the storage. It `is_stale` while it has, or may have, bytes that no part refers to, namely those of
+    deleted streams; the upkeep then writes the rest to a new object. Its `size` is 0 while it is being uploaded."""
 
     id = models.UUIDField(primary_key=True)
     key = models.TextField()
@@ -25,8 +25,8 @@ class ArchiveObject(models.Model):
 class ArchivedPart(models.Model):
     """Runs of one stream in an object: `size` bytes from `start` on.
 
-    Parts have numbers from 0 on. Chunks are those from `first_seq` to before `end_seq`, `chunks` of them, with
-    `payload_bytes` bytes, all of them kept if it `is_whole`; frames are counted alike.
+    A stream's parts are numbered from 0. A part has the chunks from `first_seq` up to, but not including, `end_seq`;
+    `chunks` of them, with `payload_bytes` bytes, all of which are kept if it `is_whole`. Frames are numbered alike.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "number")
@@ -48,7 +48,7 @@ class ArchivedPart(models.Model):
 
 
 class RetentionRun(models.Model):
-    """A time at which retention was applied, and what each rule freed: rule, what it counts, how many, bytes."""
+    """One application of retention, and what each rule freed: the rule, what it counts, how many, and bytes."""
 
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

@@ -8,7 +8,7 @@ from streamviz.records.models.policies import Policy, PolicyFields
 
 
 class BacktestState(models.TextChoices):
-    """Where a back-test stands."""
+    """The state of a back-test."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -18,9 +18,9 @@ class BacktestState(models.TextChoices):
 
 
 class Backtest(PolicyFields):
-    """A run of a policy, as these fields have it, over the newest streams of the record.
+    """A run of a policy, with the fields given here, over the newest streams of the record.
 
-    Over at most `streams` of them, and none from before `since`. `figures` and `examples` are as in
+    It covers at most `streams` of them, and none from before `since`. `figures` and `examples` are as in
     records/backtests/figures.py. Setting `state` to cancelled ends it.
     """
 

@@ -1,4 +1,4 @@
-"""What the writer finds in streams and keeps beside them: words of requests, rules that were broken, stalls."""
+"""What the writer derives from streams and stores beside them: words of requests, broken rules, stalls."""
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -8,8 +8,8 @@ from streamviz.records.models.streams import Stream
 
 
 class RequestWords(models.Model):
-    """The words of a stream's request, for searches: what is new in it, see records/request_words.py. It goes with the
-    stream. `standing` is a digest of what stands over the conversation."""
+    """The searchable words of a stream's request, namely what is new in it: see records/request_words.py. Deleted with
+    the stream. `standing` is a digest of the system prompt, the tools and leading system turns."""
 
     stream = models.OneToOneField(
         Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="request_words", db_constraint=False
@@ -26,8 +26,8 @@ class RequestWords(models.Model):
 
 
 class LintNote(models.Model):
-    """A rule of its format that a stream's upstream broke, first with the chunk `seq`; core/lint has the rules. It goes
-    with the stream; the rest is the stream's, so that notes can be counted by themselves."""
+    """A rule of its format that a stream's upstream broke, first with the chunk `seq`; core/lint has the rules. Deleted
+    with the stream, whose other values it copies so that notes can be counted without streams."""
 
     pk = models.CompositePrimaryKey("stream_id", "rule")
     stream = models.ForeignKey(
@@ -45,11 +45,11 @@ class LintNote(models.Model):
 
 
 class Stall(models.Model):
-    """How often, and how long in all (µs), nothing moved in a stream for a second or longer, for one cause. It goes
-    with the stream."""
+    """How often, and for how long in total (µs), nothing moved in a stream for a second or longer, for one cause.
+    Deleted with the stream."""
 
     class Cause(models.TextChoices):
-        """Who kept it waiting."""
+        """Who kept the stream waiting."""
 
         UPSTREAM = "upstream"
         HELD = "held"

@@ -1,15 +1,15 @@
-"""What streams add up to, so that figures of long times need not be counted from each of them."""
+"""Totals of streams, so that figures for long times need not be counted from every stream."""
 
 from django.db import models
 
 
 class HalfHour(models.Model):
-    """A part of what the streams that are over, and were requested in the half hour from `requested_at` on, add up to.
+    """A part of the totals of the finished streams that were requested in the half hour from `requested_at` on.
 
-    Triggers on the streams' table add a row for each change, negative for what is no longer so; figures are the sums of
-    the rows, however many there are. The upkeep puts them together (`half_hours.py`). `reported_input`, `reported` and
-    `priced` are how many streams those sums are known of, `estimated` of how many the tokens are estimates;
-    `cached_tokens` are those of the input that were read from a cache.
+    Triggers on the streams' table add a row for each change, with negative values for what no longer holds; figures are
+    the sums of the rows, however many there are. The upkeep merges them (`half_hours.py`). `reported_input`, `reported`
+    and `priced` say for how many streams the respective sums are known, `estimated` for how many the tokens are
+    estimates; `cached_tokens` are those of the input that were read from a cache.
     """
 
     requested_at = models.DateTimeField()

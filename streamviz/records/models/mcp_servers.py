@@ -12,9 +12,10 @@ from streamviz.records.models.policies import words
 
 
 class McpServer(models.Model):
-    """A program that this server starts, or an address. Credentials are in the environment, and here only their names.
+    """A program that this server starts, or an address. Credentials are in the environment; only their names are stored
+    here.
 
-    A command runs as whoever runs streamviz: administrators alone may set one.
+    A command runs as the user that runs streamviz, so only administrators may set one.
     """
 
     name = models.CharField(
@@ -47,8 +48,8 @@ class McpServer(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError where it has not one of command and URL, or one that cannot be used, and for a name
-        with which a tool of it could be called as one of another server is."""
+        """Raises ValidationError unless it has either a usable command or a usable URL, and for a name with which one
+        of its tools could get the same name as another server's."""
         if "__" in self.name or self.name.endswith("_"):
             raise ValidationError(
                 {"name": "It has no two _ in a row, and none at its end: they stand before a tool's name."}
@@ -65,7 +66,7 @@ class McpServer(models.Model):
             raise ValidationError({"url": "A credential goes over https:// alone, or to this machine."})
 
     def as_known(self) -> KnownMcpServer:
-        """As runs have it."""
+        """The server as runs use it."""
         return KnownMcpServer(
             self.name,
             tuple(shlex.split(self.command)),

@@ -1,4 +1,4 @@
-"""What people keep: with a stream, for themselves, and files that they download."""
+"""What people store: annotations of streams, saved views, and the progress of their downloads."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -11,7 +11,7 @@ from streamviz.records.models.streams import Stream
 
 
 class Annotation(models.Model):
-    """A star, a note and labels of a stream. It goes with the stream."""
+    """A star, a note and labels on a stream. Deleted with the stream."""
 
     stream = models.OneToOneField(
         Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="annotation", db_constraint=False
@@ -28,7 +28,7 @@ class Annotation(models.Model):
 
 
 class SavedView(models.Model):
-    """A page of history as somebody wants to see it again: its name in URLs, and the query behind it."""
+    """A page of history as somebody wants to see it again: its URL name, and its query string."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
     name = models.CharField(max_length=60)
@@ -49,7 +49,7 @@ class SavedView(models.Model):
 
 class Download(models.Model):
     """A list of streams that somebody downloads: how many are written, of how many. `total` is None until they are
-    counted, or where that takes too long; it may be an estimate. A page names it before the download begins."""
+    counted, or if counting takes too long; it may be an estimate. A page names the download before it begins."""
 
     id = models.UUIDField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="downloads")

@@ -1,4 +1,4 @@
-"""Policies as an operator sets them, and every version that they have had."""
+"""Policies as an operator configures them, and all their versions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,17 +21,17 @@ MODES = [(mode.value, mode.value) for mode in Mode]
 
 
 def may_build(kind: str, by: User | None) -> bool:
-    """Whether a policy of this kind may be made because this person wants it: that of one's own code runs a module."""
+    """Whether this person may have a policy of this kind built: a policy with custom code runs a module."""
     return kind != OWN_CODE or by is None or by.is_superuser
 
 
 def words(text: str) -> tuple[str, ...]:
-    """What a scope lists."""
+    """The entries of a scope."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 class PolicyFields(models.Model):
-    """What a policy is, now or in one of its versions."""
+    """The fields of a policy, now or in one of its versions."""
 
     kind = models.CharField(max_length=50, choices=policies.kinds)
     parameters = models.JSONField(default=dict, blank=True)
@@ -74,17 +74,17 @@ class PolicyFields(models.Model):
         abstract = True
 
     def fields(self) -> dict[str, Any]:
-        """All of the above, by name."""
+        """All of the fields above, by name."""
         return {field.name: getattr(self, field.name) for field in PolicyFields._meta.local_fields}
 
 
 class Policy(PolicyFields, Versioned):
-    """A policy as it stands. `save` makes a version of every change; who made it and why goes in with it."""
+    """A policy as it is now. `save` makes a version of every change, with who made it and why."""
 
     name = models.SlugField(max_length=60, unique=True)
     version = models.PositiveIntegerField(default=0, editable=False)
 
-    # Who wants it to be what it is now; None where that is nobody but the program.
+    # Who asks for the change; None if the program does.
     asked_by: User | None = None
 
     class Meta:
@@ -95,12 +95,12 @@ class Policy(PolicyFields, Versioned):
         return self.name
 
     def present(self, versions: Iterable["PolicyVersion"]) -> "PolicyVersion":
-        """The one of its versions that it is at. A newer one may have come with an import."""
+        """Its present version. A newer one may have come with an import."""
         return next(each for each in versions if each.number == self.version)
 
     def clean(self) -> None:
-        """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block, and
-        where `asked_by` may not have it so: nothing is built then, as that runs code."""
+        """Raises ValidationError, at the field, for parameters that the kind does not accept, for unknown kinds of
+        block, and if `asked_by` may not make the change: then nothing is built, since that runs code."""
         self.require_may_change(self.asked_by, self.stored())
         unknown = set(words(self.kinds_scope)) - set(BlockKind)
         if unknown:
@@ -112,13 +112,13 @@ class Policy(PolicyFields, Versioned):
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:
-            # What it quotes was typed by somebody, and a % in it means nothing.
+            # The message quotes what somebody typed, in which a % has no meaning.
             told = ValidationError("%(problem)s", params={"problem": str(error), "field": error.field})
             raise ValidationError({"parameters": [told]}) from error
 
     def require_may_change(self, by: User | None, stored: "Policy | None") -> None:
-        """Raises ValidationError where somebody but an administrator would choose what code the server runs, or have it
-        run what it does not run yet."""
+        """Raises ValidationError if anybody but an administrator would choose what code the server runs, or enable code
+        that does not run yet."""
         if may_build(self.kind, by):
             return
         if stored is None or (stored.kind, stored.parameters) != (self.kind, self.parameters):
@@ -127,7 +127,7 @@ class Policy(PolicyFields, Versioned):
             raise ValidationError({"mode": "Only an administrator may enable a policy that runs custom code."})
 
     def require_unchanged(self, seen: int | None, stored: "Policy | None") -> None:
-        """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""
+        """Raises ValidationError if it has changed since version `seen`, on which the edit is based."""
         if seen is not None and stored is not None and stored.version != seen:
             raise ValidationError(
                 f"It was changed in the meantime: it is now at v{stored.version}; you were editing v{seen}."
@@ -146,7 +146,7 @@ class Policy(PolicyFields, Versioned):
 
 
 class PolicyVersion(PolicyFields, Version):
-    """A policy as it was from `changed_at` on. Never changed once made: verdicts point here."""
+    """A policy as it was from `changed_at` on. Never changed once made, because verdicts refer to it."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
 

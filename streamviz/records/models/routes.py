@@ -1,4 +1,4 @@
-"""Where the calls of a model go, and what answers them; and every version that a route has had."""
+"""Where a model's calls go and what answers them, and all versions of a route."""
 
 from typing import Any
 
@@ -13,16 +13,17 @@ from streamviz.records.models.versions import Version, Versioned
 
 
 def require_no_comma(named: models.Model, name: str) -> None:
-    """Raises ValidationError for a new name that no scope could list. An older one stays until it is changed."""
+    """Raises ValidationError for a new name that a scope could not list. An old name is accepted until it is
+    changed."""
     if "," in name and not type(named)._default_manager.filter(pk=named.pk, name=name).exists():
         raise ValidationError({"name": "It may have no comma, as scopes list names with commas between them."})
 
 
 class RouteFields(models.Model):
-    """What a route is, now or in one of its versions.
+    """The fields of a route, now or in one of its versions.
 
-    `target` is a model as LiteLLM names it (`openai/gpt-4.1`), `credential` the name of an environment variable:
-    the credential itself is never stored.
+    `target` is a model as LiteLLM names it (`openai/gpt-4.1`), `credential` the name of an environment variable: the
+    credential itself is never stored.
     """
 
     target = models.CharField(max_length=200, help_text="The model as LiteLLM names it, such as openai/gpt-4.1.")
@@ -50,12 +51,12 @@ class RouteFields(models.Model):
         abstract = True
 
     def fields(self) -> dict[str, Any]:
-        """All of the above, by name."""
+        """All of the fields above, by name."""
         return {field.name: getattr(self, field.name) for field in RouteFields._meta.local_fields}
 
 
 class Route(RouteFields, Versioned):
-    """A model name that clients ask for, and what LiteLLM is to make of it. `save` makes a version of every change."""
+    """A model name that clients ask for, and what LiteLLM makes of it. `save` makes a version of every change."""
 
     name = models.CharField(max_length=200, unique=True, help_text="The model name that clients ask for.")
     version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
@@ -67,8 +68,8 @@ class Route(RouteFields, Versioned):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for a base URL that calls cannot be made to, for parameters that the executor does not
-        take, and for a name that no list of names can have."""
+        """Raises ValidationError for a base URL that cannot be called, for parameters that the executor does not
+        accept, and for a name that cannot be in a list of names."""
         require_no_comma(self, self.name)
         if self.base_url and (why := wrong_with_url(self.base_url)):
             raise ValidationError({"base_url": f"It {why}."})

@@ -9,7 +9,7 @@ from streamviz.records.models.access import ApiKey
 
 class Session(models.Model):
     """Streams that belong together: one conversation or agent run. `label` says what it is about, in its user's words;
-    `name` is what its client calls it, an id as a rule. Either may be empty."""
+    `name` is what its client calls it, usually an id. Either may be empty."""
 
     id = models.UUIDField(primary_key=True, default=uuid7)
     label = models.TextField(blank=True)
@@ -19,7 +19,8 @@ class Session(models.Model):
     last_at = models.DateTimeField()
     is_starred = models.BooleanField(default=False)
     note = models.TextField(blank=True)
-    # What a writer that does not know of this stores is; whoever makes one otherwise may say so.
+    # Sessions stored by a writer that does not know this column are dated, so that is the database's default; other
+    # code that creates one has to say so.
     is_dated = models.BooleanField(
         default=False,
         db_default=True,
@@ -30,8 +31,8 @@ class Session(models.Model):
         ordering = ["-last_at", "-id"]
         indexes = [
             models.Index(fields=["-last_at", "-id"], name="session_newest"),
-            # Either may be longer than an index can take, and be the same, or none, with very many: a hash index would
-            # go through all of those to add one more.
+            # Either may be too long for an index, and be the same, or empty, in very many rows: to add one more, a hash
+            # index would go through all of those.
             models.Index(Left("label", 100), condition=~models.Q(label=""), name="session_of_label"),
             models.Index(Left("name", 100), condition=~models.Q(name=""), name="session_of_name"),
             models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
@@ -43,15 +44,15 @@ class Session(models.Model):
 
     @property
     def title(self) -> str:
-        """What it is called on pages."""
+        """The session's name on pages."""
         return self.label or self.name or str(self.id)
 
     @property
     def known_as(self) -> str:
-        """The id by which its client knows it; ours where it told none."""
+        """The id by which the client knows the session; ours if it sent none."""
         return self.name or str(self.id)
 
     @property
     def span(self) -> Span:
-        """Between which ids those of its streams are."""
+        """The range of ids that those of its streams are in."""
         return between(self.started_at, self.last_at) if self.is_dated else ALL

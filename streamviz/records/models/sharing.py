@@ -1,4 +1,4 @@
-"""Links with which strangers read a stream or a session."""
+"""Public links, with which strangers can read a stream or a session."""
 
 import secrets
 from datetime import timedelta
@@ -16,7 +16,7 @@ from streamviz.records.models.streams import Stream
 
 class PublicLinkManager(models.Manager["PublicLink"]):
     def issue(self, of: Session | Stream, by: User, lasts: timedelta) -> tuple["PublicLink", str]:
-        """A new link and its secret, which is kept nowhere and cannot be shown again."""
+        """Create a link and return it with its secret, which is kept nowhere and cannot be shown again."""
         secret = secrets.token_urlsafe(32)
         link = self.model(digest=digest(secret), created_by=by, expires_at=timezone.now() + lasts)
         if isinstance(of, Session):
@@ -27,7 +27,7 @@ class PublicLinkManager(models.Manager["PublicLink"]):
         return link, secret
 
     def opened_by(self, secret: str) -> "PublicLink | None":
-        """The link with this secret; None where there is none, or none any more."""
+        """The link with this secret; None if there is none, or it is no longer valid."""
         if not settings.PUBLIC_LINKS:
             return None
         found = self.filter(digest=digest(secret), revoked_at=None, expires_at__gt=timezone.now())
@@ -35,7 +35,7 @@ class PublicLinkManager(models.Manager["PublicLink"]):
 
 
 class PublicLink(models.Model):
-    """A link to one session, or to one stream, which goes with it. Only a digest of its secret is stored."""
+    """A link to one session or one stream, deleted with it. Only a digest of its secret is stored."""
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
     session = models.ForeignKey(Session, null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
@@ -61,11 +61,11 @@ class PublicLink(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it still leads anywhere."""
+        """Whether the link is still valid."""
         return self.revoked_at is None and self.expires_at > timezone.now()
 
     def revoke(self) -> None:
-        """It leads nowhere from now on; a second time changes nothing."""
+        """Revoke the link, so that it leads nowhere from now on; a second time has no effect."""
         if self.revoked_at is None:
             self.revoked_at = timezone.now()
             self.save(update_fields=["revoked_at"])

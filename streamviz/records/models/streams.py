@@ -1,7 +1,7 @@
-"""Streams and what they are made of.
+"""Streams and what they consist of.
 
-Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as U+FFFD. What must be
-kept to the byte (requests, chunks, frames) is bytea.
+Text here comes from models and clients: a NUL, which Postgres cannot store in text, is stored as U+FFFD. What must be
+kept byte for byte (requests, chunks, frames) is bytea.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -17,14 +17,14 @@ from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
 from streamviz.records.models.sessions import Session
 
-# Why most answers end, in the words of the wire formats. Those that end otherwise have an index.
+# Why most answers end, in the wire formats' own words. Streams that end otherwise have an index.
 USUAL_ENDS = ("", "stop", "end_turn", "tool_calls", "tool_use", "completed", "STOP")
 OUTCOMES = [(each.value, each.name.replace("_", " ").title()) for each in Outcome]
 
 
 class Relation(models.TextChoices):
-    """How a stream goes on from its parent: with its answer, once more, beside another stream that does so already, as
-    another agent that it called, or as a call that an executor made for its answer."""
+    """How a stream continues its parent: with its answer, as a retry, beside another stream that already continues it,
+    as another agent that it called, or as a call that an executor made for its answer."""
 
     TURN = "turn"
     RETRY = "retry"
@@ -36,8 +36,9 @@ class Relation(models.TextChoices):
 class Stream(models.Model):
     """One proxied model call and its response. `outcome` is empty while it runs; None is unknown, never 0.
 
-    Partitioned by the time in its id, as all is that belongs to it: records/partitions.py. No other table refers to it
-    in the database, so that a partition can be dropped: records/deletion.py and dropping.py see to what belongs to it.
+    Partitioned by the time in its id, like everything that belongs to it: see records/partitions.py. No foreign key in
+    the database refers to it, so that a partition can be dropped; records/deletion.py and dropping.py delete what
+    belongs to it.
     """
 
     id = models.UUIDField(primary_key=True)
@@ -109,7 +110,8 @@ class Stream(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         indexes = [
-            # What is counted and filtered by is beside it, so that looking through many reads this index alone.
+            # Includes the columns that are counted and filtered by, so that reading many streams takes this index
+            # alone.
             models.Index(
                 fields=["-requested_at", "-id"],
                 include=[
@@ -139,7 +141,7 @@ class Stream(models.Model):
             GinIndex(fields=["asked"], fastupdate=False, condition=~models.Q(asked=[]), name="stream_asking"),
         ]
 
-    # Whether all that belongs to it, its tapes included, was read with it: it is no column.
+    # Whether everything that belongs to it, including its tapes, was read with it; not a column.
     is_read = False
 
     def __str__(self) -> str:
@@ -147,7 +149,8 @@ class Stream(models.Model):
 
 
 class Block(models.Model):
-    """A block of a stream. `text` is the arguments of a tool call, and of a `media` or an `other` block its payload."""
+    """A block of a stream. `text` holds the arguments of a tool call, or the payload of a `media` or an `other`
+    block."""
 
     pk = models.CompositePrimaryKey("stream_id", "ordinal")
     stream = models.ForeignKey(
@@ -182,10 +185,11 @@ class Block(models.Model):
 
 
 class Verdict(models.Model):
-    """What a policy decided about a block, or about the request or the stream as a whole (`ordinal` is null then).
+    """What a policy decided about a block, or about the request or the stream as a whole (then `ordinal` is null).
 
-    `number` is its place among the stream's verdicts. `evidence` says what was found and where, never what it was.
-    `by` names the person who decided by hand, `client_had` how many characters of the block the client had already.
+    `number` is its place among the stream's verdicts. `evidence` says what was found and where, never the content
+    itself. `by` names the person who decided by hand; `client_had` is how many characters of the block the client
+    already had.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "number")
@@ -223,14 +227,14 @@ class Verdict(models.Model):
 
 
 class DeletedStream(models.Model):
-    """A stream that was deleted: what a journal still holds of it is not stored again."""
+    """A stream that was deleted: what a journal still has of it is not stored again."""
 
     stream_id = models.UUIDField(primary_key=True)
     deleted_at = models.DateTimeField(default=timezone.now)
 
 
 class DeletedSession(models.Model):
-    """A session that was deleted: what a journal still holds of streams that were asked for by then is not stored."""
+    """A session that was deleted: what a journal still has of streams requested before that is not stored."""
 
     session_id = models.UUIDField(primary_key=True)
     deleted_at = models.DateTimeField(default=timezone.now)

@@ -1,10 +1,10 @@
-"""What sessions have come to, for policies that limit them: counted where all workers see it."""
+"""Running totals of sessions, for policies that limit them; visible to all workers."""
 
 from django.db import models
 
 
 class SessionTally(models.Model):
-    """What the streams of a session add up to that are over. `touched_at` is when it last changed."""
+    """The totals of a session's finished streams. `touched_at` is when they last changed."""
 
     session_id = models.UUIDField(primary_key=True)
     began_at = models.DateTimeField()
@@ -22,10 +22,10 @@ class SessionTally(models.Model):
 
 
 class Reservation(models.Model):
-    """What a running stream may still come to; None is without bound. Its worker renews `seen_at` while it lives.
+    """What a running stream may still add; None is unlimited. Its worker renews `seen_at` while it lives.
 
-    `session_id` is the tally that it is counted in: its session's, or where there is a `period` (hour, day or month)
-    its key's.
+    `session_id` is the tally that the stream counts towards: its session's or, if there is a `period` (hour, day or
+    month), its key's.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "period")

@@ -10,10 +10,10 @@ from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_i
 
 
 class UpstreamRun(models.Model):
-    """Consecutive chunks as upstream sent them: their bytes one after another, and each one's length and time.
+    """Consecutive chunks as upstream sent them: their bytes one after another, with the length and time of each.
 
-    `first_at` is µs since the epoch, `offsets` µs after it. `payload` is null where bytes are not kept. Partitioned by
-    the time in `stream_id`, so a stream is in one partition. The view `records_chunk` gives one row a chunk.
+    `first_at` is µs since the epoch, `offsets` are µs after it. `payload` is null if bytes are not kept. Partitioned by
+    the time in `stream_id`, so a stream is in one partition. The view `records_chunk` gives one row per chunk.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "first_seq")
@@ -29,15 +29,15 @@ class UpstreamRun(models.Model):
         return (self.first_at + offset for offset in self.offsets)
 
     def chunks(self) -> Iterator[StoredChunk]:
-        """One after another."""
+        """The chunks, in order."""
         return chunks_in(self.first_seq, self.first_at, self.offsets, self.lengths, self.payload)
 
 
 class ClientRun(models.Model):
-    """Consecutive frames as the client got them: upstream's chunks from `first_seq` on, or, where that is null, bytes
-    that `origin` (a policy) made, which are in `payload`, each with its length.
+    """Consecutive frames as the client got them: upstream's chunks from `first_seq` on or, if that is null, bytes that
+    `origin` (a policy) made, which are in `payload`, with the length of each.
 
-    Times and partitions are as in UpstreamRun. The view `records_frame` gives one row a frame.
+    Times and partitions are as in UpstreamRun. The view `records_frame` gives one row per frame.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "first_frame")
@@ -55,6 +55,6 @@ class ClientRun(models.Model):
         return (self.first_at + offset for offset in self.offsets)
 
     def frames(self) -> Iterator[StoredFrame]:
-        """One after another."""
+        """The frames, in order."""
         fields = (self.first_frame, self.first_at, self.offsets, self.first_seq, self.origin, self.lengths)
         return frames_in(*fields, self.payload)

@@ -1,4 +1,4 @@
-"""What keeps every version that it has had, with who made it, when and why."""
+"""Models that keep all their versions, with who made each, when and why."""
 
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ class Version(models.Model):
 
 
 class Versioned(models.Model):
-    """Something as it stands. Both it and its `versions` have `fields()`: what a version keeps of it."""
+    """Something as it is now. Both it and its `versions` have `fields()`: what a version keeps of it."""
 
     version: Any
     versions: Any
@@ -31,14 +31,14 @@ class Versioned(models.Model):
         abstract = True
 
     def stored(self, *, is_locked: bool = False) -> Self | None:
-        """It as it is stored now, None if it is not yet. Locked, it stays so until the transaction ends, so that two
-        changes at once cannot take one number."""
+        """The stored object, None if it is new. If locked, it stays unchanged until the transaction ends, so that two
+        concurrent changes cannot get the same number."""
         objects = type(self)._default_manager
         return (objects.select_for_update() if is_locked else objects).filter(pk=self.pk).first()
 
     def is_changed(self, stored: Self | None) -> bool:
-        """Whether it differs from what is stored. What its newest version says may be another thing: an import brings
-        versions that were in force elsewhere."""
+        """Whether it differs from what is stored. The newest version is no guide: an import adds versions that were in
+        force elsewhere."""
         return stored is None or not stored.version or stored.fields() != self.fields()
 
     def fields(self) -> dict[str, Any]:
@@ -46,10 +46,10 @@ class Versioned(models.Model):
         raise NotImplementedError
 
     def save_version(self, stored: Self | None, by: User | None, reason: str, *args: Any, **kwargs: Any) -> None:
-        """Save it as Django does, with a version of it where it differs from what is stored, which must be locked."""
+        """Save it as Django does, and make a version if it differs from what is stored, which must be locked."""
         is_changed = self.is_changed(stored)
         if is_changed:
-            # Asked for anew: `versions` may have been read, and kept, before the lock.
+            # Queried again, as `versions` may have been read and cached before the lock.
             newest = self.versions.order_by("-number").first() if self.pk else None
             self.version = newest.number + 1 if newest else 1
         super().save(*args, **kwargs)

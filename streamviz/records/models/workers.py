@@ -1,11 +1,11 @@
-"""Which workers there are, and which policies each of them has in force."""
+"""The running workers, and which policies each of them has in force."""
 
 import json
 from typing import NamedTuple
 
 from django.db import connection, models
 
-# Advisory locks with this class and a worker's number: held for as long as that worker lives.
+# Advisory locks of this class with a worker's number are held for as long as that worker lives.
 LIFE = 0x5356
 
 _ALIVE = """
@@ -17,7 +17,7 @@ SELECT worker.policies FROM records_worker AS worker WHERE EXISTS (
 
 
 class Worker(models.Model):
-    """A server process. `policies` has the version of each policy that acts on its next request, by name."""
+    """A server process. `policies` has, by name, the version of each policy that applies to its next request."""
 
     started_at = models.DateTimeField()
     policies = models.JSONField(default=dict)
@@ -27,7 +27,7 @@ class Worker(models.Model):
 
 
 class Spread(NamedTuple):
-    """How many workers have a version in force, of how many."""
+    """How many workers have a version in force, and how many there are."""
 
     having: int
     alive: int
@@ -38,7 +38,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(name: str, version: int) -> Spread:
-    """Where a policy's version is in force by now."""
+    """On how many workers a policy's version is in force."""
     with connection.cursor() as cursor:
         cursor.execute(_ALIVE, [LIFE])
         known = [json.loads(policies) for (policies,) in cursor.fetchall()]

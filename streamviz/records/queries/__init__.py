@@ -1,1 +1,1 @@
-"""What pages read from Postgres. Each statement says which index it relies on; none counts over everything."""
+"""What pages read from Postgres. Each statement names the index it relies on; none counts over everything."""

@@ -1,4 +1,4 @@
-"""What is known of the streams of a group in a stretch of time, from the rows that count them and tell their times."""
+"""Figures of a group's streams in a span of time, from the rows with their counts and those with their times."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 from streamviz.records.moments import MICROSECOND
 
-# Rows that begin with a bucket's time and group, and have its counts.
+# Rows of a bucket's time, its group, and its counts.
 Counts = list[tuple[Any, ...]]
 NO_TIMES = (None,) * 8
 
 
 class Bucket(NamedTuple):
-    """The streams of a group that were requested in a stretch of time. Times are µs, `cost` is in US dollars; None is
-    unknown. `running` and `failed` (upstream's errors) are among `streams`, and so are the others. `reported` and
-    `priced` are those whose tokens and whose cost are known, `estimated` those whose tokens are estimates.
+    """The streams of a group that were requested in a span of time. Times are µs, `cost` is in US dollars; None is
+    unknown. `running`, `failed` (upstream's errors) and the other outcomes are parts of `streams`. `reported` and
+    `priced` count streams whose tokens and whose cost are known, `estimated` those whose tokens are estimates.
     `cached_tokens` are those of the input that were read from a cache. ITL is of each stream's median."""
 
     at: datetime
@@ -44,24 +44,24 @@ class Bucket(NamedTuple):
 
 
 def buckets_of(counts: Counts, times: Mapping[tuple[Any, Any], tuple[float | None, ...]]) -> list[Bucket]:
-    """Each row of counts with the times of its bucket, where they are known."""
+    """Each row of counts with the times of its bucket, if they are known."""
     return [bucket_of(row, times.get(row[:2], NO_TIMES)) for row in counts]
 
 
 def bucket_of(counted: tuple[Any, ...], times: tuple[float | None, ...]) -> Bucket:
-    """Costs are added up as decimals, of which nothing is lost, and shown as floats."""
+    """Costs are added up exactly, as decimals, and given as floats."""
     bucket = Bucket(*counted, *times)
     return bucket._replace(group=str(bucket.group), cost=None if bucket.cost is None else float(bucket.cost))
 
 
 def sums(counts: Counts) -> list[Any]:
-    """What all buckets come to; None where nothing is known."""
+    """The totals of all buckets; None for a column in which nothing is known."""
     columns = list(zip(*counts, strict=True))[2:]
     known = [[value for value in column if value is not None] for column in columns]
     return [sum(values) if values else None for values in known]
 
 
 def flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None, ...]:
-    """One after another, in µs; two that are not known where there is nothing to order."""
+    """The percentiles in one row, in µs; a pair that is unknown, because there is nothing to rank, is two Nones."""
     known = (each for pair in percentiles for each in pair or (None, None))
     return tuple(None if each is None else each / MICROSECOND for each in known)

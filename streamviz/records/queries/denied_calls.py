@@ -1,4 +1,4 @@
-"""Of an answer in the record, the calls that its client did not get."""
+"""The calls in a recorded answer that its client did not get."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from django.utils import timezone
 from streamviz.records.ids import day_before, first_id
 from streamviz.records.queries.rows import rows
 
-# So long a conversation may rest; OpenAI keeps answers for as long.
+# The longest pause in a conversation; OpenAI keeps answers for as long.
 _LONGEST_REST = timedelta(days=30)
-# Of those that were added to a conversation the newest counts. Index stream_by_mark: asked for the newest alone,
-# Postgres would look through all streams by their time until one has the mark, and mostly none has.
+# Of several answers added to one conversation, the newest counts. Index stream_by_mark: asked for just the newest,
+# Postgres would go through all streams by time until one has the mark, and usually none has.
 ANSWER = """
 WITH found AS MATERIALIZED (
     SELECT id, requested_at FROM records_stream
@@ -20,8 +20,8 @@ WITH found AS MATERIALIZED (
 )
 SELECT id FROM found ORDER BY requested_at DESC LIMIT 1
 """
-# What a client got has a time of release; what is not complete may have gone out in part. Where a shell ran at the
-# provider, the answer has what came of it.
+# Calls that the client got have a release time; incomplete ones may have gone out in part. If a shell ran at the
+# provider, the answer also has its output.
 _CALLS = """
 SELECT label, upstream_id, coalesce((
     SELECT policy.name FROM records_verdict AS verdict
@@ -40,7 +40,7 @@ ORDER BY ordinal LIMIT 1000
 
 
 class DeniedCall(NamedTuple):
-    """A call by its label and id; `policy` denied it, or halted the answer at it: empty where none did."""
+    """A call by its label and id; `policy` denied it, or halted the answer at it, and is empty if none did."""
 
     label: str
     id: str
@@ -48,7 +48,8 @@ class DeniedCall(NamedTuple):
 
 
 def denied_calls(mark: int) -> tuple[UUID, list[DeniedCall]] | None:
-    """The newest answer that left this mark (`records/links.py`), and its calls; None where there is none."""
+    """The newest answer that left this mark (`records/links.py`), and its denied calls; None if there is no such
+    answer."""
     first = day_before(first_id(timezone.now() - _LONGEST_REST))
     for [stream] in rows(ANSWER, {"marks": [mark], "first": first}):
         return stream, [DeniedCall(*row) for row in rows(_CALLS, {"stream": stream})]

@@ -1,4 +1,4 @@
-"""Errors by what they say, so that a thousand of one sort are one line."""
+"""Errors grouped by their text, so that a thousand of one sort are one line."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
-# Of the streams that failed in the time so many are looked at, the newest; fewer where each has to be looked into.
-# Where hardly any stream is asked for, so many of those.
+# How many of the newest failed streams of the time are read, and how many if each has to be examined. If the filters
+# match hardly any stream, this many of those that match are read.
 NEWEST, NEWEST_COSTLY = 10_000, 2_500
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
@@ -33,8 +33,8 @@ GROUP BY says ORDER BY {order}, max(requested_at) DESC LIMIT %(most)s
 
 
 class ErrorGroup(NamedTuple):
-    """The streams that failed with the same words. `newest` is one of them; of models and keys the first few are named,
-    and `more_models` and `more_keys` say how many there are besides."""
+    """Streams that failed with the same text; `newest` is one of them. The first few models and keys are named, and
+    `more_models` and `more_keys` say how many others there are."""
 
     says: str
     streams: int
@@ -48,8 +48,8 @@ class ErrorGroup(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Groups of errors, the first MOST, and whether there are more. `since` is None where all of the time was looked
-    at, else it was looked at from then on: at so many streams that failed, `looked_at`."""
+    """Groups of errors, the first MOST, and whether there are more. `since` is None if the whole time was covered;
+    otherwise only the newest `looked_at` failed streams were, the oldest of them requested then."""
 
     groups: list[ErrorGroup]
     has_more: bool
@@ -58,13 +58,13 @@ class Errors(NamedTuple):
 
 
 def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True) -> Errors:
-    """The errors of the streams that are asked for, by one of SORTED. Of very many that failed in this time, of these
-    models and keys, the newest are looked at: NEWEST, or NEWEST_COSTLY. Raises SearchTooBroad."""
+    """Errors of the streams that match, ordered by one of SORTED. If very many streams of this time, with these models
+    and keys, failed, only the newest are read: NEWEST, or NEWEST_COSTLY. Raises SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
         looked_at = NEWEST_COSTLY if wanted.is_costly or _are_errors_read(filters) else NEWEST
-        # What the index of errors has beside them.
+        # What the index of errors includes.
         among = Filters(since=filters.since, until=filters.until, models=filters.models, keys=filters.keys)
         since = _looked_at_since(wanted if _is_narrow(filters, wanted) else conditions(among), looked_at)
         if since is not None:
@@ -81,17 +81,18 @@ def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool =
 
 
 def _is_narrow(filters: Filters, wanted: Conditions) -> bool:
-    """Whether indexes tell which streams are asked for, of which there are hardly many."""
+    """Whether indexes find the matching streams, of which there are then probably few."""
     of_sessions = filters.sessions and "" not in filters.sessions
     return wanted.is_few or bool(of_sessions or filters.starred or filters.labels or filters.notes)
 
 
 def _are_errors_read(filters: Filters) -> bool:
-    """Whether what each error says is searched for something."""
+    """Whether the text of each error is searched."""
     return bool(filters.errors or (filters.without and filters.without.errors))
 
 
 def _looked_at_since(among: Conditions, newest: int) -> datetime | None:
-    """When the last of the `newest` failed streams `among` some was requested; None where there are not so many."""
+    """When the oldest of the `newest` failed streams within `among` was requested; None if there are no more than
+    those."""
     found = rows(_FIRST.format(conditions=among.of("s")), {**among.values, "newest": newest})
     return found[0][0] if len(found) > 1 else None

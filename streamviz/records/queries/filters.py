@@ -1,4 +1,4 @@
-"""What a page shows of the streams there are, as conditions in SQL."""
+"""The filters of a page, as conditions in SQL."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What is asked for; what is empty or None is not. Names are exact, and an empty one is that of a stream with none;
-    `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names
-    of models. Streams that have one of the things in `without` are left out.
+    """The filters that are set; empty or None means not set. Names are exact, and an empty name matches streams that
+    have none. `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and
+    model names. Streams that match anything in `without` are left out.
 
-    `errors` and `notes` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words
+    `errors` and `notes` are LIKE patterns. In `outcomes` an empty string matches running streams; `decisions` has words
     such as `deny` and `would deny`.
     """
 
@@ -42,11 +42,11 @@ class Filters:
 
 
 class Conditions(NamedTuple):
-    """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias.
+    """The SQL condition for matching streams, and its values; {s} stands for the stream's alias.
 
-    Where what a stream is made of has to be looked at to tell, `costly` asks that of one stream after another, in
-    whatever order they come, and `rest` is all besides; such may be found soon. Where it `is_few`, hardly any stream is
-    asked for.
+    If matching means examining a stream's parts, `costly` does that for one stream after another, in whatever order
+    they come, and `rest` has all other conditions; a match is then probably found soon. `is_few` says that hardly any
+    stream matches.
     """
 
     sql: str
@@ -60,23 +60,23 @@ class Conditions(NamedTuple):
         return bool(self.costly)
 
     def of(self, alias: str) -> str:
-        """The conditions for the stream of this alias."""
+        """The conditions for the stream with this alias."""
         return self.sql.replace("{s}", alias)
 
     def of_each(self, alias: str) -> str:
-        """The same, one stream at a time."""
+        """The same, evaluated one stream at a time."""
         return f"{self.rest_of(alias)} AND {self.costly_of(alias)}"
 
     def costly_of(self, alias: str) -> str:
-        """What is costly of it."""
+        """The costly conditions."""
         return self.costly.replace("{s}", alias) or "true"
 
     def rest_of(self, alias: str) -> str:
-        """All that is not costly."""
+        """All conditions that are not costly."""
         return (self.rest if self.costly else self.sql).replace("{s}", alias)
 
     def and_(self, other: "Conditions") -> "Conditions":
-        """Both of them."""
+        """Both conditions together."""
         return Conditions(
             f"{self.sql} AND {other.sql}",
             self.values | other.values,
@@ -86,7 +86,7 @@ class Conditions(NamedTuple):
         )
 
 
-# Each filter's condition, by its field; the value has the field's name.
+# Each filter's condition, by field; the parameter has the field's name.
 _CONDITIONS = {
     "since": "{s}.requested_at >= %(since)s",
     "until": "{s}.requested_at < %(until)s",
@@ -132,21 +132,21 @@ _CONDITIONS = {
 }
 
 
-# What many streams have, or few (members.py).
+# Filters that few streams may match, or many (members.py).
 EXISTING = ("tools", "policies", "intervened")
 
 
 class Found(NamedTuple):
-    """The ids of the streams that have what a field of EXISTING asks for; where there are many, None, and until when
-    the last of them was requested."""
+    """The ids of the streams that match a field of EXISTING; if there are many, None, and the time up to which the
+    newest of them may have been requested."""
 
     ids: list[UUID] | None
     last: datetime | None = None
 
 
 def conditions(filters: Filters, found: Mapping[str, Found] | None = None) -> Conditions:
-    """All but the text's, which search.py sees to. `found` has what is known of the streams that fulfil a field's
-    condition."""
+    """The conditions of all filters except the text, which search.py handles. `found` has what is known of the streams
+    that match a field."""
     known = found or {}
     wanted = dict(_parts(filters))
     values = {name: _value(filters, name) for name in wanted}
@@ -161,7 +161,7 @@ def conditions(filters: Filters, found: Mapping[str, Found] | None = None) -> Co
             values[f"last_{name}"] = streams.last
     without, left_out = [], filters.without or Filters()
     for name, condition in _parts(left_out):
-        # What is unknown of a stream is not what is to be left out.
+        # A stream in which the value is unknown is not left out.
         without.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
         values[f"not_{name}"] = _value(left_out, name)
     rest += [condition for name, condition in wanted.items() if name not in known or known[name].ids is not None]
@@ -175,12 +175,12 @@ def conditions(filters: Filters, found: Mapping[str, Found] | None = None) -> Co
 
 
 def _of_one(condition: str) -> str:
-    """EXISTS as a subquery of one value, which Postgres asks stream by stream."""
+    """EXISTS as a scalar subquery, which Postgres evaluates stream by stream."""
     return f"coalesce(({condition.removeprefix('EXISTS (').removesuffix(')')} LIMIT 1), false)"
 
 
 def _parts(filters: Filters) -> Iterator[tuple[str, str]]:
-    """The fields that something is asked of, each with its condition."""
+    """The fields that are set, each with its condition."""
     for name, condition in _CONDITIONS.items():
         value = getattr(filters, name)
         if value not in (None, ()):

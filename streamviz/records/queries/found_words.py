@@ -1,4 +1,4 @@
-"""The words of a search in a text, as the index finds them, and what stands around them."""
+"""Find the words of a search in a text, as the index does, with the text around them."""
 
 import re
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ _MARKS = r"[\W_]+"
 
 
 class Piece(NamedTuple):
-    """A piece of a text; `is_found`: these are the words that were looked for."""
+    """A piece of a text; `is_found` marks the words that were searched for."""
 
     text: str
     is_found: bool
 
 
 def words_pattern(text: str) -> re.Pattern[str] | None:
-    """What finds any of a search's terms as the index does: words whole, the last of a term by its beginning. None
-    where there are no words."""
+    """A pattern that finds any of a search's terms as the index does: whole words, and the last word of a term by its
+    beginning. None if there are no words."""
     terms = [re.findall(rf"{_LETTER}+", term) for term in text.split()]
     phrases = [_MARKS.join(map(re.escape, words)) for words in terms if words]
     if not phrases:
@@ -27,7 +27,7 @@ def words_pattern(text: str) -> re.Pattern[str] | None:
 
 
 def pieces_of(wanted: re.Pattern[str], text: str) -> list[Piece]:
-    """The beginning of where the words are, on one line; nothing where they are not."""
+    """The text around the first match, on one line; empty if there is no match."""
     first = wanted.search(text)
     if first is None:
         return []

@@ -1,4 +1,4 @@
-"""What streams are grouped by, and what their figures are added up from."""
+"""What streams are grouped by, and where their totals come from."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Grouping(StrEnum):
     SESSION = "s.session_id"
 
 
-# What rows are added up by before the group's name is looked up; it has the name by which that is done.
+# What rows are grouped by before the group's name is looked up; the column keeps the name used for that.
 COLUMNS = {
     Grouping.NOTHING: "'' AS nothing",
     Grouping.MODEL: "s.requested_model",
@@ -26,19 +26,19 @@ COLUMNS = {
     Grouping.KEY: "s.key_id",
     Grouping.SESSION: "s.session_id",
 }
-# Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
+# Postgres expects each time to be a group of its own, and would sort all streams rather than aggregate them in memory.
 PLANNED = ("enable_seqscan = off", "work_mem = '64MB'")
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 
 
 def source_of(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
-    """SQL for what is added up: half hours, where buckets begin at these moments and they can answer it."""
+    """The SQL source of the totals: half hours, if buckets that begin at these moments can be answered from them."""
     is_added_up = grouping is not Grouping.SESSION and has_half_hours(filters, *moments)
     return HALF_HOURS if is_added_up else STREAMS
 
 
 def streams_in(filters: Filters) -> int:
-    """About how many streams there are in a time, whatever else is asked of them."""
+    """Roughly how many streams there are in the time of the filters, whatever the other filters are."""
     since = filters.since and filters.since - (filters.since - ORIGIN) % HALF_HOUR
     wanted = conditions(Filters(since=since, until=filters.until))
     [(number,)] = rows(_STREAMS.format(source=HALF_HOURS, conditions=wanted.of("s")), wanted.values)

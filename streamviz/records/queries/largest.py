@@ -1,4 +1,4 @@
-"""Which groups of streams are the largest."""
+"""Find the largest groups of streams."""
 
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -17,22 +17,22 @@ SELECT {name}, sum(streams)::bigint, count(*) OVER () FROM (
 ) AS s
 GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum(size) DESC NULLS LAST, 1 LIMIT %(most)s
 """
-# What groups may be the largest by, and its column.
+# What groups can be ranked by, and its column.
 LARGEST = {"streams": "streams", "tokens": "output_tokens", "cost": "cost"}
-# Indexes stream_sampled and stream_sampled_less. The same by streams that are not added up to more than that.
+# Indexes stream_sampled and stream_sampled_less. The same from single streams, which are not added up any further.
 _SEEM_LARGEST = """
 SELECT session_id FROM records_stream AS s WHERE {conditions} AND {only}
 GROUP BY 1 ORDER BY {by} DESC NULLS LAST, 1 LIMIT %(most)s
 """
 _SEEMING = {"streams": "count(*)", "tokens": "sum(output_tokens)", "cost": "sum(cost)"}
-# Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
-# many, that seem to be by a sample.
+# With more than MOST_ADDED_UP streams, only those of the CANDIDATES sessions that look largest in a sample are added up
+# to find the largest sessions.
 MOST_ADDED_UP, CANDIDATES = 150_000, 300
 
 
 class Largest(NamedTuple):
-    """The names of groups, the largest first, and how many groups there are: None where only the streams of a sample
-    were looked at for which they may be, one in `one_in`."""
+    """The names of groups, the largest first, and how many groups there are: None if a sample of one stream in `one_in`
+    decided which groups were considered."""
 
     names: list[str]
     groups: int | None
@@ -40,7 +40,7 @@ class Largest(NamedTuple):
 
 
 def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams", among: int | None = None) -> Largest:
-    """The groups that have most of one of LARGEST. `among` how many streams of this time, where that is known."""
+    """The groups that have the most of one of LARGEST. `among` is how many streams this time has, if that is known."""
     with planned(*PLANNED):
         wanted = wanted_streams(filters)
         streams = 0 if grouping is not Grouping.SESSION else among or streams_in(filters)
@@ -49,7 +49,7 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
             of_some = {"conditions": wanted.of("s"), "only": sampled(few), "by": _SEEMING[by]}
             values = {**wanted.values, "most": CANDIDATES}
             candidates = [name for (name,) in rows(_SEEM_LARGEST.format(**of_some), values)]
-            if len(candidates) == CANDIDATES:  # of what is rare a sample has not all that may be
+            if len(candidates) == CANDIDATES:  # with fewer, the sample may lack some of the largest
                 found = _largest(filters, wanted, grouping, most, by, candidates)
                 return Largest([str(name) for name, _, _ in found], None, few)
         found = _largest(filters, wanted, grouping, most, by)
@@ -59,7 +59,7 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
 def _largest(
     filters: Filters, wanted: Conditions, grouping: Grouping, most: int, by: str, candidates: list[UUID] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The names of the largest, their streams, and of how many groups; those of the `candidates` alone if given."""
+    """Rows of the largest groups: the name, its streams, and how many groups there are; only `candidates`, if given."""
     parts = {
         "name": grouping.value,
         "column": COLUMNS[grouping],

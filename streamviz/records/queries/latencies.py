@@ -1,4 +1,5 @@
-"""How long clients waited for the first token, by time and by length; and what streams came to that called a tool."""
+"""How long clients waited for the first token, by time and length of wait; and totals of the streams that called each
+tool."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,12 +10,12 @@ from streamviz.records.queries.rows import planned, rows
 from streamviz.records.queries.samples import sampled
 from streamviz.records.queries.sources import ORIGIN
 
-# Bands of time to each power of ten.
+# Latency bands per power of ten.
 BANDS = 3
 
 
 class Cell(NamedTuple):
-    """How many streams of a step took how long: from 10 ** (band / BANDS) ms on, up to the next band."""
+    """How many streams of a time step had a latency in this band: from 10 ** (band / BANDS) ms up to the next band."""
 
     at: datetime
     band: int
@@ -22,7 +23,7 @@ class Cell(NamedTuple):
 
 
 class ToolFigures(NamedTuple):
-    """A tool's calls, and what the streams came to that called it; None is unknown."""
+    """A tool's calls, and the totals of the streams that called it; None is unknown."""
 
     name: str
     calls: int
@@ -40,8 +41,8 @@ FROM records_stream AS s
 WHERE {conditions} AND s.client_first_at IS NOT NULL
 GROUP BY 1, 2 ORDER BY 1, 2
 """
-# Of a long time some streams stand for all: indexes stream_sampled and stream_sampled_less. Their blocks are looked up
-# one by one, which OFFSET 0 makes Postgres do: index block_ordinal.
+# Over a long time a sample stands for all streams: indexes stream_sampled and stream_sampled_less. Blocks are looked up
+# stream by stream, which OFFSET 0 makes Postgres do: index block_ordinal.
 _TOOLS = """
 SELECT name, sum(calls)::bigint, count(*), sum(output_tokens)::bigint, sum(cost)::float FROM (
     SELECT block.name, s.id, count(*) AS calls, max(s.output_tokens) AS output_tokens, max(s.cost) AS cost
@@ -56,7 +57,7 @@ GROUP BY 1 ORDER BY 5 DESC NULLS LAST, 2 DESC, 1 LIMIT %(most)s
 
 
 def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
-    """The TTFT of one in `few` of the streams that are asked for, as clients had it."""
+    """TTFT as clients had it, of one in `few` of the streams that match."""
     wanted = wanted_streams(filters)
     sql = _CELLS.format(bands=BANDS, conditions=f"{wanted.of('s')} AND {sampled(few)}")
     with planned():
@@ -64,8 +65,8 @@ def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
 
 
 def tools(filters: Filters, most: int, few: int = 1) -> list[ToolFigures]:
-    """The tools whose streams cost most, told from one in `few` of the streams that are asked for. A stream that called
-    several counts for each of them."""
+    """The tools whose streams cost most, from one in `few` of the streams that match. A stream that called several
+    tools counts for each of them."""
     wanted = wanted_streams(filters)
     sql = _TOOLS.format(conditions=f"{wanted.of('s')} AND {sampled(few)}")
     with planned():

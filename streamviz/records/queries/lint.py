@@ -15,7 +15,7 @@ WHERE at >= %(since)s AND at < %(until)s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2,
 
 
 class Broken(NamedTuple):
-    """A rule that so many streams of a provider's model broke, and how many `times` in all."""
+    """A rule that this many streams of a provider's model broke, and how many `times` in total."""
 
     provider: str
     model: str
@@ -25,10 +25,10 @@ class Broken(NamedTuple):
 
     @property
     def demand(self) -> str:
-        """What the rule demands."""
+        """What the rule requires."""
         return RULES.get(self.rule, "")
 
 
 def broken_rules(since: datetime, until: datetime, most: int = MOST) -> list[Broken]:
-    """Of the streams that were requested between two moments, those that most of them broke first."""
+    """Rules broken by the streams requested between two moments, those broken by most streams first."""
     return [Broken(*row) for row in rows(_COUNTS, {"since": since, "until": until, "most": most})]

@@ -1,7 +1,7 @@
-"""Filters for what streams have of their own: calls of a tool, verdicts of a policy, interventions.
+"""Filters on what belongs to a stream: tool calls, verdicts of a policy, interventions.
 
-Where few streams have it, they are looked up first. Where many have, a page of the newest is soon found by asking them
-one by one, and Postgres, left to itself, would look up all that have it.
+If few streams match, they are looked up first. If many do, checking the newest one by one soon fills a page, whereas
+Postgres, left to itself, would look up all that match.
 """
 
 from datetime import timedelta
@@ -11,10 +11,10 @@ from streamviz.records.moments import as_datetime
 from streamviz.records.queries.filters import EXISTING, Filters, Found, Values
 from streamviz.records.queries.rows import rows
 
-# Up to so many are looked up.
+# The most streams that are looked up.
 FEW = 2_500
 
-# Of tools and interventions the newest first.
+# For tools and interventions, the newest first.
 _MATCHING = {
     # Index block_of_tool.
     "tools": """
@@ -38,9 +38,10 @@ _MATCHING = {
         WHERE mode = 'enforce' AND decision <> 'allow' AND stream_id BETWEEN %(first)s AND %(last)s
         ORDER BY stream_id DESC LIMIT %(most)s""",
 }
-# Index session_undated. Ids of imported streams need not tell when these were requested.
+# Index session_undated. Ids of imported streams need not encode when these were requested.
 _HAS_UNDATED = "SELECT EXISTS (SELECT FROM records_session WHERE NOT is_dated)"
-# Ids are made once a request is read: what has a lower one was not requested later, as far as clocks are right.
+# An id is made once a request has been read, so a stream with a lower id was not requested later, as far as clocks are
+# right.
 _LEEWAY = timedelta(minutes=10)
 # A stream may be judged long after it was requested, but not before. Index verdict_newest.
 _LAST_JUDGED = """
@@ -53,7 +54,7 @@ CROSS JOIN LATERAL (
 
 
 def streams_with(filters: Filters) -> dict[str, Found]:
-    """By the field that asks for it: what is known of the streams that have what is asked for."""
+    """What is known of the streams that match, for each field of EXISTING that is set."""
     asked = [(name, wanted) for name in EXISTING if (wanted := getattr(filters, name))]
     if not asked:
         return {}
@@ -74,7 +75,7 @@ def _found(name: str, wanted: object, values: Values, *, are_dated: bool) -> Fou
 
 
 def _span(filters: Filters) -> Span:
-    """The ids of the time that is asked for."""
+    """The range of ids for the time of the filters."""
     if filters.since is None and filters.until is None:
         return ALL
     since, until = filters.since or as_datetime(0), filters.until

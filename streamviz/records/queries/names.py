@@ -1,4 +1,4 @@
-"""The names that streams have: few, of however many streams, so that each is looked up along an index."""
+"""Names that occur in streams: few, however many streams there are, so each is looked up along an index."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from streamviz.records.queries.rows import rows
 
 MOST = 1_000
 
-# From one name to the next along the index, once for each name.
+# Steps along the index from one name to the next, reading each name once.
 _NAMES = """
 WITH RECURSIVE known(name) AS (
     (SELECT {column} FROM {table} WHERE {only} ORDER BY {column} LIMIT 1)
@@ -36,12 +36,12 @@ def tools() -> list[str]:
 
 
 def labels() -> list[str]:
-    """The labels that people gave streams."""
+    """The labels that people gave to streams."""
     return [name for (name,) in rows(_LABELS, {"most": MOST})]
 
 
 def keys() -> list[str]:
-    """All keys, those that were revoked too."""
+    """All keys, including revoked ones."""
     return _first(ApiKey.objects.values_list("name", flat=True))
 
 
@@ -51,7 +51,7 @@ def policies() -> list[str]:
 
 
 def session_titles(ids: Iterable[str]) -> dict[str, str]:
-    """What each of these sessions is called, by its id."""
+    """The titles of these sessions, by id."""
     return {str(session.pk): session.title for session in Session.objects.filter(pk__in=ids)}
 
 

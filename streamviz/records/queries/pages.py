@@ -1,4 +1,4 @@
-"""Pages of streams and of sessions, the newest first, each beginning where the one before ended."""
+"""Pages of streams and of sessions, newest first, each beginning where the previous one ended."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -13,14 +13,14 @@ from streamviz.records.queries.search import text_conditions
 
 
 class Place(NamedTuple):
-    """A place in a list that is ordered by time and id."""
+    """A place in a list ordered by time and id."""
 
     at: datetime
     id: UUID
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """From a URL's parameter; None where it is none, or not ours."""
+        """Parse a URL parameter; None if there is none, or it is not valid."""
         microseconds, _, row_id = text.partition("_")
         try:
             return cls(as_datetime(int(microseconds)), UUID(row_id))
@@ -32,15 +32,15 @@ class Place(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The ids of a page's rows in their order, and where the next page begins; None: this is the last. `found` are the
-    streams that they stand there for."""
+    """The ids of a page's rows, in order, and where the next page begins (None: this is the last). `found` has the
+    matching stream for each row."""
 
     ids: list[UUID]
     following: Place | None
     found: list[UUID]
 
 
-# Index stream_newest, or that of a filter where it is rarer.
+# Index stream_newest, or that of a filter that matches fewer streams.
 _FOUND = """
 SELECT s.id, s.session_id, s.requested_at, s.requested_model
 FROM records_stream AS s WHERE {conditions} AND {before} {fence}
@@ -49,7 +49,7 @@ _STREAMS = """
 SELECT s.id, s.requested_at, s.id FROM ({found}) AS s WHERE {is_wanted}
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
-# A session stands where the newest of its streams does that is asked for. Indexes stream_newest and stream_in_session.
+# A session is placed by the newest of its streams that match. Indexes stream_newest and stream_in_session.
 _SESSIONS = """
 SELECT s.session_id, s.requested_at, s.id FROM ({found}) AS s WHERE {is_newest}
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
@@ -58,14 +58,14 @@ _NO_LATER = """NOT EXISTS (
     SELECT FROM records_stream AS later
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
 )"""
-# The same, asked stream by stream of those alone that are asked for. What is costly to find out about all would be
-# found out about all otherwise, where there are many partitions; or with IS NULL, of which Postgres expects hardly any.
+# The same, evaluated stream by stream, and only for streams that match. Otherwise, with many partitions, Postgres would
+# evaluate the costly conditions for all streams; so it would with IS NULL, which it expects to hold for hardly any.
 _NO_LATER_OF_EACH = """CASE WHEN {is_wanted} THEN coalesce((
     SELECT false FROM records_stream AS later
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
     LIMIT 1
 ), true) ELSE false END"""
-# What a session's streams come to, all of them: figures that pages show beside it.
+# Totals of all streams of a session: the figures that pages show beside it.
 SORTED = {
     "streams": "count(*)",
     "started": "min(s.requested_at)",
@@ -86,9 +86,8 @@ SELECT DISTINCT ON (s.session_id) s.session_id, s.id FROM records_stream AS s
 WHERE s.session_id = ANY(%(ids)s) AND {conditions} ORDER BY s.session_id, s.requested_at DESC, s.id DESC
 """
 _BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
-# The newest streams that may fit are looked through first, so many, then those of a time so much longer, and then all
-# that are left. Of a partition that has none that fits Postgres reads all of the time that it is asked for, however
-# soon others have enough.
+# First the newest FIRST_STRETCH streams that may match are searched, then a time _LONGER times as long, then all the
+# rest. In a partition without a match Postgres reads the whole time that it is given, however soon others have enough.
 FIRST_STRETCH, _LONGER = 10_000, 8
 # Index stream_newest.
 _NEWEST = """
@@ -104,12 +103,12 @@ _STRETCH = """s.requested_at >= coalesce(%(stretch_since)s, '-infinity'::timesta
 
 
 def stream_page(filters: Filters, before: Place | None, size: int) -> Page:
-    """The newest streams that are asked for, before a place. Raises SearchTooBroad."""
+    """The newest matching streams before a place. Raises SearchTooBroad."""
     return _page(_STREAMS, filters, before, size)
 
 
 def session_page(filters: Filters, before: Place | None, size: int) -> Page:
-    """The sessions of the newest streams that are asked for, before a place; each session once in all pages.
+    """The sessions of the newest matching streams before a place; each session appears once across all pages.
 
     Raises SearchTooBroad.
     """
@@ -119,15 +118,15 @@ def session_page(filters: Filters, before: Place | None, size: int) -> Page:
 def sorted_session_page(
     filters: Filters, by: str, *, is_descending: bool, start: int, size: int
 ) -> tuple[list[UUID], list[UUID], bool]:
-    """The sessions of the streams that are asked for, from the place `start` on, by one of SORTED; of each the newest
-    stream that was asked for; and whether there are more. Raises SearchTooBroad."""
+    """The sessions of the matching streams, ordered by one of SORTED, from offset `start` on; the newest matching
+    stream of each; and whether there are more. Raises SearchTooBroad."""
     direction = "DESC" if is_descending else "ASC"
     with limited("enable_seqscan = off", "work_mem = '64MB'"):
         wanted = wanted_streams(filters)
         sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
         ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
         of_sessions = dict(rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]}))
-    # Between the two a stream may have ended, or gone.
+    # Between the two queries a stream may have ended or been deleted.
     kept = [each for each in ids[:size] if each in of_sessions]
     return kept, [of_sessions[each] for each in kept], len(ids) > size
 
@@ -137,7 +136,8 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     earlier = _BEFORE if before else "true"
     with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
-        # Of few all of them, and the newest of those: Postgres would look for the newest among all that there is.
+        # If few match, get all of them and sort those: Postgres would otherwise search for the newest among all
+        # streams.
         fence = "OFFSET 0" if wanted.is_few else ""
         streams = _FOUND.format(conditions=wanted.rest_of("s"), before=f"{earlier} AND {_STRETCH}", fence=fence)
         is_wanted = wanted.costly_of("s")
@@ -156,8 +156,8 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
 
 
 def _stretches(filters: Filters, earlier: str, place: Values) -> list[datetime]:
-    """When stretches of the time that is asked for begin, the newest first; the last has all that is left. Where
-    nothing but a time is asked for one does, as every stream in it fits."""
+    """Where stretches of the time begin, the newest first; the last stretch has all the rest. With no filters but the
+    time, one stretch is enough, because every stream in it matches."""
     time = Filters(since=filters.since, until=filters.until)
     if filters == time:
         return []

@@ -1,4 +1,5 @@
-"""How long blocks waited for one policy, and for whom: for its own verdict, for a person, or for neither in time."""
+"""How long blocks waited for one policy, and for whom: its own verdict, a person, or an answer that did not come in
+time."""
 
 from collections import defaultdict
 from datetime import datetime, timedelta
@@ -16,11 +17,11 @@ class Decider(StrEnum):
     POLICY = "policy"
     PERSON = "person"
     NOBODY = "nobody"
-    """The policy failed, or who was asked did not answer in time."""
+    """The policy failed, or whoever it asked did not answer in time."""
 
 
 class Holds(NamedTuple):
-    """How many blocks a policy held, and for how many µs; told from one stream in `one_in`."""
+    """How many blocks a policy held, and for how many µs; computed from one stream in `one_in`."""
 
     blocks: int
     p50: float
@@ -33,7 +34,7 @@ class Holds(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """The holds of a policy that the same ended. `at` is when their stretch of time begins."""
+    """A policy's holds with the same decider. `at` is when their span of time begins."""
 
     at: datetime
     decider: Decider
@@ -41,16 +42,16 @@ class Waits(NamedTuple):
 
 
 class PolicyHolds(NamedTuple):
-    """All holds of a policy, by who ended them, and in stretches of time. `whole` is None where there are none."""
+    """All holds of a policy, by who ended them, and by span of time. `whole` is None if there are none."""
 
     whole: Holds | None
     by_decider: dict[Decider, Holds]
     by_time: list[Waits]
 
 
-# Index block_held, or held_sample. What a block waited for one of the policies that held it: until the block was whole,
-# which all of them need, and then what that policy took to decide. Where there are no verdicts it waited to the end of
-# the hold: until it went out, or else the last enforced verdict on it. So it did where one policy alone held it.
+# Index block_held, or held_sample. How long a block waited for one of the policies that held it: until the block was
+# whole, which all of them need, and then for as long as that policy took to decide. Without verdicts, or if one policy
+# alone held it, it waited to the end of the hold: until it was released, or else until the last enforced verdict on it.
 _HELD = """
 SELECT held_at, holder, decider, CASE WHEN {is_shared} THEN least(whole, until_whole + took) ELSE whole END AS wait
 FROM (
@@ -89,7 +90,7 @@ SELECT date_bin(%(step)s, held_at, %(origin)s) AS began, decider, {figures}
 FROM ({held}) AS waited
 GROUP BY GROUPING SETS ((began, decider), (decider), ()) HAVING count(*) > 0 ORDER BY 1, 2
 """
-# Verdicts are looked up only where one policy alone does not explain a hold.
+# Verdicts are looked up only if a hold is not explained by one policy alone.
 _OF_ALL = """
 SELECT date_bin(%(step)s, held_at, %(since)s), holder, {figures}
 FROM ({held}) AS waited
@@ -98,7 +99,7 @@ GROUP BY 1, 2
 
 
 def holds_of(policy: str, since: datetime, until: datetime, step: timedelta) -> PolicyHolds:
-    """The holds of a policy that began between two moments and are over, in all and in stretches of `step`."""
+    """A policy's holds that began between two moments and are over, in total and in steps of `step`."""
     found = _found(_OF_POLICY, since, until, step, looks="true", of=_OF_ONE, policy=policy)
     return PolicyHolds(
         next((held for _, decider, held in found if decider is None), None),
@@ -108,7 +109,7 @@ def holds_of(policy: str, since: datetime, until: datetime, step: timedelta) -> 
 
 
 def holds(since: datetime, until: datetime, step: timedelta) -> dict[datetime, dict[str, Holds]]:
-    """The holds that began between two moments and are over, by policy, in each stretch of `step` from `since` on."""
+    """The holds that began between two moments and are over, by policy, in each step of `step` from `since` on."""
     by_time: dict[datetime, dict[str, Holds]] = defaultdict(dict)
     for at, policy, found in _found(_OF_ALL, since, until, step, looks=_IS_SHARED, of="true"):
         by_time[at][policy] = found

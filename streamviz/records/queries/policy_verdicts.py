@@ -1,4 +1,4 @@
-"""What policies decided: how often, what came of it, and how long they took."""
+"""What policies decided: how often, with what result, and how long they took."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from streamviz.records.queries.sources import ORIGIN
 
 
 class PolicyBucket(NamedTuple):
-    """What a policy did in a stretch of time: verdicts, those that intervened, those in shadow that would have,
-    failures, and µs that they took; told from one stream in `one_in`."""
+    """What a policy did in a span of time: verdicts, interventions, shadow verdicts that would have been interventions,
+    failures, and how long verdicts took in µs; computed from one stream in `one_in`."""
 
     at: datetime
     policy: str
@@ -28,7 +28,7 @@ class PolicyBucket(NamedTuple):
 
 
 class PolicyVerdicts(NamedTuple):
-    """What policies did in stretches of time, and each of them in all of it, by its name."""
+    """What policies did in each span of time, and in total, by policy."""
 
     by_time: list[PolicyBucket]
     whole: dict[str, PolicyBucket]
@@ -55,7 +55,7 @@ GROUP BY GROUPING SETS ((at, name), (name)) ORDER BY 1, 2
 
 
 def verdicts(since: datetime, until: datetime, step: timedelta) -> PolicyVerdicts:
-    """What each policy did between two moments, in all and in stretches of `step`."""
+    """What each policy did between two moments, in total and in steps of `step`."""
     one_in = one_in_of_verdicts(since, until)
     sql = _VERDICTS.format(sampled=sampled("verdict.stream_id", one_in))
     with planned():

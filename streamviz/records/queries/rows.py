@@ -1,4 +1,4 @@
-"""Running hand-written SQL on Django's connection."""
+"""Run hand-written SQL on Django's connection."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ from django.db import OperationalError, connections, transaction
 
 from streamviz.records import replica
 
-# What a person asks for of all that there is can take long, however it is done; it is given up then.
+# A search over everything can take long, however it is done; it is given up after this long.
 SECONDS = 5
-# A page's statements are soon done: to compile them, or to start processes for them, takes as long as some of them do,
-# and the cores are the streams' too.
+# A page's statements are short: compiling them, or starting processes for them, would take as long as some of them do,
+# and streams need the cores too.
 _SOON = ("jit = off", "max_parallel_workers_per_gather = 0")
-# What can be told in another way, if not as well, is tried for so long.
+# How long a query is tried whose result can also be had in another, less exact way.
 BRIEFLY = 0.1
 
 
 class SearchTooBroad(Exception):
-    """What was asked for was given up after SECONDS: more, or rarer, words or less time would help."""
+    """The query was given up after SECONDS: more or rarer words, or a shorter time, would help."""
 
 
 def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
@@ -40,7 +40,7 @@ def long_rows(statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]
 
 @contextmanager
 def planned(*settings: str) -> Iterator[None]:
-    """Postgres plans and runs what is asked within under these settings, such as `enable_seqscan = off`."""
+    """Postgres plans and runs the statements within under these settings, such as `enable_seqscan = off`."""
     with transaction.atomic(using=replica.alias()):
         rows("; ".join(f"SET LOCAL {each}" for each in (*_SOON, *settings)))
         yield
@@ -48,13 +48,13 @@ def planned(*settings: str) -> Iterator[None]:
 
 @contextmanager
 def limited(*settings: str, seconds: float | None = None) -> Iterator[None]:
-    """The same, for SECONDS at most, or so many, a statement. Raises SearchTooBroad; within another's plan more can be
-    asked then, as long as that one lets it."""
+    """Like `planned`, with each statement limited to `seconds`, SECONDS by default. Raises SearchTooBroad; inside an
+    outer `planned` or `limited`, further statements can then follow, under the outer limit."""
     [(before,)] = rows("SHOW statement_timeout")
     try:
         with planned(f"statement_timeout = '{SECONDS if seconds is None else seconds}s'", *settings):
             yield
-            rows(f"SET LOCAL statement_timeout = '{before}'")  # this one would hold for what is asked next
+            rows(f"SET LOCAL statement_timeout = '{before}'")  # or this limit would apply to what comes next
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise SearchTooBroad from error

@@ -1,21 +1,21 @@
-"""Samples of streams: one in how many is looked at, which ones these are, and what the indexes of samples have."""
+"""Samples of streams: one stream in how many is read, which ones those are, and what the sample indexes have."""
 
 from collections.abc import Iterable
 
-# What takes long to find out about a stream is estimated from about so many at most, where there are more.
+# Whatever takes long to determine for each stream is estimated from roughly this many, if there are more.
 SAMPLE = 8_000
 _VALUES, _SAMPLED = 256, 16
-# Looking at what a stream is made of takes as long as so many others do.
+# Examining a stream's parts takes as long as reading this many streams.
 COSTLY = 4
-# One in so many is all that the smaller index of samples has.
+# The smaller sample index has one stream in this many.
 WHOLE_INDEX = _VALUES
 _BESIDE_INDEX = {"finish_reasons", "errors"}
-# The larger index of samples is read in a tenth of a second where there are so many.
+# Up to this many streams in all, the larger sample index can be read in a tenth of a second.
 _SOON_READ = 2_000_000
 
 
 def one_in(streams: int) -> int:
-    """One stream in how many is looked at, of so many."""
+    """One stream in how many to read, given how many there are."""
     if streams <= SAMPLE:
         return 1
     found = _VALUES // _SAMPLED
@@ -25,17 +25,18 @@ def one_in(streams: int) -> int:
 
 
 def one_in_costly(streams: int) -> int:
-    """The same where what each is made of is looked at: of not very many that can still be done of all."""
+    """The same if the parts of each stream are examined; if there are not very many, all of them can still be."""
     return one_in(COSTLY * streams) if streams > SAMPLE else 1
 
 
 def one_in_index(streams: int) -> int:
-    """The same where more help: as many as an index of samples has, and that is read soon."""
+    """The same if a larger sample helps: as much as a sample index has and can be read quickly."""
     return _VALUES // _SAMPLED if streams <= _SOON_READ else max(_VALUES, one_in(streams // _VALUES))
 
 
 def sampled(one_in: int) -> str:
-    """The condition for one stream in so many, always the same ones: the last two bytes of an id are random.
+    """The condition that selects one stream in `one_in`, always the same ones, by the last two bytes of the id, which
+    are random.
 
     Indexes stream_sampled, and stream_sampled_less from one in 256 on.
     """
@@ -48,5 +49,5 @@ def sampled(one_in: int) -> str:
 
 
 def is_in_index(names: Iterable[str]) -> bool:
-    """Whether the indexes of samples have all that filters of these names ask for."""
+    """Whether the sample indexes have every column that filters of these names need."""
     return _BESIDE_INDEX.isdisjoint(name.removeprefix("not_") for name in names)

@@ -1,6 +1,6 @@
-"""Full-text search: all words in one block, in one request, in a session's label and name or in a model's name.
+"""Full-text search: all words in one block, in one request, in a session's label and name, or in a model's name.
 
-Words are found whole, and the last of each term by its beginning; a path or a name is a phrase.
+Words match whole, the last one of each term by its beginning; a path or a name is a phrase.
 """
 
 from typing import Any
@@ -10,19 +10,19 @@ from streamviz.records.ids import first_id
 from streamviz.records.queries.filters import Conditions, Values
 from streamviz.records.queries.rows import limited, rows
 
-# Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
-# looked through instead: a page of matches is then found soon.
+# Up to this many matching streams are looked up first, and then sorted. If there are more, the newest streams are
+# searched instead, which soon finds a page of matches.
 FEW = 2000
-# The streams of so many sessions are few, too.
+# Up to this many sessions have few streams, too.
 FEW_SESSIONS = 200
-# The same goes for what so many of some streams of all times have, and one of the last twentieth of the time: its
-# matches need not even be looked up. The newest alone would not tell: what somebody works on just now is in them all,
-# and hardly anywhere else.
+# The newest streams are also searched if, of SOME streams spread over all time, COMMON or more match, one of them in
+# the last twentieth of that time; then the matches need not even be looked up. The newest streams alone would be no
+# guide: what somebody is working on now is in all of them, and hardly anywhere else.
 SOME, COMMON = 200, 4
 
 _ENDS = "SELECT min(requested_at), max(requested_at) FROM records_stream"  # index stream_newest
-# The primary keys of streams and of requests' words, index block_ordinal. Asked stream by stream, as subqueries of one
-# value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
+# The primary keys of streams and of request words, and index block_ordinal. Evaluated stream by stream, as scalar
+# subqueries are: for EXISTS or EXISTS, Postgres would first look up all matches in the record.
 _IN_SOME = """
 SELECT id FROM (
     SELECT DISTINCT near.id FROM unnest(%(points)s::uuid[]) AS point (id) CROSS JOIN LATERAL (
@@ -52,7 +52,7 @@ SELECT id FROM records_session
 WHERE to_tsvector('simple'::regconfig, streamviz_words(label || ' ' || name)) @@ streamviz_query(%(text)s)
 LIMIT %(most)s
 """
-# Index stream_of_model, once for each name that there is.
+# Index stream_of_model, read once for each name.
 _MATCHING_MODELS = """
 WITH RECURSIVE model(name) AS (
     (SELECT requested_model FROM records_stream ORDER BY requested_model LIMIT 1)
@@ -74,8 +74,8 @@ _FEW = (
     "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
     " OR {s}.requested_model = ANY(%(found_models)s))"
 )
-# A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal, and the
-# primary key of requests' words.
+# A scalar subquery is evaluated stream by stream, in whatever order the streams come. Index block_ordinal, and the
+# primary key of request words.
 _MANY = """coalesce(
     (SELECT true FROM records_block AS found
     WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
@@ -84,15 +84,17 @@ _MANY = """coalesce(
     {session} OR {s}.requested_model = ANY(%(found_models)s)
 )"""
 _SESSION_FOUND = "{s}.session_id = ANY(%(found_sessions)s)"
-# Of more sessions than are looked up.
+# For more sessions than are looked up.
 _SESSION_MATCHES = """(SELECT to_tsvector('simple'::regconfig, streamviz_words(label || ' ' || name))
     @@ streamviz_query(%(text)s) FROM records_session WHERE id = {s}.session_id)"""
 
 
 def text_conditions(text: str) -> Conditions:
-    """The condition that a stream matches a text; an id is taken for one, of ours or of a client's session.
+    """The condition for streams that match a text; an id is taken as that of a stream, or of a session, ours or a
+    client's.
 
-    Raises SearchTooBroad."""
+    Raises SearchTooBroad.
+    """
     if (wanted := as_id(text)) is not None:
         called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
         return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]}, is_few=True)
@@ -119,20 +121,20 @@ def _is_common(values: Values) -> bool:
 
 
 def _points() -> list[UUID]:
-    """Ids of the time from the first stream to the last one, at equal distances."""
+    """Ids at equal intervals of time, from the first stream to the last."""
     [(first, last)] = rows(_ENDS)
     return [] if first is None else [first_id(first + (last - first) * n / (SOME - 1)) for n in range(SOME)]
 
 
 def _found(statement: str, values: Values) -> list[Any]:
-    # Of words that many blocks have Postgres would look for some by reading all blocks from the first on. A phrase of
-    # words that nearly every block has, and hardly any has in this order, has them all looked at.
+    # For words in many blocks, Postgres would otherwise read blocks from the first on until it has enough matches. A
+    # phrase whose words are in nearly every block, but hardly ever in this order, makes it check all of them.
     with limited("enable_seqscan = off"):
         return [row[0] for row in rows(statement, values)]
 
 
 def as_id(text: str) -> UUID | None:
-    """The id that a text is; None where it is none."""
+    """The text as an id; None if it is not one."""
     try:
         return UUID(text.strip())
     except ValueError:

@@ -11,7 +11,8 @@ from streamviz.records.queries.rows import rows
 
 
 class TableSize(NamedTuple):
-    """A table with its partitions: bytes with and without its indexes, about how many rows (None: not known yet)."""
+    """A table with its partitions: bytes with and without its indexes, and roughly how many rows (None: not known
+    yet)."""
 
     name: str
     size: int
@@ -19,9 +20,9 @@ class TableSize(NamedTuple):
     rows: int | None
 
 
-# Asking how large a table is waits for whoever has locked it, and a page must not.
+# Reading a table's size waits for whoever has locked it, and a page must not.
 _LOCK_SECONDS = 1
-# Reads the catalogue alone, which says -1 of a table that nothing has counted yet.
+# Reads only the catalogue, which has -1 for a table that has not been analysed yet.
 _SIZES = """
 SELECT
     root.relname,
@@ -40,20 +41,20 @@ GROUP BY 1 ORDER BY 2 DESC
 
 
 class ArchiveSize(NamedTuple):
-    """How many objects the archive has, and how many bytes in them."""
+    """How many objects the archive has, and their total bytes."""
 
     objects: int
     size: int
 
 
 def archive_size() -> ArchiveSize:
-    """As the index has it: the storage is not asked."""
+    """According to the index; the storage is not asked."""
     found = ArchiveObject.objects.aggregate(objects=Count("id"), size=Coalesce(Sum("size"), 0))
     return ArchiveSize(found["objects"], int(found["size"]))
 
 
 def table_sizes() -> list[TableSize] | None:
-    """The record's tables, the largest first; None where somebody has locked one."""
+    """The record's tables, the largest first; None if one of them is locked."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")

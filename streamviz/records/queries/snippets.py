@@ -1,4 +1,4 @@
-"""Where in a stream the words of a search are, with what stands around them."""
+"""Where the words of a search are in a stream, with the text around them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from streamviz.records.queries.rows import limited, rows
 from streamviz.records.queries.streams import requests_of
 from streamviz.records.request_words import MOST_CHARACTERS, RequestText, Words
 
-# Index block_ordinal: of a page's streams alone.
+# Index block_ordinal, only for a page's streams.
 _BLOCKS = """
 SELECT DISTINCT ON (stream_id) stream_id, ordinal FROM records_block
 WHERE stream_id = ANY(%(ids)s) AND search @@ streamviz_query(%(text)s)
@@ -20,8 +20,8 @@ ORDER BY stream_id, ordinal
 
 
 class Snippet(NamedTuple):
-    """What was found in a stream: in the block `ordinal`, or in the request where that is None. `whose` says what that
-    is: a tool's name, a kind of block, a role."""
+    """What was found in a stream: in the block `ordinal`, or in the request if that is None. `whose` says what it is: a
+    tool's name, a kind of block, or a role."""
 
     stream_id: UUID
     ordinal: int | None
@@ -30,7 +30,7 @@ class Snippet(NamedTuple):
 
 
 def snippets(text: str, stream_ids: Iterable[UUID]) -> dict[UUID, Snippet]:
-    """What was found in each of a page's streams; those that were found by a name or an id alone have none.
+    """What was found in each of a page's streams; none for those that were found only by a name or an id.
 
     Raises SearchTooBroad.
     """

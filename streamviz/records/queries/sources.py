@@ -1,24 +1,24 @@
-"""What figures are added up from: the streams one by one, some of them, or what they come to in each half hour."""
+"""Where totals come from: the streams one by one, a sample of them, or the totals of each half hour."""
 
 from datetime import UTC, datetime, timedelta
 
 from streamviz.records.queries.filters import Filters, conditions
 from streamviz.records.queries.samples import sampled
 
-# A time that buckets of minutes, hours, days and weeks begin at: a Monday.
+# A time at which buckets of minutes, hours, days and weeks begin: a Monday.
 ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
-# All of these have the columns that are added up, and those of their filters. Index stream_newest.
+# All sources have the columns that are added up, and those of their filters. Index stream_newest.
 _STREAMS = """(
     SELECT s.*, 1 AS streams, num_nonnulls(input_tokens) AS reported_input, num_nonnulls(output_tokens) AS reported,
         num_nonnulls(cost) AS priced, cache_read_tokens AS cached_tokens, is_estimated::int AS estimated
     FROM records_stream AS s {those}
 )"""
 STREAMS = _STREAMS.format(those="")
-# One after another, by the primary key.
+# Stream by stream, by the primary key.
 _EACH_OF = """FROM (SELECT id FROM records_stream AS s WHERE {those}) AS chosen
     CROSS JOIN LATERAL (SELECT * FROM records_stream WHERE id = chosen.id OFFSET 0) AS s"""
-# Indexes half_hour_time and stream_open: streams that run are not in half hours.
+# Indexes half_hour_time and stream_open: running streams are not in half hours.
 HALF_HOURS = """(
     SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
         reported_input, reported, priced, cached_tokens, estimated
@@ -44,10 +44,11 @@ def has_half_hours(filters: Filters, *moments: datetime) -> bool:
 
 
 def sample_of(one_in: int, time: str, *, has_all: bool) -> str:
-    """The source for one stream in so many, of a `time` that is a condition. They are read first, whatever else is
-    asked of them: Postgres takes another index for quicker, and reads streams by the hundred thousand to find few of
-    the sample among them. OFFSET 0 keeps it from that. Unless their index `has_all` that is asked for, it tells which
-    they are: all that it has would be read otherwise."""
+    """The source for one stream in `one_in` within `time`, a condition. The sample is read before anything else is
+    checked: Postgres would expect another index to be quicker, and read hundreds of thousands of streams to find the
+    few of the sample among them. OFFSET 0 prevents that. Unless the sample's index `has_all` the columns needed, it
+    only says which streams are in the sample, and each is read by its id; otherwise everything in the index would be
+    read."""
     those = f"{time} AND {sampled(one_in)} OFFSET 0"
     if has_all:
         return _STREAMS.format(those=f"WHERE {those}")

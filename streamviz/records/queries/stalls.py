@@ -1,4 +1,4 @@
-"""How often streams stood still, by time and cause."""
+"""How often streams stalled, by time and cause."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from streamviz.records.queries.filters import Filters, conditions
 from streamviz.records.queries.rows import planned, rows
 from streamviz.records.queries.sources import ORIGIN
 
-# Indexes stall_at, and the streams' primary key.
+# Index stall_at, and the primary key of streams.
 _STALLS = """
 SELECT date_bin(%(step)s, stall.at, %(origin)s),
     coalesce(sum(times) FILTER (WHERE cause = 'upstream'), 0)::bigint,
@@ -21,7 +21,7 @@ _JOIN = "JOIN records_stream AS s ON s.id = stall.stream_id"
 
 
 class Stalls(NamedTuple):
-    """How often nothing moved for a second or longer, of the streams of a step: by whom they were kept waiting."""
+    """How often nothing moved for a second or longer in the streams of a time step, by who kept them waiting."""
 
     at: datetime
     upstream: int
@@ -34,7 +34,7 @@ class Stalls(NamedTuple):
 
 
 def stalls_by_time(since: datetime, until: datetime, step: timedelta, models: tuple[str, ...] = ()) -> list[Stalls]:
-    """Of the streams that were requested between two moments, of all models or of these."""
+    """Stalls of the streams requested between two moments, of all models or only these."""
     wanted = conditions(Filters(models=models))
     sql = _STALLS.format(join=_JOIN if models else "", conditions=wanted.of("s"))
     values = {**wanted.values, "since": since, "until": until, "step": step, "origin": ORIGIN}

@@ -1,4 +1,4 @@
-"""Statistics of streams by time and by what they have in common, and of policies by time."""
+"""Statistics of streams, by time and by group."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -30,9 +30,10 @@ _BY_OUTCOME = ", ".join(
 
 
 class Statistics(NamedTuple):
-    """Buckets by time and group, and all of them as one in `total`: None where there are none, or several groups.
+    """Buckets by time and group, and their sum in `total`: None if there are no buckets, or several groups.
 
-    Times are those of one stream in `timed`, and counts come from one in `counted`: of all, unless there are very many.
+    Times are those of one stream in `timed`, and counts come from one in `counted`; both are 1 unless there are very
+    many.
     """
 
     buckets: list[Bucket]
@@ -41,7 +42,7 @@ class Statistics(NamedTuple):
     counted: int
 
 
-# What a group is called is looked up once for all of its streams.
+# A group's name is looked up once for all of its streams.
 _COUNTS = """
 SELECT at, {group}, sum(streams)::bigint, {outcomes},
     CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
@@ -89,11 +90,12 @@ FROM (
 GROUP BY GROUPING SETS ({together})
 """
 _TOGETHER = (None, None)
-# So many of a sample tell how many there are in all, give or take a seventh.
+# This many matches in a sample estimate the total to within about a seventh.
 ENOUGH = 200
-# Fewer of a sample say nothing.
+# Fewer matches than this say nothing.
 LEAST = 20
-# What would take so many seconds, as a sample tells, is not tried; where it tells little, it is given as many.
+# A count that would take this many seconds, judging by a sample, is not tried; if the sample says too little, it gets
+# this long.
 TOO_LONG = 0.5
 
 
@@ -106,10 +108,11 @@ def by_time(
     has_times: bool = True,
     may_estimate: bool = False,
 ) -> Statistics:
-    """The streams that are asked for, in buckets of `step`, of which one begins at `origin`; a bucket with none of them
-    is left out. Without `has_times` they are only counted, and if it `may_estimate` not all of very many.
+    """The matching streams, in buckets of `step`, one of which begins at `origin`; empty buckets are left out. Without
+    `has_times` streams are only counted; if it `may_estimate`, counts may come from a sample when there are very many.
 
-    Raises SearchTooBroad."""
+    Raises SearchTooBroad.
+    """
     parts = {
         "group": grouping.value,
         "column": COLUMNS[grouping],
@@ -131,8 +134,8 @@ def by_time(
 
 
 class Grouped(NamedTuple):
-    """A bucket of each group in all of the time, with times of one stream in `timed`, and buckets of each by time,
-    without the times of streams."""
+    """One bucket per group for the whole time, with times from one stream in `timed`; and each group's buckets by time,
+    without times of streams."""
 
     whole: list[Bucket]
     by_time: list[Bucket]
@@ -140,7 +143,7 @@ class Grouped(NamedTuple):
 
 
 def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta, grouping: Grouping) -> Grouped:
-    """The streams between two moments that are asked for, by group. Raises SearchTooBroad."""
+    """The matching streams between two moments, by group. Raises SearchTooBroad."""
     filters = replace(filters, since=since, until=until)
     source = source_of(filters, grouping, ORIGIN + step)
     parts = {"group": grouping.value, "column": COLUMNS[grouping], "source": source}
@@ -158,8 +161,8 @@ def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta
 
 
 def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[Counts, int]:
-    """Counts from one stream in so many, where there are very many to look at: of what is common, and of what is rarer
-    where counting it all would take too long."""
+    """Counts, and one stream in how many they come from, if there are very many: a sample for what is common, and also
+    for what is rarer if counting all of it would take too long."""
     few_of = one_in_costly if wanted.is_costly else one_in
     few = 1 if parts["source"] == HALF_HOURS else few_of(streams_in(filters))
     started = perf_counter()
@@ -184,7 +187,7 @@ def _number(counts: Counts) -> int:
 
 
 def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> Counts:
-    """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
+    """The leading columns of buckets, in order, from one stream in `few`, scaled up to all."""
     where = wanted.of("s") if few == 1 else wanted.of_each("s")
     known = parts if few == 1 else parts | {"source": sample_of(few, parts["time"], has_all=is_in_index(values))}
     found = rows(_COUNTS.format(**known, outcomes=_BY_OUTCOME, conditions=where), values)
@@ -194,7 +197,7 @@ def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int 
 def _times(
     wanted: Conditions, parts: dict[str, str], values: Values, few: int
 ) -> dict[tuple[Any, Any], tuple[float | None, ...]]:
-    """The times of each bucket, and of all as one where there are no groups."""
+    """The times of each bucket, and of all together if there are no groups."""
     together = "(at, group_name), ()" if parts["group"] == Grouping.NOTHING else "(at, group_name)"
     sql = _TIMES.format(**parts, conditions=f"{wanted.of('s')} AND {sampled(few)}", together=together)
     return {row[:2]: flat(row[2:]) for row in rows(sql, values)}

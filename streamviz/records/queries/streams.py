@@ -1,4 +1,4 @@
-"""Streams of the record as pages show them: each in the entries that it was stored from."""
+"""Recorded streams as pages show them: each as the entries that it was stored from."""
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.verdict_record import VerdictRecord
 
-# Longer than what a sparkline shows, as a run begins before its last chunk.
+# Longer than a sparkline shows, because a run begins before its last chunk.
 _SPARK_US = 60_000_000
 # The primary key of runs, in the partition of each stream.
 _LAST_RUNS = """
@@ -27,13 +27,13 @@ FROM unnest(%(ids)s::uuid[], %(since)s::bigint[]) AS over (id, since)
 JOIN records_upstreamrun AS run ON run.stream_id = over.id AND run.first_at >= over.since
 ORDER BY run.stream_id, run.first_seq
 """
-# The same of one stream.
+# The same for one stream.
 _RECEIVED = "SELECT first_at, offsets FROM records_upstreamrun WHERE stream_id = %(id)s ORDER BY first_seq"
 _HANDED_ON = "SELECT first_at, offsets, first_seq FROM records_clientrun WHERE stream_id = %(id)s ORDER BY first_frame"
 
 _REQUESTS = "SELECT id, wire_format, request FROM records_stream WHERE id = ANY(%(ids)s)"
 
-# The rest is dear to read, or told otherwise.
+# The fields left out are expensive to read, or come from elsewhere.
 _opened = OPENED.reader("request")
 _closed = CLOSED.reader("blocks", "usage", "ended_at")
 _block = BLOCK.reader("text", "signature")
@@ -41,28 +41,28 @@ _verdict = VERDICT.reader()
 
 
 def of_sessions(sessions: Collection[Session]) -> QuerySet[Stream]:
-    """The streams of these sessions: only the partitions of their times are looked into."""
+    """The streams of these sessions, read only from the partitions of their times."""
     span = span_of(sessions)
     ids = [session.pk for session in sessions]
     return Stream.objects.filter(session__in=ids, pk__gte=span.first, pk__lte=span.last)
 
 
 def span_of(sessions: Collection[Session]) -> Span:
-    """Between which ids the streams of these sessions are."""
+    """The range of ids that the streams of these sessions are in."""
     spans = [session.span for session in sessions] or [ALL]
     return Span(min(span.first for span in spans), max(span.last for span in spans))
 
 
 def load(stream_id: uuid.UUID) -> Stream:
-    """A stream with all that its pages show but for its tapes, in five queries. Raises Stream.DoesNotExist."""
+    """A stream with everything that its pages show except its tapes, in five queries. Raises Stream.DoesNotExist."""
     streams = Stream.objects.select_related("session", "key")
     return streams.prefetch_related("blocks", "verdicts__policy_version__policy").get(pk=stream_id)
 
 
 def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
-    """The same streams with what their strips show, in four queries: how long blocks are and so many characters of the
-    `ending` of each, but not their text, nor what was asked. Without blocks from `most_blocks` on there are no verdicts
-    that only allowed those either."""
+    """The same streams with what their strips show, in four queries: the length of each block and the last `ending`
+    characters of it, but neither its full text nor the request. With `most_blocks`, later blocks are left out, and so
+    are verdicts that only allowed them."""
     blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", ending))
     verdicts = Verdict.objects.prefetch_related("policy_version__policy")
     if most_blocks is not None:
@@ -76,13 +76,13 @@ def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = N
 
 
 def only_allowed() -> Q:
-    """Verdicts of which nobody is told more than how many there are."""
+    """Verdicts that are only counted, not shown."""
     return Q(decision=Decision.ALLOW.value, by="", failure="")
 
 
 def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
-    """One that `load` gave: with the times of its chunks and frames, in two more queries, unless it is over and nobody
-    asks for them. Raises ChunksAway where they are in the archive, and cannot be read there."""
+    """The entries of a stream from `load`, with the times of its chunks and frames, in two more queries, unless it has
+    ended and nobody needs the times. Raises ChunksAway if they are in the archive and cannot be read there."""
     times = NO_TIMES if stream.outcome and not has_times else _times(stream.pk)
     return _entries(stream, [block.text for block in stream.blocks.all()], times)
 
@@ -90,22 +90,23 @@ def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
 def outline_of(
     stream: Stream, texts: Mapping[int, str] | None = None, received_at: Sequence[int] = ()
 ) -> StreamEntries:
-    """One of `outlines`, without its tapes: with these texts of its blocks, by ordinal, else with the end of each, and
-    with these times of chunks."""
+    """The entries of a stream from `outlines`, without its tapes: with these texts of its blocks, by ordinal, or else
+    the end of each, and with these times of chunks."""
     told = texts or {}
-    # The annotation of `outlines`, which the model does not know of.
+    # The annotation of `outlines`, which is unknown to the model.
     found = [told.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
     return _entries(stream, found, Times(received_at))
 
 
 def requests_of(ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
-    """What these streams asked for, each with its id and wire format, in any order; empty where that was not kept."""
+    """The requests of these streams, each with the id and wire format, in any order; empty if a request was not
+    kept."""
     found: list[tuple[uuid.UUID, str, bytes]] = long_rows(_REQUESTS, {"ids": list(ids)})
     return found
 
 
 def newest(most: int, ending: int) -> list[StreamEntries]:
-    """Outlines of the newest streams that are over, with when their last chunks came."""
+    """Outlines of the newest streams that have ended, with the times of their last chunks."""
     streams = list(outlines(Stream.objects.exclude(outcome="").order_by("-requested_at"), ending)[:most])
     ends = _last_received_at(streams)
     return [outline_of(stream, received_at=ends[stream.pk]) for stream in streams]
@@ -117,7 +118,7 @@ def deleted(stream_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
 
 
 def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
-    """When the last chunks of each came, for its sparkline."""
+    """When the last chunks of each stream came, for its sparkline."""
     ends = {stream.pk: as_microseconds(stream.ended_at or stream.requested_at) for stream in streams}
     received_at: dict[uuid.UUID, list[int]] = {each: [] for each in ends}
     values = {"ids": list(ends), "since": [end - _SPARK_US for end in ends.values()]}
@@ -175,13 +176,13 @@ def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntrie
 
 
 def verdicts_of(stream: Stream) -> QuerySet[Verdict]:
-    """Its verdicts with their policies, which may have been read with it."""
+    """A stream's verdicts with their policies, which may already have been read with it."""
     found = stream.verdicts.all()
     return found if stream.is_read else found.prefetch_related("policy_version__policy")
 
 
 def policy_of(verdict: Verdict) -> tuple[str, int]:
-    """The name and the version of the policy that gave it."""
+    """The name and version of the policy that gave the verdict."""
     try:
         version = verdict.policy_version
     except PolicyVersion.DoesNotExist:
