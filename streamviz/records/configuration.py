@@ -70,8 +70,7 @@ class KnownKey:
         return not self.models or bool(matching((asked, f"{provider}/{model}"), self.models))
 
     def may_replay(self, asked: str, made_by: int | None) -> bool:
-        """Whether the key opens a recorded stream: one that was made with it, or any that its globs for replays
-        match."""
+        """Whether the key opens a recorded stream: one made with it, or any that its globs for replays match."""
         globs = [glob for glob in self.models if glob.startswith(REPLAY_PREFIX)]
         return made_by == self.id or bool(matching((asked,), globs))
 

@@ -14,8 +14,7 @@ LOCK_SECONDS = 5
 
 
 def conninfo() -> str:
-    """The connection string of Django's default database, for connections outside its pool, which listen or copy for
-    long."""
+    """The connection string of Django's default database, outside its pool: for what listens, or copies for long."""
     database = settings.DATABASES["default"]
     parts = {name: str(database[key]) for key, name in _NAMES.items() if database.get(key)}
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}

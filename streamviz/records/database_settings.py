@@ -20,9 +20,8 @@ REPLICA_TIMEOUT_SECONDS = 2  # a page waits no longer, as it can be read from th
 def postgres(
     name: str, timeout: int = CONNECT_TIMEOUT_SECONDS, silence: int = SILENCE_SECONDS
 ) -> dict[str, Any] | None:
-    """Django's settings for the Postgres at the URL in this variable; None if it is unset. Unless the URL says
-    otherwise, a new connection must be answered within `timeout` seconds, and one that is silent for `silence` seconds
-    is lost.
+    """Django's settings for the Postgres at this variable's URL; None if it is unset. Unless the URL says otherwise, a
+    new connection must be answered in `timeout` seconds, and one that is silent for `silence` seconds is lost.
 
     Raises ImproperlyConfigured without repeating the URL, which may hold a password.
     """

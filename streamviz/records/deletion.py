@@ -58,8 +58,7 @@ DELETE_STREAMS = (
 
 @transaction.atomic
 def delete_session(session_id: UUID) -> int:
-    """Delete a session with all that is recorded of its streams, running ones included; gives how many streams there
-    were.
+    """Delete a session with all that is recorded of its streams, running ones included; gives how many there were.
 
     What a journal still holds of them, and of others requested before now, is no longer stored. Workers forget the
     streams that have ended; running ones continue.

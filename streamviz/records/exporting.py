@@ -230,8 +230,7 @@ def _tapes(stream: Stream) -> Iterator[bytes]:
 
 
 def _require_deleted(session_id: UUID) -> None:
-    """Raise DeletedMeanwhile unless the session was deleted: it may have become part of another that is already
-    written."""
+    """Raise DeletedMeanwhile unless the session was deleted: it may now be part of another that is already written."""
     if not DeletedSession.objects.filter(pk=session_id).exists():
         raise DeletedMeanwhile(f"the session {session_id} was moved or dropped while it was exported: export it again")
 

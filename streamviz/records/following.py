@@ -127,8 +127,7 @@ class Following:
         return self._as_sent(news, passed)
 
     def _new_entries(self) -> list[AnyEntry]:
-        """New entries of the journal. If some were stored and removed before they were read, what comes after them
-        waits until those are read from Postgres."""
+        """New entries of the journal. After a gap they wait until what was missed has been read from Postgres."""
         if self._tail is None:
             return []
         try:

@@ -35,8 +35,7 @@ def uuid7() -> uuid.UUID:
 
 
 def day_before(made: uuid.UUID) -> uuid.UUID:
-    """An id of one day earlier: whatever came after this id has a greater one, even if made by another machine's
-    clock."""
+    """An id of one day earlier: whatever came after this id has a greater one, whichever clock made that."""
     return days_from(made, -1)
 
 
@@ -46,8 +45,7 @@ def days_from(made: uuid.UUID, days: int) -> uuid.UUID:
 
 
 def around(ids: Collection[uuid.UUID], days: int = 1) -> Span:
-    """The range of ids made at the same time as these, or up to this many days before them, with a day's leeway after
-    them."""
+    """The range of ids made at the same time as these (with a day's leeway), or up to this many days before them."""
     return Span(days_from(min(ids), -days), days_from(max(ids), 1))
 
 

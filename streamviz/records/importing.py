@@ -252,8 +252,7 @@ class Importing:
             _merge(self._session)
 
     def _keep_annotation(self, stream_id: UUID) -> None:
-        """Add the annotation unless the stream has one, even an empty one: that is what remains once people have
-        cleared it."""
+        """Add the annotation unless the stream has one, even an empty one, which is left when people clear it."""
         if kept := self._annotation:
             told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean_name, kept.labels)]}
             Annotation.objects.get_or_create(stream_id=stream_id, defaults=told)
@@ -334,8 +333,7 @@ def _checked_version(what: str, value: Line) -> int:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The non-empty lines of a file. A line that is too long is split into pieces, none of which is a line of an
-    export."""
+    """The non-empty lines of a file; one that is too long comes in pieces, none of which is a line of an export."""
     while line := file.readline(LONGEST_LINE):
         if line.strip():
             yield line

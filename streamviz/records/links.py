@@ -142,8 +142,7 @@ def _of_one_session(fitting: list[Candidate], kind: Kind, asker: Asker) -> list[
 
 
 def _chosen(known: _Alike, alike: _Alike | None, asker: Asker, tried: list[int]) -> Chosen:
-    """The best of those `known` to be of the conversation or, as they are surer, of the `alike` ones that are of it
-    too."""
+    """The best of those `known` to be of the conversation, or of those `alike` that are too, as they are surer."""
     is_sure = asker.session is not None or kind_of(known.mark) in _SURE
     if alike is not None:
         of_it = [each for each in alike.streams if each.session == known.streams[0].session]

@@ -63,8 +63,7 @@ class Masked:
         self._waiting.clear()
 
     def _told(self, entry: StreamClosed) -> StreamClosed:
-        """Remove what policies forbid from what the answer says about itself. Only a stream with a contradiction has
-        any: it ended at the first."""
+        """Remove what policies forbid from what the answer says about itself; the stream ended at the first of that."""
         if not self._context.state.contradiction:
             return entry
         usage = (entry.usage or b"").decode()

@@ -76,8 +76,7 @@ def make_days(connection: psycopg.Connection, days: Iterable[date], tables: Sequ
 
 
 def analyse(connection: psycopg.Connection) -> None:
-    """Update Postgres' statistics of the partitioned tables of streams as a whole, if that was last done over a day
-    ago.
+    """Update Postgres' statistics of the partitioned tables of streams as a whole, if they are over a day old.
 
     The connection must be in autocommit mode. Raises psycopg.Error.
     """

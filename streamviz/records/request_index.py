@@ -91,8 +91,7 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
 
 
 def write_again(cursor: Cursor, sessions: Sequence[UUID]) -> None:
-    """Rewrite words in sessions that lost streams: the lost ones also had words that later requests repeat, and the
-    oldest remaining streams get these."""
+    """Rewrite the words of sessions that lost streams: the oldest remaining ones get words that the lost ones had."""
     cursor.execute(_OLDEST, [as_array(sessions)])
     oldest = dict[UUID, UUID](cursor.fetchall())
     first = dict[UUID, UUID]()

@@ -65,8 +65,7 @@ class Retaining:
         return [*self._plan_chunks(), *self._plan_streams()]
 
     def apply(self, say: Say, is_over: Callable[[], bool] = lambda: False) -> list[Freed]:
-        """Free what is due. `say` gets a line for each step; once `is_over` returns True, no further steps are
-        begun."""
+        """Free what is due. `say` gets a line for each step; once `is_over` says so, no further steps are begun."""
         freed = [self._drop_day(day, say) for day in self._expired_days() if not is_over()]
         freed += self._clear_default(say)
         freed += self._drop_streams(say, is_over)
@@ -156,8 +155,7 @@ class Retaining:
             number = self._count(COUNT_STREAMS, each.name) if each.has_streams else 0
             freed = _size_of([each.name])
             if each.has_streams:
-                # The words of these streams have been dropped; once the streams are too, nothing says which sessions
-                # those were of.
+                # Their words are already dropped; once they are too, nothing says whose sessions those were.
                 _write_words_again([row[0] for row in _rows(SESSIONS_OF.format(table=each.name))])
             drop(each, kept[span])
             total, size = total + number, size + freed
@@ -280,8 +278,7 @@ def held_off() -> Iterator[None]:
 
 
 def is_due(now: datetime) -> bool:
-    """Whether a day has passed since the last complete run; one in the future, by a clock that was ahead, does not
-    count."""
+    """Whether a day has passed since the last complete run; one in the future, by a fast clock, does not count."""
     ended = RetentionRun.objects.filter(ended_at__isnull=False).order_by("-pk")
     last = ended.values_list("started_at", flat=True).first()
     return last is None or not timedelta() <= now - last < EVERY

@@ -38,8 +38,7 @@ class SetAside:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # The session of each stream, and when it was requested (µs), once its file says so: it may still be being
-        # written.
+        # The session of each stream, and when it was requested (µs), once its file says so: it may be half written.
         self._told: dict[UUID, _Told] = {}
 
     def remove(self, connection: psycopg.Connection, first_kept: datetime | None) -> None:

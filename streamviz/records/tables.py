@@ -51,8 +51,7 @@ class Table:
         return (*beside, *(column.sql(entry) for column in self.columns))
 
     def told(self, rows: Iterable[Row]) -> str:
-        """Rows as the statements take them: all in one parameter, because passing each column of each row takes
-        long."""
+        """Rows as statements take them: all in one parameter, as passing each column of each row takes long."""
         return _encode([dict(zip(self.names, row, strict=True)) for row in rows]).decode()
 
     def values(self, entry: object) -> dict[str, object]:

@@ -117,8 +117,7 @@ class Tallies:
         values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
-                # A client that sends its next request right after an answer must not find that answer's amounts still
-                # reserved.
+                # A client's next request, right after an answer, must not find that answer's amounts still reserved.
                 if owed := self._last_owed.get(session):
                     await owed.is_settled.wait()
                 if of_key is not None:
@@ -129,8 +128,7 @@ class Tallies:
             return SessionCounts(trouble="the session totals are not known: the database does not answer")
 
     def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str = "") -> None:
-        """The stream is over and used this much. Nobody waits for it. `session` and `period` are as they were
-        reserved."""
+        """The stream is over and used this much. Nobody waits for it. `session` and `period` are as in `reserve`."""
         amounts = [spent.streams, spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
         owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced, period])
         self._last_owed[session] = owed

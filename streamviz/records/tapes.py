@@ -19,13 +19,13 @@ _Run = TypeVar("_Run", UpstreamRun, ClientRun)
 
 
 def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
-    """The runs with any of the chunks from `first` up to, but not including, `end`, in order."""
+    """The runs with any chunks from `first` to `end` (exclusive), in order."""
     rows = UpstreamRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end))
     yield from _in_order(rows, "first_seq", first, lambda behind: reading.upstream_runs(stream_id, behind, end))
 
 
 def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
-    """The runs with any of the frames from `first` up to, but not including, `end`, in order."""
+    """The runs with any frames from `first` to `end` (exclusive), in order."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_frame", first, end))
     yield from _in_order(rows, "first_frame", first, lambda behind: reading.client_runs(stream_id, behind, end))
 
@@ -41,8 +41,7 @@ def client_tape(stream: Stream) -> Iterator[ClientRun]:
 
 
 def passed_runs(stream_id: UUID, first: int, end: int) -> Iterator[ClientRun]:
-    """The runs of frames that are upstream's chunks from `first` up to, but not including, `end`; possibly with
-    others."""
+    """The runs of frames that are upstream's chunks from `first` to `end` (exclusive), possibly with others."""
     rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end)).order_by("first_frame")
     found = list(rows)
     yield from found or (run for run in reading.client_runs(stream_id) if run.first_seq is not None)

@@ -51,8 +51,7 @@ class Telling:
         return events
 
     def close(self, closed: StreamClosed, kept_back: Container[int] = ()) -> list[StreamEvent]:
-        """The events at the stream's end. Blocks with an ordinal in `kept_back` get no further text, and are left out
-        if they have not begun."""
+        """The events at the stream's end. Of blocks with an ordinal in `kept_back`, nothing more is told."""
         has_all = not self._has_lost and self._next >= closed.chunk_count
         said = self._aggregator.close() if has_all else self._rest_of(closed, kept_back)
         return [piece for event in said for piece in _pieces(event)]

@@ -178,8 +178,7 @@ class Archiving:
             log.debug("%s is in use; its room is given back later", name)
 
     def behind(self, before: date) -> float:
-        """For how many seconds the oldest runs of ended streams that are still here have been due; 0 if there are
-        none."""
+        """For how many seconds the oldest runs of ended streams that are still here have been due; 0 if none are."""
         since = _midnight(before)
         found = self._connection.execute(sql.NEXT, {"after": _FIRST, "behind": since, "most": MOST_STREAMS})
         first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
@@ -245,8 +244,7 @@ def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
 
 
 def _whole(piece: bytes, length: int) -> bytes:
-    """The same piece, checked, because its object is deleted once it is copied. Raises ObjectLost if it cannot be
-    read."""
+    """The same piece, checked, as its object is deleted once it is copied. Raises ObjectLost if it cannot be read."""
     try:
         unpacked(piece, length)
     except ValueError as error:

@@ -38,8 +38,7 @@ class Kept:
             return self._parts[place][0]
 
     def put(self, place: _Place, runs: Runs) -> None:
-        """Cache a part, evicting those that were not used for longest; a part larger than the whole cache is not
-        kept."""
+        """Cache a part, evicting the least recently used; one larger than the whole cache is not kept."""
         size = runs.size
         if size > self._most:
             return
@@ -57,8 +56,7 @@ _kept = Kept(MOST_KEPT_BYTES)
 
 
 def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
-    """The runs with any of the chunks from `first` up to, but not including, `end`, in order; none for a stream that is
-    not archived."""
+    """The runs with any chunks from `first` to `end` (exclusive), in order; none for a stream that is not archived."""
     wanted = _of(stream_id).filter(end_seq__gt=first)
     for part in list(wanted if end is None else wanted.filter(first_seq__lt=end)):
         for row in runs_of(part).upstream:
@@ -67,8 +65,7 @@ def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> It
 
 
 def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
-    """The runs with any of the frames from `first` up to, but not including, `end`, in order; none for a stream that is
-    not archived."""
+    """The runs with any frames from `first` to `end` (exclusive), in order; none for a stream that is not archived."""
     wanted = _of(stream_id).filter(end_frame__gt=first)
     for part in list(wanted if end is None else wanted.filter(first_frame__lt=end)):
         for row in runs_of(part).client:

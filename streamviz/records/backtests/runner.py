@@ -92,8 +92,7 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
 
 
 def _why_not(scoped: ScopedPolicy, stream: Stream) -> str:
-    """Why the policy does not apply; empty if it does. A replay is skipped, because its original gives the same
-    result."""
+    """Why the policy does not apply; empty if it does. A replay is skipped, as its original gives the same result."""
     if stream.provider == REPLAY:
         return IS_REPLAY
     names = model_names(stream.requested_model, stream.provider, stream.upstream_model)

@@ -31,8 +31,7 @@ def placed_in(data: bytes, marker: bytes = b"") -> tuple[list[tuple[int, AnyEntr
 
 
 def next_record(data: bytes, marker: bytes) -> int | None:
-    """The offset of the next whole record after the first byte of `data`; None if there is none, or no marker to look
-    for."""
+    """The offset of the next whole record after the first byte of `data`; None without one, or without a marker."""
     place = data.find(marker, 1) if marker else -1
     while place >= 0:
         length = length_at(data, place, marker)

@@ -94,8 +94,7 @@ def open_locked(path: Path) -> Iterator[bool]:
 
 
 def remove(journal: Path) -> None:
-    """Remove our files from an abandoned folder whose entries are all stored, and the folder if nothing else is in
-    it."""
+    """Remove our files from an abandoned folder whose entries are all stored, and the folder if it is then empty."""
     for number in segments(journal):
         segment(journal, number).unlink()
     (journal / AHEAD).unlink(missing_ok=True)

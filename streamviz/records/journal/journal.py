@@ -64,8 +64,7 @@ class Journal:
         return len(self._left_out)
 
     def append(self, entry: AnyEntry) -> None:
-        """Take in an entry. If there is no room for its stream, the stream continues, but is left out of the record
-        from here on."""
+        """Take in an entry. A stream that there is no room for continues, but is not recorded from here on."""
         if self._left_out and entry.stream_id in self._left_out:
             self._end_left_out(entry)
         elif isinstance(entry, StreamOpened) and self._is_first(entry) and (why := self._why_unrecorded()):
@@ -90,8 +89,7 @@ class Journal:
         return bool(self._left_out) and self._room.limits.refuses and stream_id in self._left_out
 
     def flush(self) -> None:
-        """Write the gathered entries and those still owed. If that fails, the streams of the gathered entries are left
-        out."""
+        """Write the gathered entries and those owed. If that fails, the streams of the gathered ones are left out."""
         if self._gathered:
             self._write_gathered()
         if self._owed:
@@ -186,14 +184,13 @@ class Journal:
         if not self._left_out:
             do = "end, as they cannot be recorded" if self._room.limits.refuses else "go on unrecorded"
             log.error("streams %s: %s", do, why)
-        # What could not be written is lost as a whole: if it held a stream's beginning, that stream is not in the
-        # journal.
+        # The failed write is lost as a whole: a stream whose beginning was in it is not in the journal.
         self._left_out.setdefault(entry.stream_id, entry.stream_id in self._begun)
         self._end_left_out(entry)
 
     def _end_left_out(self, entry: AnyEntry) -> None:
-        """Owe the stream's end, to be written once there is room, if its beginning was: otherwise pages would show it
-        as running forever."""
+        """Owe the stream's end until there is room, if its beginning was written: pages would show it running
+        forever."""
         if not isinstance(entry, StreamClosed):
             return
         self._begun.discard(entry.stream_id)

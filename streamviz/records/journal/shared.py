@@ -43,8 +43,8 @@ class StreamTail:
             self._shared.followers.add(self)
 
     def read(self) -> list[AnyEntry]:
-        """Some of the new entries. Raises OSError if a segment was removed before it could be opened, or if the worker
-        has ended."""
+        """Some of the new entries. Raises OSError if a segment was removed before it was opened, or the worker
+        ended."""
         return self._shared.read(self)
 
     def close(self) -> None:
@@ -77,8 +77,7 @@ class _Journal:
                 self.close()
 
     def close(self) -> None:
-        """Close the file once nobody follows. If a read is in progress, it closes the file at its end, so nobody waits
-        here."""
+        """Close the file once nobody follows. A read in progress closes it at its end, so nobody waits here."""
         if self._reading.acquire(blocking=False):
             self._tail.close()
             self._reading.release()
@@ -113,8 +112,7 @@ class _Journal:
             self._places.setdefault(entry.stream_id, array("Q")).append(start + place)
 
     def _forget_stored(self, *, is_gap: bool) -> None:
-        """Forget the places in segments that are gone: their entries are in Postgres, where followers that have not
-        read them must look."""
+        """Forget places in removed segments. Their entries are stored: followers yet to read them must look there."""
         first = min(folder.segments(self._tail.journal), default=self._tail.number) << _IN_SEGMENT
         for follower in list(self.followers):
             unread = self._places_for(follower)
@@ -125,7 +123,7 @@ class _Journal:
                 del self._places[stream_id]
 
     def _entries_at(self, places: "array[int]") -> tuple[list[AnyEntry], int]:
-        """The entries at the first of these places, up to the end of their segment or a read's size, and the last place
+        """The entries at the first of these places, at most a read's worth from one segment, and the last place
         read."""
         path = folder.segment(self._tail.journal, places[0] >> _IN_SEGMENT)
         marker, end = folder.marker(path), _end_of(places[0])

@@ -96,8 +96,7 @@ class Tail:
         return [(start + place, entry) for place, entry in placed]
 
     def _read_more(self) -> tuple[list[Placed], int]:
-        """The next record, when it is larger than one read or comes after damage, and the number of bytes to
-        advance."""
+        """The next record, if it is larger than one read or comes after damage, and how many bytes that reaches."""
         # Never read more than there is: a damaged length may ask for gigabytes.
         rest = self._rest()
         needed = length_at(rest, 0, self._marker)

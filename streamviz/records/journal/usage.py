@@ -19,8 +19,7 @@ class Usage(NamedTuple):
 def usage(root: Path) -> Usage:
     """Measure the journals under `root`.
 
-    A journal's newest segment does not count towards the age: an idle worker may keep one whose entries were stored
-    long ago.
+    A journal's newest segment has no age: a worker that is idle may keep one whose contents were stored long ago.
     """
     size, now, written_at = 0, time.time(), 0.0
     oldest = now

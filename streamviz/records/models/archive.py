@@ -25,8 +25,8 @@ class ArchiveObject(models.Model):
 class ArchivedPart(models.Model):
     """Runs of one stream in an object: `size` bytes from `start` on.
 
-    A stream's parts are numbered from 0. A part has the chunks from `first_seq` up to, but not including, `end_seq`;
-    `chunks` of them, with `payload_bytes` bytes, all of which are kept if it `is_whole`. Frames are numbered alike.
+    A stream's parts are numbered from 0. A part has `chunks` chunks, from `first_seq` to `end_seq` (exclusive), with
+    `payload_bytes` bytes, all of which are kept if it `is_whole`. Frames are numbered alike.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "number")

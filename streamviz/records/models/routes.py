@@ -13,8 +13,7 @@ from streamviz.records.models.versions import Version, Versioned
 
 
 def require_no_comma(named: models.Model, name: str) -> None:
-    """Raises ValidationError for a new name that a scope could not list. An old name is accepted until it is
-    changed."""
+    """Raises ValidationError for a new name that a scope could not list. An old name may stay until it is changed."""
     if "," in name and not type(named)._default_manager.filter(pk=named.pk, name=name).exists():
         raise ValidationError({"name": "It may have no comma, as scopes list names with commas between them."})
 

@@ -48,8 +48,7 @@ class DeniedCall(NamedTuple):
 
 
 def denied_calls(mark: int) -> tuple[UUID, list[DeniedCall]] | None:
-    """The newest answer that left this mark (`records/links.py`), and its denied calls; None if there is no such
-    answer."""
+    """The newest answer that left this mark (`records/links.py`), and its denied calls; None if there is no answer."""
     first = day_before(first_id(timezone.now() - _LONGEST_REST))
     for [stream] in rows(ANSWER, {"marks": [mark], "first": first}):
         return stream, [DeniedCall(*row) for row in rows(_CALLS, {"stream": stream})]

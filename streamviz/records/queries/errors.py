@@ -92,7 +92,6 @@ def _are_errors_read(filters: Filters) -> bool:
 
 
 def _looked_at_since(among: Conditions, newest: int) -> datetime | None:
-    """When the oldest of the `newest` failed streams within `among` was requested; None if there are no more than
-    those."""
+    """When the oldest of the `newest` failed streams within `among` was requested; None if there are no more."""
     found = rows(_FIRST.format(conditions=among.of("s")), {**among.values, "newest": newest})
     return found[0][0] if len(found) > 1 else None

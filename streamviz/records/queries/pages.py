@@ -136,8 +136,7 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     earlier = _BEFORE if before else "true"
     with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
-        # If few match, get all of them and sort those: Postgres would otherwise search for the newest among all
-        # streams.
+        # If few match, get all and sort those: Postgres would otherwise search all streams for the newest.
         fence = "OFFSET 0" if wanted.is_few else ""
         streams = _FOUND.format(conditions=wanted.rest_of("s"), before=f"{earlier} AND {_STRETCH}", fence=fence)
         is_wanted = wanted.costly_of("s")

@@ -35,8 +35,7 @@ def one_in_index(streams: int) -> int:
 
 
 def sampled(one_in: int) -> str:
-    """The condition that selects one stream in `one_in`, always the same ones, by the last two bytes of the id, which
-    are random.
+    """The condition that selects one stream in `one_in`, always the same ones: an id's last two bytes are random.
 
     Indexes stream_sampled, and stream_sampled_less from one in 256 on.
     """

@@ -90,11 +90,9 @@ _SESSION_MATCHES = """(SELECT to_tsvector('simple'::regconfig, streamviz_words(l
 
 
 def text_conditions(text: str) -> Conditions:
-    """The condition for streams that match a text; an id is taken as that of a stream, or of a session, ours or a
-    client's.
+    """The condition for streams that match a text; an id is taken as a stream's or a session's, ours or its client's.
 
-    Raises SearchTooBroad.
-    """
+    Raises SearchTooBroad."""
     if (wanted := as_id(text)) is not None:
         called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
         return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]}, is_few=True)

@@ -47,8 +47,7 @@ def sample_of(one_in: int, time: str, *, has_all: bool) -> str:
     """The source for one stream in `one_in` within `time`, a condition. The sample is read before anything else is
     checked: Postgres would expect another index to be quicker, and read hundreds of thousands of streams to find the
     few of the sample among them. OFFSET 0 prevents that. Unless the sample's index `has_all` the columns needed, it
-    only says which streams are in the sample, and each is read by its id; otherwise everything in the index would be
-    read."""
+    only gives the ids, and streams are read by those; otherwise everything in the index would be read."""
     those = f"{time} AND {sampled(one_in)} OFFSET 0"
     if has_all:
         return _STREAMS.format(those=f"WHERE {those}")

@@ -111,8 +111,7 @@ def by_time(
     """The matching streams, in buckets of `step`, one of which begins at `origin`; empty buckets are left out. Without
     `has_times` streams are only counted; if it `may_estimate`, counts may come from a sample when there are very many.
 
-    Raises SearchTooBroad.
-    """
+    Raises SearchTooBroad."""
     parts = {
         "group": grouping.value,
         "column": COLUMNS[grouping],

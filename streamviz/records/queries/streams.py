@@ -99,8 +99,7 @@ def outline_of(
 
 
 def requests_of(ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
-    """The requests of these streams, each with the id and wire format, in any order; empty if a request was not
-    kept."""
+    """The requests of these streams, each with the id and wire format, in any order; empty if not kept."""
     found: list[tuple[uuid.UUID, str, bytes]] = long_rows(_REQUESTS, {"ids": list(ids)})
     return found
 

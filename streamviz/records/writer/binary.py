@@ -40,6 +40,5 @@ def int4s(values: Sequence[int]) -> bytes:
 
 @cache
 def _elements(count: int) -> Struct:
-    """The layout of `count` elements, each a length and a value. Runs have few different sizes, so few of these are
-    made."""
+    """The layout of `count` elements, each a length and a value. Runs have few different sizes, so few are made."""
     return Struct(">" + "ii" * count)

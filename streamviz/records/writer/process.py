@@ -62,8 +62,7 @@ class Writer:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the writer's lock. A process that checks whether a writer runs takes it for an instant, hence the
-        several attempts."""
+        """Hold the writer's lock. Checking whether a writer runs takes it for an instant, hence several attempts."""
         for _ in range(_ATTEMPTS):
             with folder.open_locked(self._root / folder.WRITER_LOCK) as is_ours:
                 if is_ours:
@@ -141,6 +140,5 @@ class Writer:
         self._status.moved(began, is_behind or bool(self._unreadable or self._put_off))
         if is_behind:
             return 0.0
-        # What arrives meanwhile waits for the next round: many small rounds would cost more than storing all that they
-        # hold.
+        # What arrives meanwhile waits for the next round: many small rounds would cost more than what they store.
         return BUSY_POLL_SECONDS if read >= BUSY_ENTRIES else POLL_SECONDS

@@ -154,9 +154,8 @@ def _shows(frame: StoredFrame, first: int) -> bool:
 
 
 def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
-    """The blocks, with their holds as far as the record tells. When a hold began is not recorded, so it is taken to
-    begin with its block, the earliest possible time. A block is held as a whole, so one whose first chunk the client
-    had was not held."""
+    """The blocks, with holds as far as the record tells. It does not say when a hold began: at the earliest with its
+    block. Blocks are held whole, so one whose first chunk the client had was not held."""
     sent = {frame.seq: frame.sent_at for frame in recorded.frames}
     return [
         BlockRecord.of(

@@ -72,8 +72,7 @@ class _Row:
 
 
 def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[UUID]) -> set[UUID]:
-    """Link the retries among what was just stored or was found to continue `parents`, and give the streams that they
-    continued until now."""
+    """Link retries among what was just stored or found to continue `parents`, and give their previous parents."""
     streams = [batch.stream_id for batch in batches if batch.closed and batch.closed.marks]
     if parents:
         told = {"parents": list(parents), "since": day_before(min(parents)), "failed": FAILED_OUTCOMES}

@@ -61,8 +61,7 @@ class Status:
         self._saved_at = float("-inf")
 
     def moved(self, began: float, is_behind: bool) -> None:
-        """Note a finished round that began at `began` (s since the epoch); `is_behind` says that it left something to
-        read."""
+        """Note a finished round that began at `began` (s since the epoch); `is_behind` if it left something to read."""
         now = time.time()
         if not is_behind:
             self._status.caught_up_at = began

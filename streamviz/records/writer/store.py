@@ -116,8 +116,7 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     whole = [batch for batch in batches if batch.is_new_and_over]
     opened = [(batch.opened, batch.worker) for batch in batches if batch.opened and not batch.is_new_and_over]
     closed = [batch.closed for batch in batches if batch.closed]
-    # In the order of their ids, to avoid deadlocks: a writer on another machine may be storing some of the same
-    # sessions.
+    # In the order of their ids, against deadlocks: a writer on another machine may have some of the same sessions.
     by_id = sorted((batch.opened for batch in batches if batch.opened), key=attrgetter("session_id"))
     everything: list[tuple[str, Table, list[Row]]] = [
         *(
