@@ -40,7 +40,7 @@ class PolicyForm(forms.ModelForm):
         return cleaned
 
     def _require_unchanged(self, seen: int | None, stored: Policy | None) -> None:
-        """Refuse once: the form then shows below what changed, and whoever saves again has seen it."""
+        """Refuse once: what changed is then shown below the form, and whoever saves again has seen it."""
         try:
             self.instance.require_unchanged(seen, stored)
         except ValidationError:

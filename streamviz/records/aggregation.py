@@ -26,7 +26,7 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
 
 
 def aggregate_tape(wire_format: str, tape: bytes) -> Aggregator[Chunk, JsonObject]:
-    """What a client was sent, read as the client would. An answer that is not a stream ends where it is whole JSON."""
+    """What a client was sent, read as it would. An answer that is not a stream has its end mark if it is whole JSON."""
     aggregator = AGGREGATORS[wire_format]()
     events = SSEParser().feed(tape)
     if tape.lstrip()[:1] == b"{":

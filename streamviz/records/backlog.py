@@ -60,7 +60,7 @@ class Backlog(NamedTuple):
 
 
 def backlog(root: Path, limits: Limits) -> Backlog:
-    """Reads the files, so it takes a millisecond or more."""
+    """The present backlog. Reads files, so it takes a millisecond or more."""
     status = writer_status(root)
     is_moved = is_running(root)
     try:

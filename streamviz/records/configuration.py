@@ -65,8 +65,8 @@ class KnownKey:
         return self.owner or self.name
 
     def may_call(self, asked: str, provider: str, model: str) -> bool:
-        """Whether the key opens a model, by the name that the client asked for or by the provider's name with its own
-        name for the model. A key without globs opens all models."""
+        """Whether the key opens a model, by the name that the client asked for or as `provider/model`. A key without
+        globs opens all models."""
         return not self.models or bool(matching((asked, f"{provider}/{model}"), self.models))
 
     def may_replay(self, asked: str, made_by: int | None) -> bool:

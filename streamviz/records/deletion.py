@@ -22,7 +22,7 @@ REMEMBER_SESSION = """
 INSERT INTO records_deletedsession (session_id, deleted_at) VALUES (%s, %s)
 ON CONFLICT (session_id) DO UPDATE SET deleted_at = excluded.deleted_at
 """
-# Examples of back-tests have reasons, which may quote what a stream said, so they are deleted with it.
+# Examples of back-tests have reasons, which may quote what a stream said, so they go with the stream.
 _FORGET = """
 UPDATE records_backtest AS backtest SET examples = left_over.examples
 FROM (

@@ -38,7 +38,7 @@ _DELETE_BELONGING = """
 DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
 """
 # A session's last stream was requested at `last_at`, so none of its streams has a much later id; the default partition
-# has ids of any time. Public links go too: they were not made for a session that may begin anew with its id.
+# has ids of any time. Public links go too: they were not made for a new session that may get the same id.
 _DELETE_EMPTY_SESSIONS = """
 WITH gone AS (
     DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred

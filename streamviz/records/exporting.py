@@ -35,8 +35,8 @@ _BELONGING = (
     Prefetch("upstream_runs", UpstreamRun.objects.order_by("first_seq")),
     Prefetch("client_runs", ClientRun.objects.order_by("first_frame")),
 )
-# Which of some streams exist, and whether anything of their tapes is kept; queried before and after they are read. Each
-# table is given the ids, or Postgres would read all of its partitions.
+# Which of these streams exist, and whether anything of their tapes is kept; queried before and after they are read.
+# Each table is given the ids, or Postgres would read all of its partitions.
 _THERE = """
 SELECT id, id IN (SELECT stream_id FROM records_upstreamrun WHERE stream_id = ANY(%(ids)s))
     OR id IN (SELECT stream_id FROM records_clientrun WHERE stream_id = ANY(%(ids)s))
@@ -88,7 +88,7 @@ def whole(streams: Iterable[Stream]) -> Iterator[Stream]:
 
 
 def by_turns(ids: Sequence[UUID]) -> Iterator[Stream]:
-    """Those of these streams that have ended, in this order: short ones are read together with all that belongs to
+    """The streams among these that have ended, in this order: short ones are read together with all that belongs to
     them, a long one by itself, without. Raises DeletedMeanwhile as above."""
     for at in range(0, len(ids), TOGETHER):
         several = ids[at : at + TOGETHER]
@@ -140,7 +140,7 @@ def _let_go(stream: Stream) -> None:
 
 @contextmanager
 def _whole(ids: Sequence[UUID]) -> Iterator[Mapping[UUID, bool]]:
-    """Guards the reading and writing of these streams; yields which of them exist, and whether they have tapes. Raises
+    """Guard the reading and writing of these streams; yields which of them exist, and whether they have tapes. Raises
     DeletedMeanwhile at the end if what was read may be incomplete."""
     before: dict[UUID, bool] = dict(rows(_THERE, {"ids": list(ids)}))
     yield before

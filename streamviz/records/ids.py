@@ -12,7 +12,7 @@ from streamviz.records.moments import as_microseconds
 DAY_MILLISECONDS = 86_400_000
 _TIMELESS_BITS = 80
 _GREATEST = (1 << 128) - 1
-# More than clocks of several machines, or one before and after it was set, differ.
+# More than the clocks of several machines differ, or one clock before and after it is set.
 _LEEWAY = timedelta(days=1)
 
 
@@ -35,7 +35,7 @@ def uuid7() -> uuid.UUID:
 
 
 def day_before(made: uuid.UUID) -> uuid.UUID:
-    """An id of one day earlier: whatever came after this id has a greater one, whichever clock made that."""
+    """An id from one day earlier: whatever came after this id has a greater one, whichever clock made that."""
     return days_from(made, -1)
 
 

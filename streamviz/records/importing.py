@@ -53,7 +53,7 @@ _NO_POLICY = 0
 # How far ahead a time may be, because clocks differ.
 _AHEAD = timedelta(days=1)
 
-# Earlier than any model that could be called.
+# Before there was any model to call.
 _EARLIEST = as_microseconds(datetime(2015, 1, 1, tzinfo=UTC))
 
 # Fields that are stored as text, but of which pages know only these values.
@@ -134,7 +134,7 @@ class Importing:
         self.bare = 0
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Raises NotAnExport; then the streams before the faulty line's are stored, and that one is not."""
+        """Store what the lines hold. Raises NotAnExport; the streams before the faulty line's are stored, it is not."""
         takers: dict[str, Callable[[Line], None]] = {
             "session": self._take_session,
             "stream": self._take_stream,
@@ -281,8 +281,8 @@ def _version_of(name: str, told: PolicyVersion) -> PolicyVersion:
 
 
 def _merge(told: SessionLine) -> None:
-    """Add the star and the note to the session unless it has one. If its streams continue those of another session,
-    they are in that one by now, and this one may be gone."""
+    """Add the star, and the note if the session has none. If its streams continue those of another session, they belong
+    to that by now, and this one may be gone."""
     session = Session.objects.filter(pk=told.id)
     if told.is_starred:
         session.filter(is_starred=False).update(is_starred=True)

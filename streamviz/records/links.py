@@ -33,7 +33,7 @@ class Kind(IntEnum):
     ID = 3
 
 
-# No two of these are alike, or only if one client sends them one after another.
+# Marks of these kinds are unique, or those that are equal come from one client, one at a time.
 _SURE = (Kind.ID, Kind.REQUEST)
 
 

@@ -172,8 +172,7 @@ AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamCl
 
 
 class Recorder(Protocol):
-    """Takes entries, and has kept them once `flush` returns; `flush` is called before a client gets what they
-    describe."""
+    """Takes entries. They are kept once `flush` returns, which is called before a client gets what they describe."""
 
     def append(self, entry: AnyEntry) -> None:
         """Take in an entry."""

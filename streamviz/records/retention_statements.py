@@ -47,8 +47,8 @@ WHERE stream.id IN (
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
 SESSIONS_OF = "SELECT DISTINCT session_id FROM {table}"
-# This waits for anybody storing a stream, but then sees only the session's own new row of what was stored. Its public
-# links go too: they were not made for a session that may begin anew with its id.
+# This waits for anybody storing a stream, but then sees only the session's own new row of what was stored. Public links
+# go too: they were not made for a new session that may get the same id.
 DELETE_EMPTY_SESSIONS = """
 WITH gone AS (
     DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred

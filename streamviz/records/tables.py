@@ -35,7 +35,8 @@ _encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 @dataclass(frozen=True)
 class Table:
-    """A model, the columns of it that one kind of entry fills, and those whose values come from beside the entry."""
+    """A model, the columns of it that one kind of entry fills, and those whose values are given separately
+    (`beside`)."""
 
     model: type[models.Model]
     columns: tuple[Column, ...]
@@ -47,7 +48,7 @@ class Table:
         return (*self.beside, *(column.name for column in self.columns))
 
     def row(self, entry: object, *beside: object) -> Row:
-        """An entry's values, after those that come from beside it."""
+        """An entry's values, after those given separately."""
         return (*beside, *(column.sql(entry) for column in self.columns))
 
     def told(self, rows: Iterable[Row]) -> str:
@@ -55,7 +56,7 @@ class Table:
         return _encode([dict(zip(self.names, row, strict=True)) for row in rows]).decode()
 
     def values(self, entry: object) -> dict[str, object]:
-        """An entry's values by column, without those that come from beside it."""
+        """An entry's values by column, without those given separately."""
         return {column.name: column.sql(entry) for column in self.columns}
 
     def insert(self) -> str:
@@ -66,8 +67,9 @@ class Table:
         return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
     def update(self, greatest: Collection[str]) -> str:
-        """The statement that updates existing rows, encoded with their `id` beside. It takes the ids again as a second
-        parameter, by which Postgres knows which partitions to read. Columns in `greatest` keep the greater value."""
+        """The statement that updates existing rows, encoded with their `id` in front. It takes the ids again as a
+        second parameter, by which Postgres knows which partitions to read. Columns in `greatest` keep the greater
+        value."""
         told = zip(self.names, self._values(), strict=True)
         sets = (
             f"{name} = greatest(stored.{name}, {value})" if name in greatest else f"{name} = {value}"

@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 RESERVE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 _COUNT_SECONDS = 2.0
-# A worker that has not renewed its reservations for GONE_SECONDS (also in the SQL function) counts as gone.
+# Reservations that a worker has not renewed for two minutes count as those of a worker that is gone
+# (streamviz_reserve).
 RENEW_SECONDS = 20.0
 
 _RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"

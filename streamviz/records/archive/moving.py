@@ -68,7 +68,7 @@ class Archiving:
 
     def round(self, before: date) -> Moved:
         """Move the runs of all ended streams from the days before this one, and remove what was deleted. Does nothing
-        if another writer is at it."""
+        while another writer is doing so."""
         [(is_ours,)] = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
         if not is_ours:
             return Moved()

@@ -74,7 +74,7 @@ def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iter
 
 
 def archived(ids: Iterable[UUID]) -> set[UUID]:
-    """Those of these streams whose runs are in the archive."""
+    """The streams among these whose runs are in the archive."""
     return set(ArchivedPart.objects.filter(stream_id__in=ids, number=0).values_list("stream_id", flat=True))
 
 

@@ -23,7 +23,7 @@ AHEAD = "ahead"
 DAMAGED = "damaged"
 # The folder for streams that Postgres refused.
 REFUSED = "refused"
-# The writer's lock, and its status.
+# The writer's lock file and status file.
 WRITER_LOCK = "writer.lock"
 WRITER_STATUS = "writer.json"
 OURS = (WRITER_LOCK, WRITER_STATUS)
@@ -37,7 +37,7 @@ _SEGMENT = re.compile(rf"[0-9]{{{_DIGITS}}}({re.escape(_SUFFIX)}|{re.escape(_UNM
 
 
 def create(root: Path) -> tuple[Path, int]:
-    """Create a new worker's folder, and give the descriptor that holds its lock."""
+    """A new worker's folder, and the descriptor that holds its lock."""
     name = str(uuid7())
     # The folder gets its name only once it is locked, so that nobody takes it for an abandoned one.
     unfinished = private_folder(root / f".{name}")
@@ -66,7 +66,7 @@ def make_private(root: Path) -> None:
 
 
 def machine_id(root: Path) -> str:
-    """This machine's id, kept beside the journals and created if missing. Raises OSError if it cannot be."""
+    """This machine's id, kept beside the journals and created if missing. Raises OSError if that fails."""
     return made_once(private_folder(root) / MACHINE, lambda: str(uuid7()))
 
 

@@ -25,7 +25,7 @@ INCOMPLETE = "the journal was full: not all of this stream is recorded"
 
 
 class Journal:
-    """Append entries to files under `root`, in a folder that is locked for as long as the process lives.
+    """Appends entries to files under `root`, in a folder that is locked for as long as the process lives.
 
     Entries are gathered in memory until `flush`, which writes them all at once.
     """
@@ -189,8 +189,7 @@ class Journal:
         self._end_left_out(entry)
 
     def _end_left_out(self, entry: AnyEntry) -> None:
-        """Owe the stream's end until there is room, if its beginning was written: pages would show it running
-        forever."""
+        """Owe the stream's end until there is room, if its beginning was written, or it would look running forever."""
         if not isinstance(entry, StreamClosed):
             return
         self._begun.discard(entry.stream_id)

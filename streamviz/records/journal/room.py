@@ -16,7 +16,7 @@ _MEASURE_SECONDS = 1.0
 class Limits:
     """How much may wait for Postgres: bytes in all journals together, and seconds since the oldest entry was written.
 
-    At a limit new streams are refused or, if `refuses` is False, continue unrecorded.
+    At a limit, new streams are refused or, if `refuses` is False, continue unrecorded.
     """
 
     most_bytes: int
@@ -25,7 +25,7 @@ class Limits:
 
 
 class Room:
-    """What limit the journals have reached; measured on demand, at most about once a second."""
+    """Which limit the journals have reached; measured on demand, at most about once a second."""
 
     def __init__(self, root: Path, limits: Limits) -> None:
         self.limits = limits

@@ -43,8 +43,7 @@ class StreamTail:
             self._shared.followers.add(self)
 
     def read(self) -> list[AnyEntry]:
-        """Some of the new entries. Raises OSError if a segment was removed before it was opened, or the worker
-        ended."""
+        """Some new entries. Raises OSError if a segment was removed before it was opened, or the worker has ended."""
         return self._shared.read(self)
 
     def close(self) -> None:
@@ -123,8 +122,7 @@ class _Journal:
                 del self._places[stream_id]
 
     def _entries_at(self, places: "array[int]") -> tuple[list[AnyEntry], int]:
-        """The entries at the first of these places, at most a read's worth from one segment, and the last place
-        read."""
+        """The entries at the first of these places, at most a read's worth of one segment, and the last place read."""
         path = folder.segment(self._tail.journal, places[0] >> _IN_SEGMENT)
         marker, end = folder.marker(path), _end_of(places[0])
         entries: list[AnyEntry] = []

@@ -1,4 +1,4 @@
-"""Reading a journal while its worker appends to it."""
+"""Read a journal while its worker appends to it."""
 
 import logging
 import os

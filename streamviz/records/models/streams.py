@@ -110,7 +110,7 @@ class Stream(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         indexes = [
-            # Includes the columns that are counted and filtered by, so that reading many streams takes this index
+            # Includes the columns that are counted and filtered by, so that many streams can be read from this index
             # alone.
             models.Index(
                 fields=["-requested_at", "-id"],

@@ -18,7 +18,7 @@ class Grouping(StrEnum):
     SESSION = "s.session_id"
 
 
-# What rows are grouped by before the group's name is looked up; the column keeps the name used for that.
+# What rows are grouped by before the group's name is looked up; the column has the name that the lookup uses.
 COLUMNS = {
     Grouping.NOTHING: "'' AS nothing",
     Grouping.MODEL: "s.requested_model",

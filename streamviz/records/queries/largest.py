@@ -19,7 +19,7 @@ GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum(size) DESC NULLS LAST, 1 LIMIT %
 """
 # What groups can be ranked by, and its column.
 LARGEST = {"streams": "streams", "tokens": "output_tokens", "cost": "cost"}
-# Indexes stream_sampled and stream_sampled_less. The same from single streams, which are not added up any further.
+# Indexes stream_sampled and stream_sampled_less. Ranks sessions by the sampled streams alone.
 _SEEM_LARGEST = """
 SELECT session_id FROM records_stream AS s WHERE {conditions} AND {only}
 GROUP BY 1 ORDER BY {by} DESC NULLS LAST, 1 LIMIT %(most)s

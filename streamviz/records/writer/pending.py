@@ -13,9 +13,9 @@ from streamviz.records.writer.tapes import Chunks, Frames
 
 # The worker of streams that no worker recorded: imported or made-up ones.
 NO_WORKER = UUID(int=0)
-# A stream's entries wait this long for more of them, so that a run holds some tens of chunks at a usual pace,
+# A stream's entries wait this long for more of them, so that a run holds some tens of chunks at a usual pace.
 DUE_SECONDS = 5.0
-# or until there are this many chunks.
+# They wait no longer once there are this many chunks.
 DUE_CHUNKS = 512
 
 
@@ -87,7 +87,7 @@ class Batch:
 
     @property
     def has_advanced(self) -> bool:
-        """Whether it has chunks or frames that are not covered by the counts of the stream's end, if it has that."""
+        """Whether it has chunks or frames beyond the counts in its `closed` entry, if it has one."""
         told = (0, 0) if self.closed is None else (self.closed.chunk_count, self.closed.frame_count)
         return any(own > others for own, others in zip(self.reached(), told, strict=True))
 

@@ -98,8 +98,8 @@ def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
-    """Record as deleted those of these streams that began before their session was deleted, or that belong to a deleted
-    run."""
+    """Record as deleted the streams among these that began before their session was deleted, or that belong to a
+    deleted run."""
     if opened:
         sessions = as_array(each.session_id for each in opened)
         cursor.execute(sql.LOCK_SESSIONS, [sessions])
