@@ -82,8 +82,8 @@ def _as_it_is(value: Any) -> Any:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """How a field is kept. `column` is empty if it has the field's name. `is_exported` says that the value means the
-    same in other installations and is not derived from others. `is_content` says that a model, a user or a provider
-    wrote it, so that it is dropped if only a stream's shape is kept."""
+    same in other installations and is not derived from exported ones. `is_content` says that a model, a user or a
+    provider wrote it, so that it is dropped if only a stream's shape is kept."""
 
     to_sql: Callable[[Any], object] = _as_it_is
     to_line: Callable[[Any], object] = _as_it_is

@@ -45,7 +45,7 @@ def days_from(made: uuid.UUID, days: int) -> uuid.UUID:
 
 
 def around(ids: Collection[uuid.UUID], days: int = 1) -> Span:
-    """The range of ids made at the same time as these (with a day's leeway), or up to this many days before them."""
+    """The range of ids from this many days before the first of these to one day after the last."""
     return Span(days_from(min(ids), -days), days_from(max(ids), 1))
 
 

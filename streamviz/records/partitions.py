@@ -37,7 +37,8 @@ FROM unnest(%(tables)s::text[]) AS parent, streamviz_partitions(parent) AS p
 """
 _IN_DEFAULT = "SELECT DISTINCT {key} FROM {table}_default WHERE {key} >= streamviz_first_id(%s)"
 
-# Autovacuum analyses only the partitions of a partitioned table, not the table itself. One table at a time.
+# Autovacuum analyses only the partitions of a partitioned table, not the table itself. One table at a time, each by
+# itself.
 _NOT_ANALYSED = """
 SELECT relname FROM pg_stat_user_tables
 WHERE relid = ANY(%s::regclass[]) AND (last_analyze IS NULL OR last_analyze < now() - interval '1 day')

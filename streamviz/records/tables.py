@@ -67,9 +67,8 @@ class Table:
         return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
     def update(self, greatest: Collection[str]) -> str:
-        """The statement that updates existing rows, encoded with their `id` in front. It takes the ids again as a
-        second parameter, by which Postgres knows which partitions to read. Columns in `greatest` keep the greater
-        value."""
+        """The statement that updates existing rows, encoded with their `id`. It takes the ids again as a second
+        parameter, to tell Postgres which partitions it is about. Columns in `greatest` keep the greater value."""
         told = zip(self.names, self._values(), strict=True)
         sets = (
             f"{name} = greatest(stored.{name}, {value})" if name in greatest else f"{name} = {value}"
