@@ -1,1 +1,1 @@
-"""A call's life without I/O: what happens comes in as events, what is to be done about it goes out as commands."""
+"""A call's life without I/O: events come in, commands go out."""

@@ -10,7 +10,7 @@ from streamviz.records.recorder import AnyEntry
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """Have this kept before anything else is done."""
+    """Record this before anything else is done."""
 
     entries: list[AnyEntry]
 
@@ -23,15 +23,15 @@ class Begin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Give bytes to the client's socket, and wait while that is full. With the last of them the response ends, and is
-    whole."""
+    """Write bytes to the client's socket, and wait while its buffer is full. `is_last` also ends the response,
+    complete."""
 
     data: bytes
     is_last: bool = False
 
 
 class End(msgspec.Struct, frozen=True, gc=False):
-    """End the response: it is whole."""
+    """End the response, complete."""
 
 
 class Respond(msgspec.Struct, frozen=True, gc=False):
@@ -43,7 +43,7 @@ class Respond(msgspec.Struct, frozen=True, gc=False):
 
 
 class CutOff(msgspec.Struct, frozen=True, gc=False):
-    """Leave the response without its end: the client would take what it has for an answer."""
+    """Break off the response without its end: otherwise the client would take what it has for an answer."""
 
     why: str
 
@@ -61,7 +61,7 @@ class Forget(msgspec.Struct, frozen=True, gc=False):
 
 
 class CloseUpstream(msgspec.Struct, frozen=True, gc=False):
-    """Nothing more is read of the answer: end the connection."""
+    """Close the connection to upstream: no more of its answer is read."""
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False):

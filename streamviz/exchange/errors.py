@@ -12,7 +12,7 @@ from streamviz.records.recorder import CANCELLED
 UNASKED = "upstream answered with events to a request that asks for none"
 TWOFOLD = "upstream answered with something that can be read as events and as JSON"
 UNFINISHED = StreamFailed("upstream closed the stream before it was finished", "upstream_error")
-# Longer ones would take too long to be masked.
+# Masking longer ones would take too long.
 _LONGEST_ERROR = 20_000
 
 
@@ -22,23 +22,23 @@ def denial(active: ActivePolicy, verdict: Verdict) -> Denied:
 
 
 def cancellation() -> Cancelled:
-    """A person stopped the stream."""
+    """The error of a stream that a person stopped."""
     return Cancelled(CANCELLED)
 
 
 def revocation() -> RequestError:
-    """The key was revoked that the stream was asked for with."""
+    """The error of a stream whose API key was revoked."""
     return RequestError(401, "The API key was revoked.", kind="authentication_error", code="invalid_api_key")
 
 
 def stop() -> Unavailable:
-    """The server stops, and waits no longer."""
+    """The error of a stream that is cut short because the server is stopping."""
     return Unavailable("streamviz was stopped")
 
 
 def kept_error(error: ClientFacingError, policies: Sequence[ActivePolicy]) -> ClientFacingError:
-    """What may be recorded and told of an error: upstream's quote what they are about, so what policies mask is masked
-    in them too, and what they forbid in an answer is left out."""
+    """The error as it may be recorded and passed on. Upstream's errors quote what they are about, so what policies mask
+    is masked in them too, and what policies forbid in an answer is left out."""
     if not policies or not isinstance(error, UpstreamError):
         return error
     body = error.body.decode("utf-8", "replace")
@@ -56,7 +56,7 @@ def kept_error(error: ClientFacingError, policies: Sequence[ActivePolicy]) -> Cl
 
 
 def why_unreadable(failure: StreamFailed | None) -> str:
-    """Why a whole answer is none."""
+    """Why a whole answer could not be read."""
     if failure is None or failure.kind == MALFORMED_CHUNK:
         return "upstream answered with something that is not JSON"
     return failure.message

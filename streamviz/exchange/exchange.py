@@ -1,4 +1,4 @@
-"""One call, from its request to its last word: what happens comes in, what is to be done about it goes out."""
+"""One call, from its request to its last frame: events come in, commands go out."""
 
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 
@@ -20,33 +20,36 @@ from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
 from streamviz.exchange.writing import is_codex
 
-# A client that takes so long to take what it was sent is not reading.
+# A client that takes this long to accept what it was sent counts as slow.
 _SLOW_US = 250_000
-# What ends a stream on purpose; with any other error upstream failed.
+# The errors that end a stream on purpose; any other error counts as upstream's failure.
 _HALTED_BY: Mapping[type[ClientFacingError], Event] = {Denied: Event.DENIED, Cancelled: Event.CANCELLED}
 
 
 class Exchange(Progress):
-    """The life of one call. No I/O: its driver tells it what happens, and does what `commands` says after each event.
+    """The life of one call. No I/O: its driver reports what happens, and carries out what `commands` yields after each
+    event.
 
-    The order of things is fixed here: what came is recorded before it is judged, what goes out before it is sent, and
-    whatever happens the client gets a legal end. Policies may await in `advance` alone.
+    The order is fixed here: chunks are recorded before they are judged, and frames before they are sent. Whatever
+    happens, the client gets a legal end. Only `advance` may await policies.
     """
 
     def adopt(self, policies: Sequence[ActivePolicy]) -> None:
-        """These policies are in force: as the request says at first, and anew where another model is called."""
+        """Put these policies in force: first those that the request calls for, and again if another model is called."""
         self.policies, self.masking = policies, masking(policies)
 
     # The request.
 
     def judge(self, call: ModelCall, but: Collection[str] = ()) -> RequestJudging:
-        """Have the policies judge the request, `but` those of these names, as far as that needs nobody else."""
+        """Have the policies judge the request, except those named in `but`, as far as they can without asking anybody
+        else."""
         asked = [active for active in self.policies if active.name not in but]
         self._request = RequestJudging(asked, call, self._context)
         return self._request
 
     def judged(self) -> bool:
-        """All are heard: the request as it is to go upstream is in the stream's context. False where it was denied."""
+        """Put the request as its policies left it into the stream's context, once all have judged it. Return False if
+        it was denied."""
         assert self._request is not None
         self._context.request = self._request.call
         if self._request.denied is None:
@@ -56,7 +59,8 @@ class Exchange(Progress):
         return False
 
     def forwarded(self, *, is_replayed: bool = False) -> None:
-        """The request goes upstream. What is replayed was an answer to another one."""
+        """The request goes upstream. If the answer is replayed, this request did not ask for it, so its number of
+        choices does not apply."""
         if not is_replayed:
             self._aggregator.answers_asked = self._format.answers_asked(self._context.request.fields)
         self._life.step(Event.FORWARDED)
@@ -64,7 +68,7 @@ class Exchange(Progress):
     # The answer.
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
-        """Upstream accepted the request; its answer is to come."""
+        """Upstream accepted the request; its answer follows."""
         self._life.step(Event.ANSWERED)
         self._is_open = True
         self.stream.status = status
@@ -73,27 +77,26 @@ class Exchange(Progress):
         self._reading.open(headers.get("content-type", ""))
 
     def received(self, data: bytes) -> None:
-        """Upstream's next bytes. What they complete is judged in `advance`."""
+        """Upstream sent more bytes. `advance` judges the chunks that they complete."""
         if self._reading is not None and self._life.state is State.ANSWERING:
             self._reading.receive(data)
             if self._chain is not self._reading.chain:
                 self._know_chain(self._reading.chain)
 
     def ended(self, error: UpstreamError | None = None) -> None:
-        """Upstream ended its answer, or broke it off, or is not read any more. What that leaves is judged in
-        `advance`."""
+        """Upstream ended its answer or broke it off, or is no longer read. `advance` judges what is left."""
         if self._reading is not None and self._life.state is State.ANSWERING:
             self._life.step(Event.DRAINED)
             self._reading.end(error)
             self._know_chain(self._reading.chain)
 
     def advance(self) -> Coroutine[None, None, None]:
-        """Have the policies see what came."""
+        """Have the policies judge what has arrived."""
         assert self._reading is not None
         return self._reading.advance(self._life)
 
     def answer(self, number: int, answer: Answer) -> None:
-        """A question was answered; an answer to one that nobody asks any more is passed over."""
+        """A question was answered. Ignored if nobody is waiting for that answer any more."""
         if not self._questions.take(number):
             return
         question = self._context.questions.get(number)
@@ -103,58 +106,58 @@ class Exchange(Progress):
             self._chain.answer(number, answer, self.stream.state, self._context)
 
     def tick(self) -> None:
-        """Time went by: the client is shown that the connection lives where a policy keeps it waiting."""
+        """Time passed: send a keep-alive if a policy has kept the client waiting for too long."""
         due = self.keep_alive_at
         if due is not None and self._context.now() >= due:
             self._made.append(self._writing.keep_alive())
 
-    # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
+    # Ends imposed on the stream. All of them are legal for the client, which gets nothing of what is held.
 
     def refused(self, error: ClientFacingError) -> None:
-        """There is no answer, or no more of it: the client gets an error, in upstream's words where it sent any."""
+        """There is no answer, or no more of it: the client gets an error, in upstream's words if upstream sent any."""
         error = errors.kept_error(error, self.policies)
         if isinstance(error, UpstreamError) and error.body:
             self._tape.receive([SSEEvent(error.body, None)])
         self._cut(_HALTED_BY.get(type(error), Event.FAILED), error, error.message)
 
     def broke(self, error: ClientFacingError) -> None:
-        """It cannot go on, for a reason of our own."""
+        """The call cannot continue, for a reason of our own."""
         self._cut(Event.BROKE, error, error.message)
 
     def lost(self) -> None:
-        """What is to go out next is not in the record, and cannot be: it does not go out."""
+        """The next frames could not be recorded, so they are not sent."""
         if not self._life.is_over:
             self.broke(NotRecorded())
 
     def cancelled(self, by: str) -> None:
-        """A person stopped it."""
+        """A person stopped the stream."""
         self._cut(Event.CANCELLED, errors.cancellation(), f"cancelled by {by}")
 
     def revoked(self) -> None:
-        """The key was revoked that it was asked for with."""
+        """The key that the stream was requested with was revoked."""
         self._cut(Event.REVOKED, errors.revocation(), "its key was revoked")
 
     def stopped(self) -> None:
-        """The server stops, and waits no longer."""
+        """The server is stopping and waits no longer."""
         self._cut(Event.STOPPED, errors.stop(), "streamviz was stopped")
 
     def away(self) -> None:
-        """The client is gone with the whole answer: it is sent nothing more, and upstream comes to its end."""
+        """The client left with the whole answer: nothing more is sent to it, and upstream is read to its end."""
         self._has_client = False
 
     def left(self, why: str = "") -> None:
-        """The client is gone; `why` where it did not just leave."""
+        """The client is gone; `why` is set unless it simply left."""
         passed = self.stream.passed_seqs
         how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
         if self._over(Event.LEFT) and self._life.outcome is Outcome.CLIENT_DISCONNECTED:
             self.stream.error = f"{why}; it was cut off {how_far}" if why else f"the client left {how_far}"
 
     def dropped(self) -> None:
-        """The server lets go of the stream, whoever still waits."""
+        """The server drops the stream, even if somebody is still waiting for it."""
         self._over(Event.DROPPED)
 
     def close(self) -> None:
-        """Nobody is asked any more: what policies found in texts that are not over is noted."""
+        """Stop asking questions, and note what policies found in texts that have not ended."""
         self._context.questions.clear()
         try:
             if self._chain is not None:
@@ -162,11 +165,11 @@ class Exchange(Progress):
         finally:
             self._life.step(Event.CLOSED)
 
-    # What is to be done about it.
+    # Commands.
 
     def commands(self) -> Iterator[Command]:
-        """What is to be done now. Each is done before the next is asked for; what is left is void once something else
-        happens."""
+        """What to do now. Each command is carried out before the next is requested; the rest are void once another
+        event happens."""
         life, stream = self._life, self.stream
         while not life.is_over:
             if not self._only_passes:
@@ -177,7 +180,7 @@ class Exchange(Progress):
             if entries := self._tape.take_entries(frames):
                 yield Record(entries)
                 if life.state is not state:
-                    continue  # it could not be kept
+                    continue  # it could not be recorded
             if not life.has_begun and (frames or self._may_begin):
                 life.step(Event.BEGAN)
                 yield self._known_head()
@@ -198,7 +201,7 @@ class Exchange(Progress):
             yield Record(entries)
 
     def _about_others(self) -> Sequence[Command]:
-        """What upstream, models and people are to be told."""
+        """Commands that concern upstream and whoever answers questions."""
         news: list[Command] = []
         if self._is_open and (self._life.state is not State.ANSWERING or self._context.is_terminated):
             self._is_open = False
@@ -208,7 +211,7 @@ class Exchange(Progress):
         return news
 
     def _ends(self) -> Iterator[Command]:
-        """The end of the response, which is sent once."""
+        """The end of the response, sent once."""
         if (end := self._end) is not None:
             self._end = None
             yield end
@@ -217,14 +220,15 @@ class Exchange(Progress):
             yield Finish(outcome)
 
     def _takes_end(self, state: State) -> bool:
-        """Whether the response ends with what goes out now. True once."""
+        """Whether the response ends with what is sent now. True once."""
         is_last = (state is State.ENDING or state is State.CUT) and type(self._end) is End
         if is_last:
             self._end = None
         return is_last
 
     def _take_frames(self) -> list[Frame]:
-        """What goes out together: all that policies let out so far, of a whole answer nothing before it is settled."""
+        """The frames to send together: all that policies have let out, or nothing of a whole answer until it is
+        settled."""
         if not self._has_client:
             self._made, self._context.outbox = [], []
         made, self._made = self._made, []
@@ -250,14 +254,14 @@ class Exchange(Progress):
         self._chain, self.may_wait = chain, chain is not None and chain.may_wait
 
     def _come_to_an_end(self) -> None:
-        """The client cannot have the answer, or nothing more comes of it and nothing is held."""
+        """End the stream if the client cannot have the answer, or if no more of it will come and nothing is held."""
         reading = self._reading
         if reading is None or self._life.is_ending:
             return
         if reading.refusal is None and self._life.state is State.SETTLING and self._is_settled:
             self._finish(reading)
         if (error := reading.refusal) is not None:
-            reading.refusal = None  # it holds what it was raised in
+            reading.refusal = None  # the error's traceback keeps its frames alive
             self.refused(error)
 
     def _finish(self, reading: Reading) -> None:
@@ -274,11 +278,11 @@ class Exchange(Progress):
             stream.error = told.message if told else state.fault or state.contradiction
 
     def _cut(self, event: Event, error: ClientFacingError, why: str) -> None:
-        """It ends here: the client gets `error`, unless it already has its end; the record gets `why`."""
+        """Cut the stream short: the client gets `error`, unless it already has its end; the record gets `why`."""
         if not self._life.step(event):
             return
         if error.code in FINAL and is_codex(self.stream.user_agent):
-            error.status = 400  # after which it asks no more
+            error.status = 400  # Codex does not retry after a 400
         self.stream.error, self.stream.status = why, error.status
         if self._end is None:
             return
@@ -302,7 +306,7 @@ class Exchange(Progress):
         self._end = Respond(status, headers, body)
 
     def _known_head(self) -> Begin:
-        """The answer's head; events are said to be events, whatever upstream calls them."""
+        """The head of the answer. If it is events, the content type says so, whatever upstream called them."""
         said = self._head.headers.get("content-type", "")
         if self._reading is None or not self._reading.comes_as_events or EVENT_STREAM in said.lower():
             return self._head
@@ -313,7 +317,7 @@ class Exchange(Progress):
         self._made.append(self._writing.last_words(failure, is_amid_event=is_amid_event))
 
     def _over(self, event: Event) -> bool:
-        """The client gets nothing more; False where that was so before."""
+        """The client gets nothing more. Return False if that was already so."""
         if not self._life.step(event):
             return False
         self.stream.ended_at = self._context.now()

@@ -44,7 +44,7 @@ class Event(StrEnum):
 
 
 class Step(NamedTuple):
-    """Where an event leads, None where the state stays, and what it makes of the outcome, None where that stays."""
+    """The state that an event leads to and the outcome that it sets; None leaves either as it is."""
 
     to: State | None = None
     outcome: Outcome | None = None
@@ -56,16 +56,16 @@ _ENDING = (State.ENDING, State.CUT)
 _OVER = (State.OVER, State.CLOSED)
 
 _ROWS: Iterable[tuple[Event, tuple[State, ...], Step]] = (
-    # Its way.
+    # The normal course.
     (Event.BEGAN, (*_UNDECIDED, State.CUT), Step()),
     (Event.FORWARDED, (State.ASKED,), Step(State.OPENING)),
     (Event.ANSWERED, (State.OPENING,), Step(State.ANSWERING)),
     (Event.DRAINED, (State.ANSWERING,), Step(State.SETTLING)),
-    # It comes to its own end.
+    # The stream comes to its own end.
     (Event.COMPLETED, (State.SETTLING,), Step(State.ENDING, Outcome.COMPLETED)),
     (Event.HALTED, (State.SETTLING,), Step(State.ENDING, Outcome.HALTED)),
     (Event.FAULTED, (State.SETTLING,), Step(State.ENDING, Outcome.UPSTREAM_ERROR)),
-    # It is cut short. What did so first is the reason, whatever happens while the client is sent its error.
+    # The stream is cut short. The first cause is the reason, whatever happens while the client is sent its error.
     (Event.DENIED, _UNDER_WAY, Step(State.CUT, Outcome.HALTED)),
     (Event.FAILED, _UNDER_WAY, Step(State.CUT, Outcome.UPSTREAM_ERROR)),
     (Event.BROKE, _UNDECIDED, Step(State.CUT, Outcome.INTERRUPTED)),
@@ -73,7 +73,7 @@ _ROWS: Iterable[tuple[Event, tuple[State, ...], Step]] = (
     (Event.REVOKED, _UNDECIDED, Step(State.CUT, Outcome.HALTED)),
     (Event.STOPPED, _UNDECIDED, Step(State.CUT, Outcome.INTERRUPTED)),
     *((event, (State.CUT,), Step()) for event in (Event.BROKE, Event.CANCELLED, Event.REVOKED, Event.STOPPED)),
-    # It is over.
+    # The stream is over.
     (Event.SENT, (State.ENDING, State.CUT), Step(State.OVER)),
     (Event.LEFT, _UNDECIDED, Step(State.OVER, Outcome.CLIENT_DISCONNECTED)),
     (Event.DROPPED, _UNDECIDED, Step(State.OVER, Outcome.INTERRUPTED)),
@@ -93,8 +93,8 @@ class Life:
         self.state = State.ASKED
         self.has_begun = False
         self.was_forwarded = False
-        # Whether nothing but its end goes out, if anything, and whether the client gets nothing more. Looked at with
-        # each read, so they are no properties.
+        # Whether nothing but the stream's end may still be sent, and whether nothing at all may. Read at every socket
+        # read, so they are plain attributes.
         self.is_ending = False
         self.is_over = False
         self._outcome: Outcome | None = None
@@ -112,7 +112,7 @@ class Life:
         return (self.state, event) in STEPS and not (event is Event.BEGAN and self.has_begun)
 
     def step(self, event: Event) -> bool:
-        """This happened. False where it changed nothing. Raises IllegalTransition where it cannot happen now."""
+        """Apply an event. Return False if it changed nothing. Raises IllegalTransition if it cannot happen now."""
         if not self.allows(event):
             raise IllegalTransition(f"{event.name} cannot happen to a stream that is {self.state.name}")
         self.was_forwarded |= event is Event.FORWARDED

@@ -1,4 +1,4 @@
-"""What can be seen of an exchange: what it waits for, and what its client has."""
+"""What can be seen of an exchange: what it is waiting for, and what its client has."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ KEEP_ALIVE_US = 5_000_000
 
 
 class Progress:
-    """How far one call has come. Events and commands change it; here it is only looked at."""
+    """How far one call has come. Read-only: events and commands change it."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class Progress:
         self._new_reading = partial(Reading, stream, aggregator, self._tape, self._writing, means=means)
         self._reading: Reading | None = None
         self._chain: PolicyChain | None = None
-        # Whether `advance` may take long, as policies look at the chunks themselves.
+        # Whether `advance` may take long because policies look at the chunks themselves.
         self.may_wait = False
         self._request: RequestJudging | None = None
         self._head = Begin(200, {"content-type": EVENT_STREAM if stream.is_streaming else "application/json"})
         self._end: End | Respond | CutOff | None = End()
         self._unasked = UnaskedUsage()
-        # Frames of our own, that go before what policies let out.
+        # Frames of our own, sent before those that policies let out.
         self._made: list[Frame] = []
         self._is_open = False
-        # Whether something is about to be sent, once it is recorded.
+        # Whether frames are about to be sent, once they are recorded.
         self._is_in_hand = False
         self._has_client = True
 
@@ -69,12 +69,12 @@ class Progress:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client waits for the answer to a question."""
+        """Whether the client is waiting for the answer to a question."""
         return self._questions.are_awaited
 
     @property
     def has_questions(self) -> bool:
-        """Whether anything was asked that is not answered yet."""
+        """Whether any question is still unanswered."""
         return bool(self._context.questions)
 
     @property
@@ -84,27 +84,27 @@ class Progress:
 
     @property
     def keep_alive_at(self) -> int | None:
-        """When the client is to be shown that the connection lives (µs since the epoch); None while no policy keeps it
-        waiting, once it is gone, and where that cannot be shown: before a whole answer there is only its head, and a
-        request that is denied later needs one of its own."""
+        """When the client is due a keep-alive (µs since the epoch). None while no policy keeps it waiting, once it is
+        gone, and where none can be sent: only the head precedes a whole answer, and a request that may still be denied
+        needs its own."""
         if self._life.is_ending or not self._has_client or not self._keeps_waiting:
             return None
         return (self.stream.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether the client has the stream to its last word; only the end of the response may still be to come."""
+        """Whether the client has the stream to its last word; only the end of the response may be missing."""
         return (self._aggregator.has_last_word or self._context.is_terminated) and self._has_sent
 
     @property
     def _has_sent(self) -> bool:
-        """Whether the client has been sent all that came so far."""
+        """Whether the client has been sent all that has arrived so far."""
         is_sent = self.stream.sending_since is None and not self._context.outbox and not self._is_in_hand
         return is_sent and (self._chain is None or not self._chain.is_holding)
 
     @property
     def has_sent_answer(self) -> bool:
-        """Whether the client has all that was asked for, and why it ended; what that took may still be to come."""
+        """Whether the client has all the answers it asked for, and why each ended; usage may still follow."""
         asked = self._format.answers_asked(self._context.request.fields)
         is_told = self.stream.is_streaming and len(self.stream.state.finish_reasons) >= asked
         return (is_told and self._life.state is State.ANSWERING and self._has_sent) or self.has_sent_all
@@ -117,7 +117,7 @@ class Progress:
 
     @property
     def _only_passes(self) -> bool:
-        """Whether there is nothing to do but to pass on what came."""
+        """Whether there is nothing to do but pass on what arrived."""
         context, reading = self._context, self._reading
         is_answer = self._life.state is State.ANSWERING and not context.is_terminated
         is_asked = bool(context.questions or self._questions.asked)
@@ -125,14 +125,14 @@ class Progress:
 
     @property
     def _may_begin(self) -> bool:
-        """Whether the head may go out before anything behind it."""
+        """Whether the head may be sent before anything else is ready."""
         state = self._life.state
         has_begun = self._reading is not None and self._reading.has_begun
         return state is State.ENDING or (has_begun and (state is State.ANSWERING or state is State.SETTLING))
 
     @property
     def _is_settled(self) -> bool:
-        """Whether all that is to come of the answer is judged, and went out if something of our own is to follow it."""
+        """Whether everything expected of the answer is judged, and sent if something of our own is to follow it."""
         reading = self._reading
         if reading is None or not reading.is_drained or self.is_waiting:
             return False

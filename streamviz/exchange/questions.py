@@ -8,7 +8,8 @@ from streamviz.exchange.commands import Ask, Forget
 
 
 class Questions:
-    """The questions of one stream that are being `asked`, by number; of thousands only what is new is looked at."""
+    """The questions of one stream that are being `asked`, by number. There may be thousands; only new ones are looked
+    at."""
 
     def __init__(self, context: ChainContext) -> None:
         self._context = context
@@ -18,11 +19,11 @@ class Questions:
 
     @property
     def are_awaited(self) -> bool:
-        """Whether the client waits for an answer; it does not for one that only a shadow wants."""
+        """Whether the client waits for an answer; it does not wait for those that only policies in shadow want."""
         return bool(self._awaited) and not self._context.is_terminated
 
     def changes(self) -> Iterator[Ask | Forget]:
-        """What is to be asked since the last time, and what no more."""
+        """The questions to ask, and those to drop, since the last time."""
         questions = self._context.questions
         new = list(takewhile(lambda number: number > self._newest, reversed(questions)))
         for number in reversed(new):
@@ -37,7 +38,7 @@ class Questions:
                 yield Forget(number)
 
     def take(self, number: int) -> bool:
-        """An answer is there, or not wanted any more; False where the question is not open."""
+        """Note that a question is answered or no longer asked. Return False if it was not open."""
         if number not in self.asked:
             return False
         self.asked.remove(number)
@@ -45,7 +46,7 @@ class Questions:
         return True
 
     def keep_shadows(self) -> None:
-        """The client has all that it gets: only what shadows want to know is still asked."""
+        """Drop all questions but those of policies in shadow: the client has all that it gets."""
         questions = self._context.questions
         for number in [number for number, question in questions.items() if question.is_awaited]:
             del questions[number]

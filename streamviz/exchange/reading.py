@@ -1,4 +1,4 @@
-"""How upstream's answer is read: as events, which go on as they come, or as one value, which goes on whole."""
+"""How upstream's answer is read: as events, passed on as they come, or as one value, passed on whole."""
 
 import re
 from collections.abc import Sequence
@@ -19,9 +19,10 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.exchange.tape import Tape
 from streamviz.exchange.writing import Writing
 
-# To find the end of a long event and to record it takes some ms, and so does what follows.
+# Finding the end of an event this long, recording it and processing it each take milliseconds.
 _LONG_EVENT_BYTES = 1_000_000
-# Behind so much white space an answer is what its head says: each empty line is an event, and they would come at once.
+# After this many bytes of white space the content type decides: each empty line is an event, and all of them would be
+# processed at once.
 _LONGEST_BLANK = 1_000
 _SPACE = b" \t\r\n"
 _DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data(?=[:\r\n]|\Z)")
@@ -29,8 +30,8 @@ _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Means(NamedTuple):
-    """What an exchange is lent: how much an answer may be, how long what policies await may take, how work rests, and
-    who does what takes long."""
+    """What an exchange is given to work with: limits on an answer's size, a time limit for what policies await, a way
+    to yield to others, and a way to run long work elsewhere."""
 
     bounds: Bounds
     within: Bounded | None = None
@@ -39,9 +40,9 @@ class Means(NamedTuple):
 
 
 class Reading:
-    """One answer, from its first byte until nothing more is read of it.
+    """One answer, from its first byte until it is no longer read.
 
-    What it comes to is in the stream's context; `refusal` says why the client cannot have any of it.
+    The result is in the stream's context; `refusal` says why the client cannot have any of it.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class Reading:
     ) -> None:
         self.chain: PolicyChain | None = None
         self.refusal: UpstreamError | None = None
-        # Whether nothing goes out before all is there and judged.
+        # Whether nothing is sent until everything has arrived and been judged.
         self.is_whole = False
-        # Whether nothing more of it is wanted, whatever comes.
+        # Whether anything that still arrives is ignored.
         self.is_broken = False
         self.is_drained = False
         self.is_advancing = False
-        # Whether it ended in the midst of an event, which the client has as it is.
+        # Whether it ended in the middle of an event, which the client has received as it is.
         self.ends_amid_event = False
         self._stream = stream
         self._context = stream.context
@@ -80,20 +81,20 @@ class Reading:
 
     @property
     def comes_as_events(self) -> bool:
-        """Whether it is events, as far as it is known what it is."""
+        """Whether the answer is events, as far as is known yet."""
         return self._parser is not None
 
     @property
     def has_begun(self) -> bool:
-        """Whether it is known to be events, of which the client may have the head."""
+        """Whether the answer is known to be events, so that the client may have its head."""
         return self._parser is not None or (self._says_events and self._stream.is_streaming)
 
     def open(self, content_type: str) -> None:
-        """It is to come, and is of this type, says upstream."""
+        """The answer is about to come, and upstream says that it is of this type."""
         self._says_events = EVENT_STREAM in content_type.lower()
 
     def receive(self, data: bytes) -> None:
-        """Its next bytes."""
+        """Take in the answer's next bytes."""
         if self._parser is not None:
             if events := self._parser.feed(data):
                 self._pending += self._tape.receive(events)
@@ -107,13 +108,13 @@ class Reading:
                 self._begin(beginning)
 
     def end(self, error: UpstreamError | None = None) -> None:
-        """It ends, or breaks off, or is not read any more."""
+        """The answer ended or broke off, or is no longer read."""
         if self._processor is None:
             self._begin(b"")
         if error is not None:
             self._break_off(error)
         if self._parser is not None:
-            # Half an event would spoil the error that follows, or that came: it is recorded, and goes no further.
+            # Half an event would spoil the error that follows or that upstream sent: it is recorded but not passed on.
             rest = self._chunks(self._parser.close())
             if not self.is_broken and self._stream.state.failure is None:
                 self._pending += rest
@@ -123,7 +124,7 @@ class Reading:
             self._pending += self._chunks([SSEEvent(self._pieces[0], self._pieces[0])])
 
     async def advance(self, life: Life) -> None:
-        """Have the policies see what came, and where nothing more comes, that."""
+        """Have the policies judge what arrived, and the end of the answer once nothing more will come."""
         chunks, self._pending = self._pending, []
         processor = self._processor
         if processor is None or life.is_ending:
@@ -155,8 +156,8 @@ class Reading:
             self.is_advancing = False
 
     def ending(self) -> StreamFailed | None:
-        """All verdicts are in: what is wrong with the answer where upstream did not say so itself. Of a whole one that
-        the client cannot have, `refusal` says why."""
+        """What is wrong with the answer if upstream did not say so itself, once all verdicts are in. For a whole answer
+        that the client cannot have, `refusal` says why."""
         assert self._processor is not None
         if self._parser is None:
             self._judge_whole(self._processor)
@@ -180,7 +181,7 @@ class Reading:
             self._stream.upstream_first_at = self._stream.received_at[0]
 
     def _break_off(self, error: UpstreamError) -> None:
-        """Nothing more is read. Behind upstream's last word that is no error."""
+        """Stop reading. After upstream's last word this is not an error."""
         if self._parser is None:
             self._refuse(error)
             return
@@ -189,13 +190,13 @@ class Reading:
             self._failure = errors.failed(errors.kept_error(error, self._policies))
 
     def _refuse(self, error: UpstreamError) -> None:
-        """Clients that asked for events find no other error."""
+        """Refuse the whole answer. Clients that asked for events recognise errors only as events."""
         self.refusal = error
         self.is_broken = True
         self._writing.of_an_error(are_events=self._stream.is_streaming)
 
     def _begin(self, beginning: bytes) -> None:
-        """What it is can be told from how it begins."""
+        """Decide from its first bytes what the answer is."""
         is_asked = self._stream.is_streaming
         if not are_events(beginning, self._says_events, is_asked):
             self.is_whole = True
@@ -205,7 +206,7 @@ class Reading:
         self._writing.of_events()
         self._processor = self._made()
         if not is_asked and self._is_enforcing:
-            # Clients take it for text, comments and all, which nobody judges.
+            # Such clients take it all for text, comments included, which nobody judges.
             self._refuse(UpstreamError(502, errors.UNASKED))
             return
         self._parser = SSEParser()
@@ -231,18 +232,18 @@ class Reading:
 
 
 def beginning_of(data: bytes, is_first: bool) -> bytes:
-    """What there is behind white space in a read before which there was nothing else."""
+    """What follows the white space in this read, if nothing else came before it."""
     return (data.removeprefix(BOM) if is_first else data).lstrip(_SPACE)
 
 
 def are_events(beginning: bytes, says_so: bool, are_asked: bool) -> bool:
-    """Whether what begins so is events; `says_so` is what its content type says, `are_asked` whether the request asks
-    for events. What is neither they nor JSON is what it says it is."""
+    """Whether an answer with this beginning is events; `says_so` is what its content type says, `are_asked` whether the
+    request asked for events. If it looks like neither events nor JSON, the content type decides."""
     if beginning[:1] in (b"{", b"["):
         return False
     return says_so or (are_asked and beginning.startswith(_FIELDS))
 
 
 def has_events(body: bytes) -> bool:
-    """Whether clients that read events find some in a body: a line with data."""
+    """Whether clients that read events would find one in this body: a line with data."""
     return _DATA.search(body) is not None

@@ -1,4 +1,4 @@
-"""The entries that tell of a stream: what the record gets when it opens and when it closes, and pages in between."""
+"""The entries that describe a stream: for the record when it opens and closes, for pages in between."""
 
 from collections.abc import Iterator
 
@@ -14,13 +14,13 @@ from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.recorder import StreamClosed, StreamOpened
 
-# Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
+# Latencies are measured over the newest chunks, so that a long stream costs no more per second than a short one.
 _LATENCY_CHUNKS = 2_000
-# A row of the Live page is made again and again, and has room for a hundred.
+# A row of the Live page is rendered again and again, and has room for a hundred blocks.
 _OUTLINED = 500
-# Of a name a row shows less than this, and a filter cannot ask for more.
+# A row shows less of a name than this, and a filter cannot match more.
 NAME_CHARACTERS = 300
-# What is dear to work out.
+# Left out where it would cost too much to compute.
 _UNKNOWN = Percentiles(None, None)
 
 
@@ -64,19 +64,19 @@ def closed(stream: LiveStream) -> StreamClosed:
 
 
 def entries_of(stream: LiveStream, blocks: list[BlockRecord]) -> StreamEntries:
-    """The stream as it is at this moment, with these of its blocks and without what is dear to work out. Call it in the
-    event loop."""
+    """The stream as it is now, with these of its blocks and without what is expensive to compute. Call it in the event
+    loop."""
     return _entries(stream, blocks, Times(stream.received_at))
 
 
 def blocks_of(stream: LiveStream) -> Iterator[BlockRecord]:
-    """Its blocks, each as it is when its turn comes."""
+    """The stream's blocks, each as it is when the iterator reaches it."""
     return (_block(block, stream.context) for block in stream.state.blocks)
 
 
 def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
-    """The same without chunks' times, of texts only the beginning of what a person is asked about, and of names as much
-    as is of use. Of very many blocks it has the newest, and those that are held."""
+    """The same without chunk times: of texts it has only the beginning of those that a person is asked about, and names
+    are cut to a useful length. Of very many blocks it has the newest and those that are held."""
     context, blocks = stream.context, stream.state.blocks
     earlier = len(blocks) - _OUTLINED
     held = [number for number, hold in context.holds.items() if number < earlier and hold.ended_at is None]
@@ -86,7 +86,7 @@ def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
 
 
 def times_of(stream: LiveStream) -> Times:
-    """When what passed, until now."""
+    """When each chunk arrived and each frame was sent, so far."""
     waits: list[tuple[int, int | None]] = [*stream.client_waits]
     if stream.sending_since is not None:
         waits.append((stream.sending_since, None))

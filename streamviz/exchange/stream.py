@@ -1,4 +1,4 @@
-"""A stream under way, as the worker that runs it knows it."""
+"""A running stream, as the worker that runs it knows it."""
 
 import uuid
 from array import array
@@ -17,11 +17,11 @@ from streamviz.traces import Trace
 
 @dataclass(slots=True)
 class Place:
-    """Where a stream stands in its conversation. `parent` is the stream that it goes on from, `is_named` says that its
+    """Where a stream stands in its conversation. `parent` is the stream that it continues, `is_named` says that its
     client named the session.
 
-    `asked` is what a surer parent would be known by, and what leaves this one in doubt (`records/links.py`), `marks`
-    what later ones may find it by.
+    `asked` has the marks of a surer parent and those that leave this one in doubt (`records/links.py`), `marks` those
+    by which later streams may find it.
     """
 
     parent: uuid.UUID | None = None
@@ -36,26 +36,26 @@ class LiveStream:
     """All that is known of a stream so far. Its exchange fills it in; the feed and the recorder read it.
 
     `session_label` says what its session is about, `session_name` is what its client calls that; either may be empty.
-    Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
-    upstream's order, the chunks that the client was sent as they came, and when; `made_at` has the times of the frames
-    that are no chunk of upstream's.
-    `decide(asks, decision, by)` takes a person's word on a question, by its number; False where nobody waits for one
-    (any more). It is None while nothing is judged.
-    `cancel(by)` stops the stream on a person's word; False where it is too late.
-    `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
-    that took long enough to call the client slow.
-    `request` is empty until its policies have settled what goes upstream. `request_headers` are those of it that are
-    kept, but for the user agent.
-    `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
-    which the client did not want. `left_out` names what its provider could not take of the request, and what of the
-    answer has no place in the client's format. `reserved` is under which tally each of its reservations is: its key's
-    by their period, its session's by "".
-    `executor` is what answers it with calls of its own, which makes it a run, and `calls` are those, as they began;
-    `part` is what a call of a run is for.
-    `calls_model` is false where no model answers it itself: then it takes no tokens.
-    `head` has upstream's own words for the answer as a whole, such as its id and its model. `trace` is its span,
-    where a collector is told of it.
-    `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
+    Times are µs since the epoch. `received_at` holds one time per chunk, in order. `passed_seqs` and `passed_at` hold,
+    in upstream's order, the chunks that the client was sent unchanged, and when; `made_at` has the times of all other
+    frames.
+    `decide(asks, decision, by)` records a person's decision on a question, given by its number; it returns False if
+    nobody is waiting for one (any more). It is None while nothing is judged.
+    `cancel(by)` stops the stream on behalf of a person; it returns False if it is too late.
+    `sending_since` is when the client's socket was given what it has not taken yet; `client_waits` has the start and
+    end of each wait that was long enough to call the client slow.
+    `request` is empty until its policies have settled what goes upstream. `request_headers` are those of its headers
+    that are kept, except the user agent.
+    `tokens` and `cost` (US dollars) are the totals once it is over. `hides_usage`: upstream was asked for usage that
+    the client did not want. `left_out` names what its provider could not take of the request, and what of the answer
+    has no place in the client's format. `reserved` maps each tally to the reservation made there: its key's tallies by
+    their period, its session's by "".
+    `executor` is what answers it with calls of its own, which makes it a run; `calls` are those calls, in the order in
+    which they began; `part` is what a call of a run is for.
+    `calls_model` is false if no model answers it itself: then it takes no tokens.
+    `head` has upstream's own words for the answer as a whole, such as its id and its model. `trace` is its span, if a
+    collector is told of it.
+    `ended_at` is when the client had all that it gets. `state` and `context` are the ones that the core works on, not
     copies.
     """
 
@@ -110,7 +110,7 @@ class LiveStream:
 
     @property
     def verdicts(self) -> list[VerdictRecord]:
-        """What its policies have decided, as the record gets it."""
+        """What its policies have decided, in the form in which it is recorded."""
         given, judgements = self._verdicts, self.context.judgements
         if len(given) < len(judgements):
             given += map(VerdictRecord.of, range(len(given), len(judgements)), judgements[len(given) :])
@@ -122,20 +122,20 @@ class LiveStream:
         return self.life.outcome or ""
 
     def release(self) -> None:
-        """It is closed. What stays of its request as it read, and of its answer's own words, are the few that it is
-        described by: pages keep the stream for a while, and either can be a hundred thousand objects."""
+        """Free memory once the stream is closed: keep only the few fields of its request and of its answer's head that
+        describe it. Pages keep the stream for a while, and either can be a hundred thousand objects."""
         context = self.context
         context.request = replace(context.request, fields=_numbers_in(context.request.fields))
         self.head = {name: value for name, value in self.head.items() if isinstance(value, str)}
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more can be said of it: policies in shadow may still judge what the client has had."""
+        """Whether the stream is final. Until then policies in shadow may still judge what the client already has."""
         return self.life.state is State.CLOSED
 
 
 def _numbers_in(fields: JsonObject) -> JsonObject:
-    """A request's bounds, sampling and the like; Gemini's format has them in an object of their own."""
+    """A request's limits, sampling parameters and the like; Gemini's format has them in an object of their own."""
     told, config = (
         {name: value for name, value in members.items() if isinstance(value, int | float)}
         for members in (fields, as_object(fields.get("generationConfig")))

@@ -1,4 +1,4 @@
-"""What the record gets of a stream while it runs: what came, what policies decided, and then what goes out."""
+"""What is recorded of a stream while it runs: what arrived, what policies decided, and then what is sent."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Ver
 
 
 class Tape:
-    """Numbers what comes and goes, notes when, and makes the entries of it that the record does not have yet."""
+    """Numbers what arrives and what is sent, notes when, and makes the entries that are not in the record yet."""
 
     def __init__(self, stream: LiveStream) -> None:
         self._stream = stream
@@ -18,7 +18,7 @@ class Tape:
         self._judged = 0
 
     def receive(self, events: Sequence[SSEEvent]) -> list[Chunk]:
-        """The chunks that came in one read; at least one."""
+        """The chunks that arrived in one read; at least one."""
         stream = self._stream
         now = stream.context.now()
         first = len(stream.received_at)
@@ -28,7 +28,7 @@ class Tape:
         return chunks
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """These frames go out together, now."""
+        """Note that these frames are sent together, now."""
         stream = self._stream
         now = stream.context.now()
         self._note_verdicts()
@@ -47,7 +47,7 @@ class Tape:
                 stream.client_first_at = now
 
     def take_entries(self, frames: Sequence[Frame] = ()) -> list[AnyEntry]:
-        """What is to be kept before anything else is done; `frames` go out next."""
+        """The entries to record before anything else is done; `frames` are sent next."""
         if frames:
             self.send(frames)
         else:
@@ -63,5 +63,5 @@ class Tape:
 
 
 def _shows(frame: Frame, first: int) -> bool:
-    """Whether the client sees something of a block in it; `first` is the first chunk of one."""
+    """Whether this frame shows the client any of a block; `first` is the first chunk of the first block."""
     return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first

@@ -1,4 +1,4 @@
-"""What the client gets that upstream did not say: keep-alives, and the end of a stream that broke."""
+"""What the client gets that upstream did not send: keep-alives, and the end of a broken stream."""
 
 import logging
 import re
@@ -15,35 +15,35 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
 log = logging.getLogger(__name__)
-# Gemini CLI and Qwen Code have such an SDK in them.
+# Gemini CLI and Qwen Code contain such an SDK.
 _OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\.\S{1,30} gl-node/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:
-    """Whether a client calls itself so. It gives up a stream that brings no event for long, whatever else it brings,
-    and asks five times more after a 403."""
+    """Whether a client identifies itself as Codex. Codex gives up on a stream that sends no event for long, whatever
+    else it sends, and retries five times after a 403."""
     return user_agent.lower().startswith("codex")
 
 
 def asks_again_for_incomplete(user_agent: str) -> bool:
-    """Whether a client of this name asks again for the rest of an incomplete answer: Codex does five times, Factory's
-    Droid without end."""
+    """Whether a client of this name asks again for the rest of an incomplete answer: Codex does so five times,
+    Factory's Droid without end."""
     return is_codex(user_agent) or user_agent.lower().startswith("factory-cli")
 
 
 def is_copilot(headers: Mapping[str, str]) -> bool:
-    """Whether a client sends what Copilot CLI does, which calls itself as OpenAI's SDK."""
+    """Whether a client sends the headers of Copilot CLI, whose user agent is that of OpenAI's SDK."""
     return "x-interaction-type" in headers
 
 
 def wants_bare_errors(user_agent: str) -> bool:
-    """Whether a client calls itself so that takes an error's event, amid a stream of Gemini's, for an answer without
-    words, and asks again: it knows errors that come by themselves, without `data:`, as Google's."""
+    """Whether a client of this name takes an error event within a Gemini stream for an answer without text, and asks
+    again. It recognises only errors sent on their own, without `data:`, as Google sends them."""
     return _OLD_NODE_SDK_OF_GOOGLE.search(user_agent) is not None
 
 
 class Writing:
-    """The composer of one answer, which writes as its client reads, and what it has to know for the end."""
+    """The composer of one answer, set up for its client, and what it has to know for the end."""
 
     def __init__(self, stream: LiveStream, wire_format: WireFormat, aggregator: Aggregator[Chunk, JsonObject]) -> None:
         self._stream = stream
@@ -55,26 +55,26 @@ class Writing:
             self.of_events()
         else:
             self.of_an_error(are_events=False)
-        # The last that went through while the composer was told of nothing, as no policy was there.
+        # The last frame sent while no policy was there, of which the composer was not told.
         self.passed: Frame | None = None
 
     @property
     def composer(self) -> Composer:
-        """What writes frames; most streams need none."""
+        """What writes frames; made on first use, as most streams need none."""
         if self._composer is None:
             self._composer = self._for_client(self._new_composer())
         return self._composer
 
     def of_events(self) -> None:
-        """Events are to be written from here on."""
+        """Write events from here on."""
         self._write_by(partial(self._format.composer, self._aggregator.head))
 
     def of_body(self) -> None:
-        """A whole answer is."""
+        """Write a whole answer."""
         self._write_by(partial(self._format.body_composer, self._aggregator.body))
 
     def of_an_error(self, *, are_events: bool) -> None:
-        """Nothing of upstream's answer goes out: an error alone, in events where the client asked for them."""
+        """Write only an error and nothing of upstream's answer, as an event if the client asked for events."""
         self._write_by(partial(self._format.composer if are_events else self._format.body_composer, {}))
 
     def _write_by(self, new_composer: Callable[[], Composer]) -> None:
@@ -88,21 +88,22 @@ class Writing:
         return composer
 
     def keep_alive(self) -> Frame:
-        """What shows the client that the connection lives."""
+        """A frame that shows the client that the connection is alive."""
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
     def last_words(self, failure: StreamFailed, *, is_amid_event: bool) -> Frame:
-        """What ends a broken stream, also one that broke off amid an event, which would swallow it."""
+        """The frame that ends a broken stream. If the stream broke off within an event, it first ends that event, which
+        would swallow the frame."""
         try:
             self._catch_up()
             raw = self.composer.fail(failure)
-        except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
+        except Exception:  # The cause may have broken the composer too; a new one can still write an error.
             log.exception("the end of stream %s could not be composed", self._stream.id)
             raw = self._for_client(self._format.composer({})).fail(failure)
         return Frame(b"\n\n" + raw if is_amid_event else raw, None, OURSELVES)
 
     def _catch_up(self) -> None:
-        """A composer that had nothing to do learns first what went through."""
+        """Tell a composer that had nothing to do so far what has been sent."""
         if (passed := self.passed) is not None:
             [event] = SSEParser().feed(passed.raw) or [SSEEvent(passed.raw, None)]
             chunk = Chunk(passed.seq or 0, 0, event.raw, event.data, event.name)
