@@ -1,4 +1,4 @@
-"""What is left to do for calls that are over, and that no client waits for."""
+"""The work left for calls that are over, for which no client waits."""
 
 import asyncio
 import logging
@@ -9,21 +9,21 @@ from streamviz.proxy.turns import Turns
 
 log = logging.getLogger(__name__)
 
-# While requests come in, it waits for a pause of this length, though no longer than that (s).
+# While requests come in, the work waits for a pause of this length, but no longer than the limit (s).
 _PAUSE_SECONDS = 0.002
 _LONGEST_SECONDS = 0.02
-# Of what is due so much is done at once: streams under way go on after some ms.
+# How much is done at once: running streams continue after some ms.
 _AT_ONCE = 8
 
 Work = Callable[[], None]
 
 
 class Afterwards:
-    """Does it behind the requests that come in, which are answered sooner for that. Several streams' in a row take a
-    fraction of what each takes by itself, as the processor has at hand what all of them need."""
+    """Does the work between incoming requests, which are answered sooner that way. The work of several streams in a row
+    takes a fraction of what each takes by itself, as everything they share is in the processor's caches."""
 
     def __init__(self, turns: Turns) -> None:
-        """`turns` are those that requests take as they come in."""
+        """`turns` are the ones that incoming requests take."""
         self._turns = turns
         self._waiting: deque[tuple[float, Work]] = deque()
 
@@ -35,7 +35,7 @@ class Afterwards:
             loop.call_later(_PAUSE_SECONDS, self._look)
 
     def finish(self) -> None:
-        """Do all that is left."""
+        """Do everything that is left."""
         while self._waiting:
             self._do_one()
 
@@ -57,5 +57,5 @@ class Afterwards:
         _, work = self._waiting.popleft()
         try:
             work()
-        except Exception:  # The others' are done all the same.
+        except Exception:  # The work for other streams goes on.
             log.exception("a stream's end could not be recorded")

@@ -24,16 +24,17 @@ from streamviz.upstream.targets import Lane, Target
 async def open_answer(
     worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer:
-    """Send a request on its lane. Raises UpstreamError where upstream refuses or cannot be reached."""
+    """Send a request on its lane. Raises UpstreamError if upstream refuses it or cannot be reached."""
     return BoundedAnswer(await _opened(worker, request, target, client_headers), settings.ANSWER_BOUNDS)
 
 
 async def open_counted(
     worker: Worker, stream: LiveStream, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer:
-    """Send a client's request, asking for usage where that would not be told else. Raises UpstreamError as above.
+    """Send a client's request, asking for usage if upstream would not report it otherwise. Raises UpstreamError as
+    above.
 
-    A provider that does not take the question is not asked again.
+    A provider that does not accept the extra parameter is not asked for usage again.
     """
     if worker.asking.asks(target, request.fields):
         answer = await _opened_asking(worker, request, target, client_headers)
@@ -49,8 +50,8 @@ async def open_counted(
 async def _opened_asking(
     worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer | None:
-    """None where the provider does not take the question. Without it the call is made elsewhere: what went wrong in the
-    course of a refusal would be told as that."""
+    """Send the request with the question for usage; None if the provider does not accept that. The call without it is
+    made elsewhere, outside the `except`: otherwise its errors would be chained to this refusal."""
     try:
         return await open_answer(worker, request.asking_for_usage(), target, client_headers)
     except UpstreamError as error:
@@ -60,12 +61,12 @@ async def _opened_asking(
 
 
 def _hid_usage(target: Target, request: ModelRequest) -> bool:
-    """Whether what is replayed has usage that its client did not ask for, and this one does not either."""
+    """Whether a replay has usage that its original client did not ask for, and this client does not ask for either."""
     return target.replay is not None and target.replay.hides_usage and not asks_for_usage(request.fields)
 
 
 def asks_for_usage(fields: JsonObject) -> bool:
-    """Whether the client of a chat stream wants to know what it took; a whole answer says so anyway."""
+    """Whether the client of a chat stream asks for its usage; a whole answer always reports it."""
     return not fields.get("stream") or as_object(fields.get("stream_options")).get("include_usage") is True
 
 
@@ -75,18 +76,18 @@ async def _opened(worker: Worker, request: ModelRequest, target: Target, client_
     if target.lane is Lane.RAW:
         where, body = request.upstream(target)
         return await open_raw(worker.client, where, body, client_headers)
-    from streamviz.upstream.translated import open_translated  # loaded where it is needed: upstream/loading.py
+    from streamviz.upstream.translated import open_translated  # loaded on demand: upstream/loading.py
 
     return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, settings.ANSWER_BOUNDS)
 
 
 def helpers(worker: Worker, headers: Mapping[str, str]) -> Helpers:
-    """Who is asked for the policies of this worker's streams; models are asked with these headers."""
+    """Who answers the questions of policies for this worker's streams; models are called with these headers."""
     return Helpers(partial(consult, worker, headers), worker.pool.judge)
 
 
 async def consult(worker: Worker, headers: Mapping[str, str], question: Consult) -> str:
-    """What a model answers to a policy's question. Raises ClientFacingError where it cannot be asked."""
+    """A model's answer to a policy's question. Raises ClientFacingError if it cannot be asked."""
     messages = [
         {"role": "system", "content": question.instructions},
         {"role": "user", "content": question.text},

@@ -1,4 +1,4 @@
-"""A stream of Gemini's as one JSON list, for clients that ask for no events."""
+"""A stream of Gemini's as one JSON list, for clients that do not ask for events."""
 
 from asgiref.typing import ASGISendCallable, ASGISendEvent
 
@@ -8,9 +8,9 @@ from streamviz.core.wire.gemini_errors import bare_error
 
 
 class AsList:
-    """An application's `send` that puts the events of a stream as members into one list.
+    """An application's `send` that puts the events of a stream into one list, as its members.
 
-    What means nothing among events, as a keep-alive or an end mark does, becomes white space.
+    What has no meaning outside events, such as a keep-alive or an end mark, becomes white space.
     """
 
     def __init__(self, send: ASGISendCallable) -> None:

@@ -1,4 +1,4 @@
-"""The ASGI application of all that clients of models call."""
+"""The ASGI application for everything that clients of models call."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ Endpoint = Callable[[Worker, HTTPScope, ASGIReceiveCallable, ASGISendCallable], 
 
 ENDPOINTS: dict[str, tuple[str, Endpoint]] = {
     **{known.path: ("POST", partial(model_call, known)) for known in WIRE_FORMATS.values() if known.providers},
-    # Of Gemini's calls the path goes on.
+    # These replace the entry of Gemini's calls, whose paths go on below them.
     **dict.fromkeys(model_list.PATHS, ("GET", model_list.model_list)),
     EMBEDDINGS.path: ("POST", embeddings),
     count_tokens.PATH: ("POST", partial(count_tokens.token_count, ANTHROPIC_MESSAGES)),
@@ -34,7 +34,7 @@ ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
 
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """Answer one request. Errors are in the client's wire format, as long as no answer has begun."""
+    """Answer one request. Errors are in the client's wire format, unless an answer has already begun."""
     scope = {**scope, "path": canonical(scope["path"])}
     header = partial(http.header, scope)
     if cors.is_preflight(scope["method"], header):
@@ -52,7 +52,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
     except http.ClientGone:
         return
     except http.CannotEnd as error:
-        # The server cuts the connection of an answer that is left unfinished.
+        # The server cuts the connection when an answer is left unfinished.
         log.warning("%s was cut off: %s", scope["path"], error)
     except ClientFacingError as error:
         await _tell(scope, send, error)
@@ -85,5 +85,5 @@ def _endpoint(scope: HTTPScope) -> Endpoint:
 
 def _other(path: str) -> tuple[str, Endpoint] | None:
     own, *googles = (path.startswith(f"{each}/") for each in model_list.PATHS)
-    is_model = own or (any(googles) and ":" not in path)  # what comes behind a colon is to be done with it
+    is_model = own or (any(googles) and ":" not in path)  # what follows a colon is to be done with the model
     return ONE_MODEL if is_model else ENDPOINTS.get(path)

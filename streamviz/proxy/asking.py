@@ -1,4 +1,4 @@
-"""Who answers what a stream's policies ask: models, people, and processes that judge in a policy's place."""
+"""Who answers the questions of a stream's policies: models, people, and processes that judge in a policy's place."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -41,12 +41,12 @@ class Asking:
         task.add_done_callback(partial(self._note_answer, number))
 
     def forget(self, number: int) -> None:
-        """Nobody wants to know the answer any more."""
+        """Cancel a question: nobody wants the answer any more."""
         if number in self._tasks:
             self._drop(number).cancel()
 
     def decide(self, number: int, decision: Decision, by: str) -> bool:
-        """A person's answer. False where nobody waits for one (any more)."""
+        """Take a person's answer. Return False if nobody is waiting for one (any more)."""
         asked = self._people.get(number)
         if asked is None or asked.done():
             return False
@@ -54,14 +54,14 @@ class Asking:
         return True
 
     def news(self) -> "asyncio.Future[None]":
-        """Done once there is an answer to take."""
+        """A future that is done once there is an answer to take."""
         self._news = asyncio.get_running_loop().create_future()
         if self._answered:
             self._news.set_result(None)
         return self._news
 
     def take(self) -> Iterator[tuple[int, Answer]]:
-        """The answers since the last time, by the numbers of their questions."""
+        """The answers since the last time, with the numbers of their questions."""
         answered, self._answered = self._answered, []
         for number in answered:
             if number in self._tasks:
@@ -70,7 +70,7 @@ class Asking:
                 yield number, task.result() if error is None else Unanswered(f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
-        """Nobody waits for any answer any more."""
+        """Cancel all questions: nobody waits for the answers any more."""
         for number in list(self._tasks):
             self.forget(number)
 
@@ -94,7 +94,7 @@ class Asking:
 
 
 async def asked(question: Question, helpers: Helpers) -> Answer:
-    """The answer of a model, or of a process; of a person there is none."""
+    """The answer of a model or a process; there is none of a person."""
     if question.work is not None:
         return await helpers.work(question.work, question.seconds)
     if question.consult is None:

@@ -1,4 +1,4 @@
-"""How a call begins: who calls, where that goes, what answers it, and the stream that it becomes."""
+"""How a call begins: who calls, where the call goes, what answers it, and the stream that it becomes."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ from streamviz.upstream.other_models import called_by_tools, require_one_model
 from streamviz.upstream.targets import Lane, Target
 
 EXECUTOR = b"x-streamviz-executor"
-# Of a request, and where it went before a policy changed it.
+# Takes a request, and its target before a policy changed it.
 FindTarget = Callable[[ModelRequest, Target | None], Awaitable[Target]]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said;
-    `came_to` is told what the call cost in US dollars, None where that is unknown, and its outcome."""
+    `came_to` is called with the cost of the call in US dollars (None if unknown) and its outcome."""
 
     name: str
     run: LiveStream
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, when, and in which format; `part` where that is a run."""
+    """Who calls, when, and in which format; `part` is set for a call of a run."""
 
     worker: Worker
     wire_format: WireFormat
@@ -61,15 +61,16 @@ class Caller:
     part: Part | None = None
 
     def find(self, request: ModelRequest, before: Target | None = None) -> Awaitable[Target]:
-        """Where a request goes. Raises RequestError where it cannot or may not."""
+        """Where a request goes. Raises RequestError if it cannot or may not go anywhere."""
         return target_of(self.worker, self.wire_format, self.scope, self.key, request, before)
 
     def says(self, request: ModelRequest) -> Said:
-        """What its request says beside what goes upstream; calls of a run say what its client did."""
+        """What its request says besides what goes upstream; for calls of a run, what the run's client said."""
         return said_of(self.wire_format, self.scope, request) if self.part is None else self.part.said
 
     def executor(self, model: str) -> Executor:
-        """What answers its calls of a model. Raises RequestError where it names what there is not, or may not."""
+        """What answers its calls of a model. Raises RequestError if it names an executor that does not exist or that it
+        may not use."""
         if self.part is not None:
             return self.part.executor
         route = self.worker.configuration.routes.get(model)
@@ -93,8 +94,8 @@ async def target_of(
     request: ModelRequest,
     before: Target | None = None,
 ) -> Target:
-    """Where a request goes, with the credential that it goes with; a client's own goes nowhere but where the client's
-    words led, which is `before` where a policy changed them. Raises RequestError where it cannot or may not."""
+    """Where a request goes, and its credential. A client's own credential goes only where the client's request led: to
+    `before`, if a policy changed the request. Raises RequestError if the request cannot or may not go anywhere."""
     if is_replay(worker, request.model):
         return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)
@@ -109,7 +110,7 @@ async def target_of(
     target.require_key()
     require_one_model(request.fields)
     if target.lane is Lane.TRANSLATED:
-        from streamviz.upstream.translated import require_translatable  # loaded where it is needed
+        from streamviz.upstream.translated import require_translatable  # loaded on demand
 
         if wire_format is not EMBEDDINGS:
             request.require_translatable()
@@ -162,7 +163,7 @@ def new_stream(
 
 
 def _traceparent(caller: Caller) -> str:
-    """What its span is a part of: the client's, or that of the run."""
+    """The parent of its span: the client's span, or the run's."""
     if caller.part is None:
         return http.header(caller.scope, HEADER.encode())
     trace = caller.part.run.trace
@@ -172,7 +173,7 @@ def _traceparent(caller: Caller) -> str:
 def _place_of(
     stream_id: UUID, caller: Caller, said: Said, request: ModelRequest, aggregator: Aggregator[Chunk, JsonObject]
 ) -> tuple[UUID, Place]:
-    """The session of a stream, and where it stands there: what a run calls stands below it."""
+    """The session of a stream and its place there: calls of a run are below the run."""
     if (part := caller.part) is not None:
         return part.run.session_id, Place(part.run.id, Relation.STEP, part.run.place.is_named)
     sessions = caller.worker.sessions

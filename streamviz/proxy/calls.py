@@ -45,7 +45,7 @@ Require = Callable[[Worker, KnownKey, ModelRequest], Awaitable[None]]
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """One call: what was asked, and what carries it out."""
+    """One call: the request and what carries it out."""
 
     caller: Caller
     driver: Driver
@@ -73,8 +73,8 @@ async def model_call(
     send: ASGISendCallable,
     require: Require | None = None,
 ) -> None:
-    """Proxy one call. Raises RequestError for a request that never becomes a stream, `require` for what it objects to
-    besides."""
+    """Proxy one call. Raises RequestError for a request that never becomes a stream, including what `require`
+    raises."""
     clock = Clock()
     requested_at = clock.now()
     key = worker.authenticate(scope)
@@ -89,7 +89,7 @@ async def model_call(
 
 
 async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: ASGISendCallable) -> None:
-    """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
+    """Serve a call, of a client or of a run, from its request to its last frame. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
     if wire_format is OPENAI_RESPONSES:
         request = await worker.denied_calls.answered(caller.key, request)
@@ -115,13 +115,13 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
 
 
 async def _open(call: _Call, target: Target) -> None:
-    """Judge the request as far as that needs nobody else, and show the stream."""
+    """Judge the request as far as possible without asking anybody else, and show the stream."""
     stream = call.stream
     judging = await _judge(call, target)
     if judging.is_settled and (judging.denied or judging.call.model == call.asked.model):
         _keep(call, call.asked.replaced_by(judging.call))
     else:
-        # Until it is settled which model is called, and with that which policies are in force: what all of them leave.
+        # The model, and so the policies in force, may still change: until then keep only what all policies would keep.
         call.said.keep_names(stream, call.worker.configuration.policies_of_all())
     call.driver.record(recording.opened(stream))
     call.worker.observers.opened(stream)
@@ -130,8 +130,8 @@ async def _open(call: _Call, target: Target) -> None:
 
 
 async def _judge(call: _Call, target: Target) -> RequestJudging:
-    """Have the request go to this target, and the policies for it judge that: those that have changed the request had
-    their say. What they mask in the answer the record does not get."""
+    """Direct the request to this target, and have the policies for it judge the request, except those that have already
+    changed it. What they mask in the answer is not recorded."""
     stream, exchange, context, worker = call.stream, call.exchange, call.stream.context, call.worker
     stream.upstream_model, stream.provider = target.model, target.provider
     executor = call.caller.executor(context.request.model)
@@ -148,14 +148,14 @@ async def _judge(call: _Call, target: Target) -> RequestJudging:
 
 
 def _keep(call: _Call, request: ModelRequest) -> None:
-    """It is settled what goes upstream: that is what the record and pages have of the request."""
+    """Keep the settled request: what goes upstream is what the record and pages have."""
     stream, policies = call.stream, call.exchange.policies
     call.said.keep(stream, request, policies)
     stream.session_label = call.worker.sessions.label(stream.session_id, partial(call.said.label, request, policies))
 
 
 async def _carry(call: _Call, found: Target) -> None:
-    """Have the request judged to its end, send it where it goes, and carry the answer."""
+    """Settle the request, send it, and carry the answer."""
     exchange, life = call.exchange, call.stream.life
     try:
         target = await _settle(call, found)
@@ -175,10 +175,10 @@ async def _carry(call: _Call, found: Target) -> None:
 
 
 async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
-    """What the call's executor answers. Raises ClientFacingError where that is nothing."""
+    """The answer of the call's executor. Raises ClientFacingError if there is none."""
     caller = call.caller
     headers = hops.onward(caller.scope)
-    # What a run asks is in another format than its client's, for which those headers were meant.
+    # A run's own calls are in another format than its client's, for which the client's headers were meant.
     if caller.part is None:
         headers |= end_to_end(caller.scope, call.exchange.policies)
     if call.stream.trace:
@@ -193,7 +193,7 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
 
 
 def _record_settled(call: _Call) -> ModelRequest:
-    """The request as policies left it, which the record gets where it was open until now what that would be."""
+    """The request as policies left it. Records it if that was not settled before."""
     stream = call.stream
     request = call.asked.replaced_by(stream.context.request)
     if not stream.request:
@@ -203,11 +203,11 @@ def _record_settled(call: _Call) -> ModelRequest:
 
 
 async def _settle(call: _Call, found: Target) -> Target | None:
-    """Have the request judged to its end, and give where it goes; None where it does not go upstream. What is `found`
-    holds where nobody was asked about the request, and nobody changed it.
+    """Wait until the request is fully judged, and return its target; None if it does not go upstream. The target
+    `found` stays if nobody was asked about the request and nobody changed it.
 
-    A policy may name another model. Then the policies of that model judge the request, and its answer; each changes it
-    once, so this comes to an end. Raises RequestError where there is no such model.
+    A policy may name another model. Then the policies of that model judge the request, and its answer; each policy
+    changes it at most once, so this terminates. Raises RequestError if there is no such model.
     """
     context, model = call.stream.context, call.asked.model
     is_asked = call.exchange.has_questions
@@ -219,14 +219,14 @@ async def _settle(call: _Call, found: Target) -> Target | None:
             return found
         target = await call.caller.find(call.asked.replaced_by(context.request), found)
         if context.request.model == model:
-            await _reserve(call)  # what policies made of it may come to more
+            await _reserve(call)  # the changed request may cost more
             return target
         model = context.request.model
         await _judge(call, target)
 
 
 def _changed_it(stream: LiveStream) -> set[str]:
-    """The policies that have changed the request."""
+    """The names of the policies that have changed the request."""
     return {
         each.policy.name
         for each in stream.context.judgements
@@ -240,18 +240,18 @@ async def _reserve(call: _Call) -> None:
 
 
 def _give_back(call: _Call) -> None:
-    """The stream never began: nobody else will settle what it reserved."""
+    """Undo what was done for a stream that never began: nobody else will settle its reservations."""
     limiting.settle(call.worker, call.stream, SessionCounts())
     call.worker.sessions.forget(call.stream)
     call.driver.forget()
 
 
 def _leave(call: _Call) -> None:
-    """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
-    waits for it too.
+    """Finish a call whose client has all that it gets. If a policy in shadow still waits for a judge, or blocks are
+    still to be masked, the stream is recorded as closed only after that.
 
-    What the next request may depend on is done at once: what a stream came to where limits count that, and that it
-    failed, as its client will ask again. Of others that is found once somebody looks for it (`Conversations`).
+    Whatever the next request may depend on is done at once: the stream's totals if limits count them, and the fact that
+    it failed, as its client will retry. For other streams, it is done when somebody looks for it (`Conversations`).
     """
     stream, worker = call.stream, call.worker
     _tell_run(call)
@@ -272,7 +272,7 @@ def _end(call: _Call) -> None:
 
 
 def _tell_run(call: _Call) -> None:
-    """What a call of a run came to. The run goes on before the record has it."""
+    """Tell the run what its call cost and how it ended. The run continues before that is recorded."""
     if call.caller.part is not None:
         add_up(call.stream)
         cost = call.stream.cost if call.stream.calls_model else 0.0
@@ -288,7 +288,7 @@ async def _close_later(call: _Call) -> None:
 
 
 def _close(call: _Call) -> None:
-    """Whatever a policy does at that, the stream is closed, and what it reserved is settled."""
+    """Close the stream and settle its reservations, whatever policies do meanwhile."""
     stream = call.stream
     try:
         call.driver.close()
@@ -302,7 +302,7 @@ def _close(call: _Call) -> None:
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:
-    """Add a stream that ended to what its session and its key come to; one that was denied never was one."""
+    """Add a stream that ended to the totals of its session and its key; a denied request does not count."""
     is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
     spent = SessionCounts() if is_denied else spent_by(stream)
     limiting.add(worker, stream, spent)

@@ -1,4 +1,4 @@
-"""A call that a run makes. It is served as any client's is: the same code records, judges, counts and ends it, with the
+"""A call that a run makes. It is served like any client's: the same code records, judges, counts and ends it, with the
 run as the client that reads it."""
 
 import asyncio
@@ -18,9 +18,9 @@ from streamviz.upstream.redaction import told_headers
 
 log = logging.getLogger(__name__)
 
-# Pieces that the run has not read: the call waits for it, as it does for any client.
+# Pieces that the run has not read yet; with more than these the call waits for the run, as for any slow client.
 _MOST_WAITING = 16
-# What a call gets to end when its run does.
+# How long a call gets to end when its run does.
 _CLOSE_SECONDS = 0.4
 _NOTHING = Spent({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, 0.0)
 
@@ -29,26 +29,26 @@ Serve = Callable[[Leaving, ASGISendCallable], Awaitable[None]]
 
 
 class ChildCall:
-    """Runs in a task of its own."""
+    """One call of a run, in a task of its own."""
 
     def __init__(self) -> None:
         self._cost: float | None = None
         self._usage: JsonObject | None = None
         self._status = 200
         self._headers: dict[str, str] = {}
-        # By us: what it was answered is ours, and not its provider's.
+        # Whether streamviz halted it: then the error in its answer is ours, not its provider's.
         self._is_halted = False
         self._error: ClientFacingError | None = None
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
         self._has_left = asyncio.Event()
 
     def begin(self, serve: Serve) -> "ChildCall":
-        """Have it served."""
+        """Start serving it."""
         self._task = asyncio.ensure_future(self._run(serve))
         return self
 
     def came_to(self, dollars: float | None, outcome: str) -> None:
-        """It cost so much, None is unknown, and ended like this."""
+        """Note what the call cost (None if unknown) and how it ended."""
         self._cost, self._is_halted = dollars, outcome == Outcome.HALTED
 
     @property
@@ -77,25 +77,27 @@ class ChildCall:
     async def close(self) -> None:
         self._has_left.set()
         while not self._pieces.empty():
-            self._pieces.get_nowait()  # it may wait to put one more
+            self._pieces.get_nowait()  # the task may be waiting to put one more
         await asyncio.wait((self._task,), timeout=_CLOSE_SECONDS)
         self._task.cancel()
 
     def _payload(self, event: SSEEvent) -> JsonObject:
-        """What a chunk says; nothing where it is none."""
+        """What a chunk says; empty if it says nothing."""
         payload = object_in(event.data)
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
 
     def _broken_off(self, error: JsonObject) -> UpstreamError:
-        """What a chunk tells of an error. Raises it, unless it may be ours: that is known once the call is over."""
+        """The error that a chunk reports. Raises it, unless it may be ours: that is known only once the call is
+        over."""
         broken_off = _error(502, error, "the call broke off")
         if broken_off.code not in (Denied.CODE, Cancelled.CODE):
             raise broken_off
         return broken_off
 
     def _as_halted(self, error: ClientFacingError) -> ClientFacingError:
-        """What a policy or a person made of the call, they made of its run; upstream may only say so."""
+        """Make a halt of the call, by a policy or a person, a halt of its run too; the same code from upstream means
+        nothing."""
         if self._is_halted and error.code == Denied.CODE:
             return Denied(error.message, error.status, error.kind)
         if self._is_halted and error.code == Cancelled.CODE:
@@ -103,7 +105,7 @@ class ChildCall:
         return error
 
     def _refused(self, body: bytes) -> ClientFacingError:
-        """Why it was not answered."""
+        """Why the call was refused."""
         told = as_object(object_in(body).get("error"))
         return _error(self._status, told, f"the call was answered {self._status}", self._headers)
 
@@ -145,7 +147,7 @@ class ChildCall:
 
 
 def _error(status: int, told: JsonObject, otherwise: str, headers: dict[str, str] | None = None) -> UpstreamError:
-    """An error of chat's format in none: its client may speak another one."""
+    """An error in chat's format as one in no format: the run's client may speak another."""
     kind, message = (as_text(told.get(name)) for name in ("type", "message"))
     code, param = (as_text(told.get(name)) or None for name in ("code", "param"))
     kind = kind or "upstream_error"

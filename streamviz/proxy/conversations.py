@@ -1,4 +1,4 @@
-"""What a worker remembers of its streams' conversations, so that a request finds at once what it goes on from."""
+"""What a worker remembers of its streams' conversations, so that a request finds at once which stream it continues."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ from streamviz.proxy.session_names import ADDED
 from streamviz.proxy.transcripts import answers_of
 from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Kind, Relation, choose, few, kind_of
 
-# Streams; each takes some KB.
+# In streams; each takes some KB.
 _REMEMBERED = 5_000
 _MOST_IN_SESSION = 16
 _MOST_RETRIES = 16
 _MOST_TURNS = 1_000
-# Streams that are alike to the letter.
+# The most streams kept per mark; those that share one are alike to the letter.
 _MOST_ALIKE = 64
 
 NONE = UUID(int=0)
@@ -34,12 +34,12 @@ Key = TypeVar("Key")
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
+    """A stream that is remembered. `session` is empty until it is found; `port` is that of its client's connection.
 
-    `turns` is how many go on from it, `calls` how many tools it called, and `helpers` how many other agents began for
-    these. `answer` is what upstream has said so far, until what the stream leaves is noted;
-    it `is_over` once the client has all of that. `has_left` tells whether what its request leaves is in `left` by now.
-    `first_put` and `last_put` say when it was put into lists with others, counted in streams and what they left.
+    `turns` is how many streams continue it, `calls` how many tools it called, and `helpers` how many sub-agents were
+    started by these calls. `answer` is what upstream has said so far, until the stream's marks are noted; it `is_over`
+    once the client has all of that. `has_left` says whether the marks of its request are in `left` yet. `first_put` and
+    `last_put` say when it was first and last added to lists, on a counter of such additions.
     """
 
     id: UUID
@@ -71,14 +71,15 @@ class Known:
         return self.calls > 0 and not self.turns
 
     def as_candidate(self) -> Candidate:
-        """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
+        """What `choose` compares. A client that repeats the request of a running stream has given that stream up, so it
+        counts as failed."""
         has_failed = self.has_failed or (self.answer is not None and not self.is_over)
         told = (self.id, self.session, self.requested_at, self.client, self.agent)
         return Candidate(*told, self.turns, self.is_retried, has_failed, self.port)
 
 
 class Conversations:
-    """The newest streams of this worker, and what each may be known by."""
+    """The newest streams of this worker, with the marks by which requests recognise them."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
@@ -86,15 +87,15 @@ class Conversations:
         self._known: OrderedDict[UUID, Known] = OrderedDict()
         self._running: dict[UUID, Known] = {}
         self._by_mark: dict[int, list[Known]] = {}
-        # Of which what they leave is not noted yet.
+        # Streams that are over but whose marks are not noted yet.
         self._over: dict[UUID, LiveStream] = {}
-        # Of those that failed, by what they asked: most requests look for one, and find none.
+        # Streams that failed, by the marks of their requests: most requests look for one and find none.
         self._failed: dict[int, list[Known]] = {}
         self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
         self._on_connection: dict[tuple[str, int], list[Known]] = {}
 
     def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
-        """What a request goes on from; `session` is the one that its client names."""
+        """Find the stream that a request continues; `session` is the one that its client names."""
         port = 0 if self._is_shared(one) else one.port
         asker = Asker(one.id, session, one.client, one.agent, port, partial(self._is_other_agent, one))
         if (failed := self._failed_before(one, session)) is not None:
@@ -105,8 +106,9 @@ class Conversations:
         return Chosen(again, Relation.RETRY, [])
 
     def find_caller(self, one: Known, session: UUID, *, is_helper: bool) -> Candidate | None:
-        """For a request that begins anew in a session that its client names: the stream whose call it carries out, or
-        beside which it runs. A `helper` says itself that it is another agent's."""
+        """Find the caller of a request that begins anew in a session that its client names: the stream whose call it
+        carries out, or beside which it runs. With `is_helper`, the request says itself that it belongs to a
+        sub-agent."""
         for id in reversed(self._in_session.get(session, ())):
             other = self._known.get(id)
             if other is None:
@@ -118,7 +120,7 @@ class Conversations:
         return None
 
     def _caller_of(self, one: Known) -> Known | None:
-        """The stream that called this agent, where it waits for others that it called together with it."""
+        """The stream that called this agent, if it still waits for other agents that it called at the same time."""
         at: Known | None = one
         for _ in range(_MOST_TURNS):
             if at is None or at.parent is None:
@@ -131,15 +133,15 @@ class Conversations:
         return None
 
     def settle(self, owner: str) -> bool:
-        """Note what streams leave that are over. Whether there is anything new."""
+        """Note the marks of streams that are over. Return whether there were any."""
         over = [stream for id, stream in self._over.items() if self._known[id].owner == owner]
         for stream in over:
             self.ended(stream)
         return bool(over)
 
     def catch_up(self, owner: str) -> bool:
-        """Some clients go on as soon as they have an answer's last word, before its stream is over. Whether there is
-        anything new."""
+        """Note the marks of running streams whose answers are complete: some clients continue as soon as they have an
+        answer's last word, before its stream is over. Return whether there were any."""
         said = [
             (one, answer)
             for one in self._running.values()
@@ -151,7 +153,7 @@ class Conversations:
         return bool(said)
 
     def remember(self, one: Known) -> None:
-        """A stream begins; it has its session and its parent."""
+        """Remember a stream that begins; its session and parent are known."""
         one.marks.drop_texts()
         self._puts += 1
         one.first_put = one.last_put = self._puts
@@ -169,14 +171,14 @@ class Conversations:
             self._in_session.popitem(last=False)
 
     def over(self, stream: LiveStream) -> None:
-        """A client has all of an answer. What the stream leaves is noted when `ended` says so, or somebody looks for
-        it."""
+        """Note that the client has the whole answer. The stream's marks are noted when `ended` is called or somebody
+        looks for them."""
         if (one := self._known.get(stream.id)) is not None:
             one.is_over = True
             self._over[stream.id] = stream
 
     def ended(self, stream: LiveStream) -> list[int]:
-        """What a stream leaves whose client has all that it gets."""
+        """Note the marks of a stream whose client has all that it gets, and return them."""
         one = self._known.get(stream.id)
         if one is None or one.answer is None:
             return [] if one is None else one.left
@@ -193,13 +195,14 @@ class Conversations:
         return one.left
 
     def forget(self, id: UUID) -> None:
-        """A stream never began."""
+        """Forget a stream that never began."""
         if (one := self._known.get(id)) is not None:
             self._count(one, -1)
             self._drop(id)
 
     def move(self, id: UUID, old: UUID, new: UUID) -> set[UUID]:
-        """A stream was found to belong to another session, with all that goes on from it: these."""
+        """Move a stream, and all that continue it, to the session that it turned out to belong to. Return those
+        moved."""
         moved = {id}
         for each in self._in_session.get(old, ()):
             if (one := self._known.get(each)) is not None and (each in moved or one.parent in moved):
@@ -220,8 +223,8 @@ class Conversations:
         _take_out(one, (one.client, one.port), self._on_connection)
 
     def _leave_request(self, one: Known) -> None:
-        """Note what its request may be known by. No client waits for that: it is done as the stream ends, or before
-        somebody looks for a request that runs."""
+        """Note the marks of its request. No client waits for that: it is done when the stream ends, or before somebody
+        looks for a running request."""
         if not one.has_left:
             one.has_left = True
             self._leave(one, one.marks.requests)
@@ -237,15 +240,16 @@ class Conversations:
     def _candidates(self, owner: str, mark: int) -> Iterable[Candidate]:
         if kind_of(mark) is Kind.REQUEST:
             for one in self._running.values():
-                if one.owner == owner:  # nobody else's marks are like theirs
+                if one.owner == owner:  # marks depend on the owner
                     self._leave_request(one)
         return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
     def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
-        """The same request, where it failed just now: in the session that the client names, or on its connection. Of
-        another model there it has to go on from something: many models are asked the same to begin with."""
+        """The same request if it has just failed, in the session that the client names, or on the same connection.
+        There, if it was for another model, it must have continued something, because many models are asked the same
+        first question."""
         for mark in one.marks.requests if self._failed else ():
-            # Whoever goes on from an answer that was halted has taken it.
+            # Whoever continues a halted answer has accepted it.
             failed = [each for each in self._failed.get(mark, ()) if not (each.is_retried or each.turns)]
             is_same = mark == one.marks.requests[0]
             if session is None:
@@ -258,13 +262,13 @@ class Conversations:
         return None
 
     def _failed_beside(self, one: Known, parent: UUID) -> Candidate | None:
-        """The same request, where it went on from the same answer and failed, on whatever connection."""
+        """The same request if it continued the same answer and failed, on any connection."""
         alike = self._failed.get(one.marks.requests[0], ()) if self._failed else ()
         failed = (each for each in reversed(alike) if not each.is_retried and self._origin_of(each) == parent)
         return next((each.as_candidate() for each in failed), None)
 
     def _origin_of(self, one: Known) -> UUID | None:
-        """What a stream goes on from; one that was tried again, what the first try did."""
+        """The stream that this one continues; for a retry, the one that the first attempt continued."""
         at: Known | None = one
         for _ in range(_MOST_RETRIES):
             if at is None or at.relation != Relation.RETRY or at.parent is None:
@@ -273,17 +277,18 @@ class Conversations:
         return None if at is None else at.parent
 
     def _is_shared(self, one: Known) -> bool:
-        """Whether several conversations came over its connection, so that this does not tell which of them it is."""
+        """Whether several conversations used its connection, so that the connection does not identify one."""
         here = self._on_connection.get((one.client, one.port), [])
         return any(each.session != here[0].session for each in here)
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
-        """An agent that is to end its work may be given no tools any more."""
+        """Whether the tools show that the candidate is another agent. An agent that is told to finish may be offered no
+        tools any more, which shows nothing."""
         return bool(one.tools) and _are_others(one.tools, self._known[candidate.stream].tools)
 
     def _count(self, one: Known, number: int) -> None:
-        """Note at its parent that a stream goes on from that, or does not after all. A retry does so from where the
-        request went on from that failed."""
+        """Note at the parent that a stream continues it, or (-1) that it does not after all. For a retry, the parent is
+        the one that the failed request continued."""
         for _ in range(_MOST_RETRIES):
             parent = self._known.get(one.parent) if one.parent else None
             if parent is None:
@@ -307,7 +312,7 @@ def _put(one: Known, marks: Iterable[int], lists: dict[int, list[Known]]) -> Non
 def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:
     known = lists.get(key)
     if known is None or known[0].first_put > one.last_put:
-        return  # all that are there came later: it had to make room for them
+        return  # everything listed came later, so this one has already been pushed out
     others = [each for each in known if each is not one]
     if others:
         lists[key] = others
@@ -316,7 +321,7 @@ def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:
 
 
 def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether an agent with these tools is another than one with those."""
+    """Whether the tools show that two agents are different: the second has some, and they share none."""
     return bool(others) and not tools & others
 
 

@@ -13,7 +13,7 @@ def is_preflight(method: str, header: http.Header) -> bool:
 
 
 def headers_for(header: http.Header) -> dict[str, str]:
-    """What an answer says to a browser whose page is one of those; nothing to any other."""
+    """The headers that tell a browser that its page may read the answer; none if the page may not."""
     origin = header(b"origin")
     if not origin or not _is_allowed(origin):
         return {}
@@ -21,7 +21,7 @@ def headers_for(header: http.Header) -> dict[str, str]:
 
 
 def preflight_headers(header: http.Header) -> dict[str, str]:
-    """What a browser may send; nothing where its page is none of those."""
+    """The headers that tell a browser what it may send; none if its page may not call models."""
     allowed = headers_for(header)
     if not allowed:
         return {}

@@ -34,7 +34,8 @@ PATH = f"{ANTHROPIC_MESSAGES.path}/count_tokens"
 async def token_count(
     wire_format: WireFormat, worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable
 ) -> None:
-    """The provider's own count where it speaks the format, else LiteLLM's, which says when it is an estimate.
+    """Respond with the provider's own count if it speaks the format, otherwise with LiteLLM's, which says if it is an
+    estimate.
 
     Raises RequestError and UpstreamError.
     """
@@ -48,7 +49,7 @@ async def token_count(
             400, "A recorded stream has no model to count tokens with.", code="not_countable", param="model"
         )
     if target.lane is Lane.TRANSLATED:
-        from streamviz.upstream.token_counts import count_tokens  # loaded where it is needed: upstream/loading.py
+        from streamviz.upstream.token_counts import count_tokens  # loaded on demand: upstream/loading.py
 
         count = await count_tokens(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
         await http.respond(send, 200, {"content-type": "application/json"}, encode(count))
@@ -66,7 +67,7 @@ async def token_count(
 
 
 def _upstream(request: ModelRequest, target: Target) -> tuple[Target, bytes]:
-    """Where the request is counted, and in what words it is asked there."""
+    """Where the tokens are counted, and the body to send there."""
     if target.wire_format != GEMINI.name:
         return target.at("/count_tokens"), request.body_for(target.model)
     whole = {**request.fields, "model": f"models/{target.model}"}
@@ -82,9 +83,10 @@ async def _settled(
     find: FindTarget,
     helped: Helpers,
 ) -> tuple[ModelRequest, Target]:
-    """The request as the policies of the model that is called leave it, and where it goes.
+    """The request as the policies of the model that is called leave it, and its target.
 
-    Who counts it reads it, like a model. There is no stream to note verdicts on. Raises RequestError where one denies.
+    Whoever counts the tokens reads the request, as a model would. There is no stream to note verdicts on. Raises
+    RequestError if a policy denies it.
     """
     changed_it: set[str] = set()
     first = None
@@ -106,7 +108,7 @@ async def _judged(
     changed_it: set[str],
     helped: Helpers,
 ) -> ModelRequest:
-    """The request as policies leave it, but for those that have changed it before."""
+    """The request as policies leave it; those that have already changed it are not asked again."""
     chosen = worker.configuration.policies_for(names, key.name).active
     enforcing = [each for each in chosen if each.mode is Mode.ENFORCE and each.name not in changed_it]
     call = ModelCall(wire_format.name, request.fields, len(request.body), names)

@@ -1,6 +1,7 @@
-"""Calls that clients of OpenAI's responses did not get, and that the provider, which keeps its answers, waits for.
+"""Calls that clients of OpenAI's responses format did not get, and whose outputs the provider, which keeps its answers,
+waits for.
 
-A request that goes on from such an answer by its id, or in its conversation, is refused until each call in it has an
+A request that continues such an answer by its id, or in its conversation, is refused until each call in it has an
 output. Its client cannot give one for a call that it never had.
 """
 
@@ -20,18 +21,18 @@ from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import ADDED, conversation_of
 from streamviz.records.configuration import KnownKey
 
-# Answers, and calls in them.
+# In answers and outputs of calls in them.
 _REMEMBERED = 20_000
-# OpenAI's have some 60 characters.
+# OpenAI's ids have some 60 characters.
 _LONGEST_ID = 200
 _Key = int | None
 
-# Of a call that came behind where a policy halted the answer.
+# The output of a call that came after the point where a policy halted the answer.
 _HALTED = "[Not carried out: a policy halted the answer before it.]"
 
 
 class _Told(NamedTuple):
-    """What to say of a stream's calls; a later stream has a greater id."""
+    """The outputs for a stream's calls; a later stream has a greater id."""
 
     stream: UUID
     outputs: list[JsonObject]
@@ -42,18 +43,18 @@ LookUp = Callable[[KnownKey, str], Awaitable[Found | None]]
 
 
 def nobody(key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> None:
-    """There are no other workers to tell."""
+    """Tell no other workers: the default."""
 
 
 async def nothing(key: KnownKey, name: str) -> Found | None:
-    """There is no record to look in."""
+    """Find nothing, having no record to look in: the default."""
     return None
 
 
 class DeniedCalls:
-    """What to say of them, by the answer's id or the conversation's; of the newest. Kept in memory: the other workers
-    are told by `tell_others`, and what is not known here is looked for in the record by `look_up`. What that did not
-    find is looked for again: Postgres may have been away, or the writer behind."""
+    """The outputs for denied calls of the newest answers, by the answer's id and the conversation's. They are kept in
+    memory: `tell_others` passes them to the other workers, and `look_up` finds in the record what is not known here.
+    What it does not find is looked up again each time: Postgres may have been away, or the writer behind."""
 
     def __init__(self) -> None:
         self.tell_others = nobody
@@ -62,11 +63,12 @@ class DeniedCalls:
         self._count = 0
 
     def note(self, stream: LiveStream) -> None:
-        """A client has all that it gets of an answer, or is about to have its last word: it may go on then."""
+        """Note the outputs for an answer once its client has all that it gets, or is about to get the last word: from
+        then on the client may continue."""
         if stream.wire_format != OPENAI_RESPONSES.name:
             return
         id, conversation = as_text(stream.head.get("id")), conversation_of(stream.context.request.fields)
-        # The calls before have their outputs by now. What broke off is in no conversation.
+        # The conversation's earlier calls have their outputs by now. An answer that broke off is in no conversation.
         names = (id, conversation) if stream.state.finish_reason in ADDED else (id,)
         fit = list(filter(_fits, names))
         told = stream.key_id, fit, stream.id, outputs_of(stream)
@@ -74,13 +76,13 @@ class DeniedCalls:
             self.tell_others(*told)
 
     def take(self, key_id: _Key, names: Sequence[str], stream_id: UUID, outputs: list[JsonObject]) -> bool:
-        """What to say of an answer's calls, by its names; whether that is new."""
+        """Keep the outputs for an answer's calls, by its names. Return whether they are new."""
         told = _Told(stream_id, outputs)
         kept = [self._keep((key_id, name), told) for name in names]
         return any(kept)
 
     async def answered(self, key: KnownKey, request: ModelRequest) -> ModelRequest:
-        """The request with outputs of calls that its client does not know of."""
+        """The request with outputs for calls that its client does not know of."""
         told = as_text(request.fields.get("previous_response_id")), conversation_of(request.fields)
         names = list(filter(_fits, dict.fromkeys(told)))
         for name in names:
@@ -91,7 +93,8 @@ class DeniedCalls:
         return _with(request, outputs) if outputs else request
 
     def _keep(self, key: tuple[_Key, str], told: _Told) -> bool:
-        """Whether it says something new: a conversation may have gone on before an answer in it was noted last."""
+        """Return whether this says anything new. A conversation may have continued before an earlier answer in it is
+        noted; that one is ignored."""
         known = self._told.get(key)
         if known is not None and known.stream > told.stream:
             return False
@@ -108,7 +111,7 @@ class DeniedCalls:
 
 
 def outputs_of(stream: LiveStream) -> list[JsonObject]:
-    """What to say of the calls in an answer that its client does not have."""
+    """The outputs for the calls in an answer that its client does not have."""
     told = [(block, why) for block, why in _not_given(stream) if len(block.id) <= _LONGEST_ID]
     carried_out = _carried_out(stream) if told else ()
     left = ((block, why) for block, why in told if block.id not in carried_out)
@@ -116,8 +119,8 @@ def outputs_of(stream: LiveStream) -> list[JsonObject]:
 
 
 def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
-    """The calls that a client did not get, and why: from the first on that was held as the stream ended, all. A halt
-    says itself what the client has instead."""
+    """The calls that the client did not get, and why: all from the first one that was held when the stream ended. After
+    a halt, `instead` says what the client has in their place."""
     instead, holds = stream.context.instead, {} if stream.context.halted_by else stream.context.holds
     held = [ordinal for ordinal, hold in holds.items() if hold.was_cut_short]
     first = min(held, default=len(stream.state.blocks))
@@ -132,7 +135,7 @@ def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
 
 
 def _carried_out(stream: LiveStream) -> set[str]:
-    """The calls that have an output in the answer itself, as those of a shell at the provider do."""
+    """The calls whose output is in the answer itself, such as those of a shell at the provider."""
     return {_call_of(block.text) for block in stream.state.blocks if block.label == "shell_call_output"}
 
 
@@ -157,7 +160,7 @@ def _with(request: ModelRequest, outputs: Sequence[JsonObject]) -> ModelRequest:
 
 
 def _left(outputs: Sequence[JsonObject], known: set[str]) -> Iterator[JsonObject]:
-    """Those of calls that are not `known`, with the words behind them."""
+    """The outputs for calls that are not `known`, with the texts that follow them."""
     is_known = False
     for output in outputs:
         if call := answered_by(output):

@@ -1,6 +1,7 @@
-"""What says to OpenAI's responses that a call was not carried out: for each type of call the item that its API wants.
+"""What tells OpenAI's responses API that a call was not carried out: for each type of call, the item that the API
+wants.
 
-A request that goes on from an answer is refused until each call in it has one.
+A request that continues an answer is refused until each call in it has one.
 """
 
 from collections.abc import Callable
@@ -8,25 +9,25 @@ from collections.abc import Callable
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.json_value import JsonObject, as_object, as_text
 
-# Of a call that was held, or behind one that was, as the client left.
+# The output of a call that was held when the answer ended, or that came after such a call.
 UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
-# A computer's output is a picture: one with nothing in it, 32 pixels wide and high.
+# A computer call's output is a picture: an empty one, 32 pixels wide and high.
 _NO_PICTURE = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mP4TwAwjCoYVTCqYKQqAAA/aPwuqUTQyAAAAABJRU5ErkJggg=="
 )
-# A search that the provider itself made has no other id than its item's, and no output to wait for.
+# A search made by the provider itself has only its item's id, and waits for no output.
 _OF_ITEMS = "tsc_"
 
 
 def outputs_for(label: str, id: str, why: str) -> list[JsonObject]:
-    """What to say of a call with this label and id; nothing where its provider waits for nothing, nor without an id."""
+    """The outputs for a call with this label and id; none if its provider waits for none, or if it has no id."""
     make = _OUTPUTS.get(label or LEGACY_CALL)
     return [] if make is None or not id else make(id, why)
 
 
 def answered_by(item: object) -> str:
-    """The id of the call that an item is the output of; empty where it is of none."""
+    """The id of the call whose output this item is; empty if it is not an output."""
     told = as_object(item)
     return as_text(told.get("call_id")) or as_text(told.get("approval_request_id"))
 

@@ -1,4 +1,4 @@
-"""Drives one exchange: waits for upstream, answers and time, tells it what happened, and does what it says."""
+"""Drives one exchange: waits for upstream, answers and time, reports them to it, and carries out its commands."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -35,7 +35,7 @@ from streamviz.upstream.answer import Answer
 
 class Driver:
     """Carries out what an exchange decides. `cut_off` says why the client's connection is to be cut, if it is.
-    `before_last_word` is told of a stream whose answer has ended, before its client is."""
+    `before_last_word` is called with a stream whose answer has ended, before its client learns of that."""
 
     def __init__(
         self, exchange: Exchange, observers: Observers, helpers: Helpers, send: ASGISendCallable, floods: Turns
@@ -54,7 +54,7 @@ class Driver:
         exchange.stream.decide = self._asking.decide
 
     def record(self, *entries: AnyEntry) -> None:
-        """Tell the record, and have it kept."""
+        """Record entries, and flush them."""
         recorder = self.recorder
         for entry in entries:
             recorder.append(entry)
@@ -63,7 +63,7 @@ class Driver:
             self.exchange.lost()
 
     async def carry_out(self) -> None:
-        """Do what is to be done by now."""
+        """Carry out all commands that are due now."""
         self._feed.changed(self._stream)
         if self.before_last_word is not None and self._stream.state.finish_reason:
             self.before_last_word(self._stream)
@@ -76,16 +76,16 @@ class Driver:
                 await self._do(command)
 
     async def settle(self) -> None:
-        """Wait until nothing of this stream waits for an answer; a shadow's is not waited for."""
+        """Wait until nothing of this stream waits for an answer to a question, except from policies in shadow."""
         await self.carry_out()
         while self.exchange.is_waiting and not self._stream.life.is_over:
             await self._wait()
 
     async def carry(self, answer: Answer) -> None:
-        """Carry an answer to its end, whatever that is."""
+        """Carry an answer to its end, however it ends."""
         self._answer = answer
         try:
-            if self._stream.life.is_over:  # its client has left, and the call's end waits for its turn
+            if self._stream.life.is_over:  # its client has left, and the call is about to be ended
                 return
             self.exchange.answered(answer.status, answer.headers)
             await self.carry_out()
@@ -95,17 +95,17 @@ class Driver:
             await self._close_upstream()
 
     async def finish_shadows(self) -> None:
-        """Wait for what only shadows asked, once the client has everything."""
+        """Wait for answers that only policies in shadow want, once the client has everything."""
         while self.exchange.has_questions:
             await self._wait()
 
     def forget(self) -> None:
-        """Nobody waits for any answer any more."""
+        """Stop asking questions: nobody waits for the answers any more."""
         self._stream.decide = None
         self._asking.close()
 
     def close(self) -> None:
-        """Nothing more can be said of the stream."""
+        """Close the exchange: nothing more can happen to the stream."""
         self.forget()
         try:
             self.exchange.close()
@@ -139,7 +139,7 @@ class Driver:
         await self._advance_slowly()
 
     async def _advance_slowly(self) -> None:
-        """Have the policies see what came, with keep-alives where one of them may wait; it is recorded before."""
+        """Record what arrived, then have the policies judge it, sending keep-alives if one of them may wait."""
         if self.exchange.may_wait:
             await self.carry_out()
             await self._alive_during(self.exchange.advance())
@@ -161,7 +161,7 @@ class Driver:
             running.result()
 
     async def _next(self, reads: InTurns) -> bytes | None:
-        """What upstream sends next, while questions are answered; None at its end, and where no more is wanted."""
+        """Upstream's next bytes, while questions are answered; None at its end, or if no more are wanted."""
         reading = self._reading = self._reading or asyncio.ensure_future(anext(reads))
         while self.exchange.is_reading:
             await self._wait(reading)
@@ -171,7 +171,7 @@ class Driver:
         return None
 
     async def _wait(self, reading: "asyncio.Future[bytes] | None" = None) -> None:
-        """Wait for upstream, for answers or for the time of a keep-alive, whichever comes first."""
+        """Wait for upstream, for answers or until a keep-alive is due, whichever comes first."""
         waiting: set[asyncio.Future[Any]] = {self._asking.news()}
         if reading is not None:
             waiting.add(reading)
@@ -213,7 +213,7 @@ class Driver:
                 self._asking.decide(question.number, Decision.ALLOW, by)
 
     async def _close_upstream(self) -> None:
-        """End the connection, whatever is still read of it."""
+        """Close the connection to upstream, even if it is being read."""
         reading, self._reading = self._reading, None
         answer, self._answer = self._answer, None
         try:
@@ -222,13 +222,13 @@ class Driver:
                 await asyncio.gather(reading, return_exceptions=True)
         finally:
             if answer is not None:
-                # Whoever ends it: now it is known what of the answer had no place in the client's format.
+                # Whatever ends the answer: only now is it known what of it had no place in the client's format.
                 self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *answer.left_out)))
                 answer.close()
 
 
 def _result(reading: "asyncio.Future[bytes]") -> bytes | None:
-    """What was read; None at the end. Raises what the reading met."""
+    """What was read; None at the end. Raises the error that ended the read."""
     with suppress(StopAsyncIteration):
         return reading.result()
     return None

@@ -1,4 +1,4 @@
-"""What is refused of a request before its body is taken."""
+"""What is refused of a request before its body is read."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from streamviz.proxy.refusals import refused
 from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
 
-# As streamviz/serving/gate.py has them, which only a server may import: it makes the process's event loop Twisted's.
+# The same as in streamviz/serving/gate.py, which only a server may import: it makes the process's event loop Twisted's.
 Headers = Sequence[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # No form of the pages is longer.
@@ -32,7 +32,8 @@ _RECORDED = frozenset(known.path for known in WIRE_FORMATS.values())
 
 
 def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
-    """Looks at a request's head, and gives what refuses its body by length: any at all, where the head is wrong."""
+    """Check a request's head, and return a function that refuses the body by its length: any body at all if the head is
+    wrong."""
     named, _, query = target.partition(b"?")
     path = canonical(unquote(named.decode("latin-1")))
     if not is_ours(path):
@@ -50,8 +51,8 @@ def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
 
 
 def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) -> bytes:
-    """The response to a request that is no HTTP (400), or whose line (414) or headers (431) are longer than the server
-    takes. In which format its client would have it, often only the path tells."""
+    """The response to a request that is not HTTP (400), or whose request line (414) or headers (431) are longer than
+    the server takes. Often only the path tells in which format its client expects it."""
     path = _path(target)
     said = why or _MALFORMED[status]
     if not is_ours(path):
@@ -61,8 +62,8 @@ def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) 
 
 
 def no_websocket(target: bytes, headers: Headers) -> bytes | None:
-    """What refuses a websocket where models are called; None elsewhere. Codex asks for one first where it takes us for
-    OpenAI itself. At 426 it calls as others do, at all else it tries several times before."""
+    """The response that refuses a websocket where models are called; None elsewhere. Codex asks for one first if it
+    takes us for OpenAI itself. After a 426 it calls over HTTP; after anything else it retries several times first."""
     path = _path(target)
     if not is_ours(path):
         return None

@@ -18,7 +18,8 @@ async def embeddings(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCalla
 
 
 async def _require_readable(worker: Worker, key: KnownKey, request: ModelRequest) -> None:
-    """Raises RequestError (400) for a stream, and where a policy is to read what nobody here can."""
+    """Raises RequestError (400) for a streaming request, and if a policy would have to read what cannot be read
+    here."""
     if request.is_streaming:
         raise RequestError(400, "Embeddings cannot be streamed.", code="invalid_type", param="stream")
     unread = unread_in(request.fields)

@@ -1,6 +1,6 @@
 """Gemini's endpoints: POST /v1beta/models/<model>:generateContent, :streamGenerateContent and :countTokens.
 
-What they say in the path becomes a part of the request, which is then a call like those of the other formats.
+What the path says becomes part of the request, which is then a call like those of the other formats.
 """
 
 from urllib.parse import parse_qs
@@ -36,7 +36,8 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
 
 
 def model_named(worker: Worker, model: str) -> str:
-    """Clients of this format name models as Google does; any other has its provider's name before it, or a route."""
+    """The model's full name. Clients of this format name models as Google does; any other is a route, or is preceded by
+    its provider's name."""
     return model if "/" in model or model in worker.configuration.routes else f"{GEMINI.vendor}/{model}"
 
 

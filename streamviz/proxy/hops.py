@@ -1,5 +1,5 @@
-"""Through how many servers of streamviz a call has come. Where a route, or the address of a provider, leads back here,
-it would call itself for as long as its client waits."""
+"""How many servers of streamviz a call has come through. If a route, or a provider's address, leads back here, a call
+would otherwise call itself for as long as its client waits."""
 
 from asgiref.typing import HTTPScope
 
@@ -8,12 +8,12 @@ from streamviz.core.json_value import as_index
 from streamviz.proxy import http
 
 HOPS = "x-streamviz-hops"
-# One may well stand before another.
+# One server may well be in front of another.
 _MOST = 5
 
 
 def require_few(scope: HTTPScope) -> None:
-    """Raises RequestError (400, as clients would try a 508 again) where a call has come through too many."""
+    """Raises RequestError if a call has come through too many servers; 400, as clients would retry a 508."""
     if _hops(scope) >= _MOST:
         message = (
             f"This call has come through {_MOST} servers of streamviz: the route of its model, or the address of its"
@@ -23,7 +23,7 @@ def require_few(scope: HTTPScope) -> None:
 
 
 def onward(scope: HTTPScope) -> dict[str, str]:
-    """The header that tells upstream of this call, as that may be this server again."""
+    """The header that tells upstream about this hop, as upstream may be this server again."""
     return {HOPS: str(_hops(scope) + 1)}
 
 

@@ -1,4 +1,4 @@
-"""The little of HTTP that the endpoints need, on plain ASGI."""
+"""The little HTTP that the endpoints need, on plain ASGI."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,20 +14,20 @@ from streamviz.proxy.unpacking import require_known, too_large, unpacked
 
 # Anthropic's, Azure's and Google's.
 _KEY_HEADERS = (b"x-api-key", b"api-key", b"x-goog-api-key")
-# RFC 9110, section 5.5: no value has any but the tab. Nothing that sends headers on would take them.
+# RFC 9110, section 5.5: values contain no control character but the tab. Nothing that forwards headers would take them.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
-# Gives a request's header, the empty text where it has none.
+# Returns the value of a request's header, or an empty string.
 Header = Callable[[bytes], str]
 
 
 class CannotEnd(Exception):
-    """An answer was begun as a success and cannot be one any more: the connection is to be cut, or the client would
-    take what it has for an answer."""
+    """An answer that began as a success cannot be completed: the connection must be cut, or the client would take what
+    it has for the whole answer."""
 
 
 class ClientGone(Exception):
-    """The client left before its request was whole."""
+    """The client left before its request was complete."""
 
 
 class Answering:
@@ -43,10 +43,10 @@ class Answering:
 
 
 def adding(send: ASGISendCallable, headers: Mapping[str, str]) -> ASGISendCallable:
-    """An application's `send` that puts these headers into the head of the answer."""
+    """An application's `send` that adds these headers to the head of the answer."""
     added = _as_bytes(headers)
 
-    def take(event: ASGISendEvent) -> Awaitable[None]:  # no coroutine, as it is called with each chunk
+    def take(event: ASGISendEvent) -> Awaitable[None]:  # not a coroutine, as it is called for each chunk
         if event["type"] == "http.response.start":
             event = {**event, "headers": [*event["headers"], *added]}
         return send(event)
@@ -55,7 +55,7 @@ def adding(send: ASGISendCallable, headers: Mapping[str, str]) -> ASGISendCallab
 
 
 def without_body(send: ASGISendCallable) -> ASGISendCallable:
-    """An application's `send` for a request that asks for the head alone."""
+    """An application's `send` for a request that asks only for the head."""
 
     async def take(event: ASGISendEvent) -> None:
         if event["type"] == "http.response.body":
@@ -66,7 +66,7 @@ def without_body(send: ASGISendCallable) -> ASGISendCallable:
 
 
 def text_of(value: bytes) -> str:
-    """A header's value. Most clients send UTF-8, JavaScript's Latin-1, which UTF-8 hardly ever looks like."""
+    """Decode a header's value. Most clients send UTF-8; JavaScript sends Latin-1, which is hardly ever valid UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -74,14 +74,14 @@ def text_of(value: bytes) -> str:
 
 
 def require_plain_headers(scope: HTTPScope) -> None:
-    """Raises RequestError (400) where a header's value has a control character."""
+    """Raises RequestError (400) if a header's value has a control character."""
     if _CONTROL.search(b"".join(value for _, value in scope["headers"])):
         name = next(name for name, value in scope["headers"] if _CONTROL.search(value)).decode()
         raise RequestError(400, f"The header {name} has a control character.", code="invalid_header")
 
 
 def header(scope: HTTPScope, name: bytes) -> str:
-    """A request header's value, the empty text when it was not sent."""
+    """A request header's value, or an empty string if it was not sent."""
     for key, value in scope["headers"]:
         if key == name:
             return text_of(value)
@@ -89,21 +89,21 @@ def header(scope: HTTPScope, name: bytes) -> str:
 
 
 def header_reader(scope: HTTPScope) -> Callable[[bytes], str]:
-    """The same, for a request of which many headers are looked up."""
+    """The same, for a request in which many headers are looked up."""
     values = dict(reversed(list(scope["headers"])))
     return lambda name: text_of(values[name]) if name in values else ""
 
 
 class Credential(NamedTuple):
-    """What a client sent as one, and the header that it came in; a key in the query counts as in Google's."""
+    """A credential that a client sent, and the header that it came in; a key in the query counts as Google's header."""
 
     secret: str
     header: str
 
 
 def credentials(scope: HTTPScope) -> list[Credential]:
-    """What the client sent: bearer tokens, keys in the vendors' headers, and Google's in the query. Some clients send
-    several."""
+    """The credentials that the client sent: bearer tokens, keys in the vendors' headers, and Google's key in the query.
+    Some clients send several."""
     found: list[tuple[str, str]] = []
     for name, value in scope["headers"]:
         if name == b"authorization":
@@ -118,13 +118,13 @@ def credentials(scope: HTTPScope) -> list[Credential]:
 
 
 def without_encoding(scope: HTTPScope) -> HTTPScope:
-    """The same request with its body unpacked."""
+    """The same request once its body is unpacked."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
     return {**scope, "headers": headers}
 
 
 def receiving(body: bytes, receive: ASGIReceiveCallable) -> ASGIReceiveCallable:
-    """`receive` of a request whose body has been read, and is this one now."""
+    """A `receive` for a request whose body has already been read."""
     given: list[ASGIReceiveEvent] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def take() -> ASGIReceiveEvent:
@@ -134,14 +134,14 @@ def receiving(body: bytes, receive: ASGIReceiveCallable) -> ASGIReceiveCallable:
 
 
 def require_length(length: int) -> None:
-    """Raises RequestError (413) for a body of more bytes than may be."""
+    """Raises RequestError (413) for a body longer than the limit."""
     if length > settings.MAX_REQUEST_BYTES:
         raise too_large()
 
 
 async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
-    """The whole request body, unpacked. Raises RequestError past the limit (413) or where it is compressed in a way
-    that nobody knows (415) or wrongly (400), ClientGone when the client leaves."""
+    """The whole request body, unpacked. Raises RequestError if it is too long (413), or compressed in an unknown way
+    (415) or wrongly (400), and ClientGone if the client leaves."""
     encoding = header(scope, b"content-encoding")
     require_known(encoding)
     pieces: list[bytes] = []
@@ -158,8 +158,8 @@ async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
 
 
 async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) -> None:
-    """Send the head of a response. What it is, it is to be for a browser too: models write what is in it. No cache on
-    the way keeps it for others, as none knows all headers that keys come in."""
+    """Send the head of a response. Browsers must not take the body for any other type than it says, since models write
+    what is in it. Caches must not keep it for others, since none knows all headers that keys come in."""
     headers = {"cache-control": "no-store", **headers, "x-content-type-options": "nosniff"}
     await send(
         {
@@ -172,7 +172,7 @@ async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) ->
 
 
 def _as_bytes(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """As UTF-8. Upstream's own bytes that are none come as surrogates, and become what they were."""
+    """Encode as UTF-8. Bytes of upstream's that are not UTF-8 come as surrogates, and become the same bytes again."""
     return [(name.encode(), value.encode(errors="surrogateescape")) for name, value in headers.items()]
 
 

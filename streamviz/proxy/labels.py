@@ -1,4 +1,4 @@
-"""What people read in place of a session's id."""
+"""What people read instead of a session's id."""
 
 import re
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from streamviz.proxy.transcripts import Turn, asked_first
 
 _CHARACTERS = 60
 _LOOKED_AT = 4_000
-# Where agents have the person's words: Cursor, Copilot, Cline, Claude Code for a title.
+# The elements that have the person's words: of Cursor, Copilot, Cline, and Claude Code when it asks for a title.
 _WRAPPED = re.compile(r"<(user_query|userRequest|task|session)>(.*?)(?:</\1>|$)", re.DOTALL)
-# What agents say themselves: opencode for a title, Claude Code to try a model, have prompts cached, go on from a
-# summary or tell of an interruption, Gemini CLI, and aider of the files.
+# What agents say themselves: opencode to get a title; Claude Code to try a model, have prompts cached, continue from a
+# summary or report an interruption; Gemini CLI; and aider about the files.
 _OF_AGENTS = re.compile(
     r"Generate a title for this conversation:?|quota|Warmup|This is the Gemini CLI\. We are setting up .*"
     r"|\[Request interrupted by user[^]]*\]"
@@ -23,7 +23,7 @@ _OF_AGENTS = re.compile(
 # What aider says between its examples and the person's words.
 _BEHIND_EXAMPLES = "I switched to a new code base."
 
-# What the transcript tells an image, a file or a sound by, which nobody wants to read.
+# How the transcript identifies an image, a file or a sound, which nobody wants to read.
 _MEDIUM = re.compile(
     r"\[(?:input_|output_)?(image|audio|video|file|document|media)(?:_\w+)? (?:data:|https?:|[\w+/-]{16})"
 )
@@ -32,7 +32,7 @@ _MEDIUM = re.compile(
 def label_of(request: JsonObject, turns: str) -> str:
     """What a conversation is about: the beginning of the person's first words, without what an agent put around them.
 
-    It is kept, so it is to be made of the request as policies left it.
+    The label is stored, so make it from the request as policies left it.
     """
     for turn in _behind_examples(asked_first(request.get(turns))):
         words = " ".join(_persons(text[:_LOOKED_AT]) for text in turn.texts).split()
@@ -49,7 +49,7 @@ def _behind_examples(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def _persons(text: str) -> str:
-    """What of a text is the person's; of an image or a file, that there was one."""
+    """The person's part of a text; of an image or a file, only that there was one."""
     if medium := _MEDIUM.match(text):
         return f"[{medium[1]}]"
     if _OF_AGENTS.fullmatch(text.strip()):

@@ -1,4 +1,5 @@
-"""Running a call until it is over, or until somebody ends it: its client, a person, its key's end, the server's."""
+"""Running a call until it is over, or until it is ended: by its client, by a person, with its key or with the
+server."""
 
 import asyncio
 import logging
@@ -17,32 +18,32 @@ from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
 
 log = logging.getLogger(__name__)
 
-# Many clients leave on seeing why an answer ended, or a stream's last word. What upstream gets to end its response
-# after that.
+# Many clients leave when they see why an answer ended, or a stream's last word. This is how long upstream then gets to
+# end its response.
 END_SECONDS = 2.0
 
-# A call, to be run.
+# Starts a call.
 Call = Callable[[], Coroutine[None, None, None]]
 # Tells a call why it ends.
 Say = Callable[[], None]
-# Gives what is done when the client leaves.
+# Returns a future that is done when the client leaves.
 Leaving = Callable[[], "asyncio.Future[Any]"]
 
 
 def leaving_of(scope: HTTPScope, receive: ASGIReceiveCallable) -> "asyncio.Future[Any]":
-    """Done, with the message that says so, when the client leaves. Our server has one; for the message of others a task
-    has to wait."""
+    """A future that is done when the client leaves; its result is the message that says so. Our server provides one;
+    with any other, a task has to wait for the message."""
     ours: Any = (scope.get("extensions") or {}).get(LEFT)
     return asyncio.ensure_future(receive()) if ours is None else ours
 
 
 def why_left(leaving: "asyncio.Future[Any]") -> str:
-    """Why the server says that the client is gone; nothing where it just left."""
+    """Why the client is gone, according to the server; empty if it just left."""
     return str(leaving.result().get(WHY, ""))
 
 
 class Endable(Protocol):
-    """A call that somebody can end."""
+    """A call that can be ended from outside."""
 
     stream: LiveStream
 
@@ -56,10 +57,11 @@ class Endable(Protocol):
 
 
 class Race:
-    """A call beside those who may end it: `leaving` is its client; all others `say` why.
+    """A call, and whatever may end it early: `leaving` is done when its client leaves; anything else sets `say`, which
+    tells the call why it ends.
 
-    It runs in the task that asks for it, which whoever ends it cancels, as `asyncio.timeout` does: a task of the call's
-    own would cost each of them two turns of the event loop.
+    The call runs in the current task, which is cancelled to end it, as `asyncio.timeout` does: a task of its own would
+    cost each call two turns of the event loop.
     """
 
     def __init__(self, leaving: "asyncio.Future[Any]", ended: Endable, worker: Worker) -> None:
@@ -77,8 +79,8 @@ class Race:
         worker.end_with_key(ended.stream, partial(self._stop, ended.revoked))
 
     async def run(self, call: Call) -> bool:
-        """Run the call to its end; False where somebody ends it before: what it then comes to is no matter. That its
-        client left it has been told by then."""
+        """Run the call to its end. Return False if it was ended early: then its result does not matter. If its client
+        left, the call has been told by then."""
         before = self._task.cancelling()
         try:
             with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
@@ -93,12 +95,12 @@ class Race:
                 self._task.uncancel()
             self._is_running, self._is_decided = False, True
             self._ended.stream.cancel = None
-        if self._task.cancelling() > before:  # by somebody else, whatever the call has made of that
+        if self._task.cancelling() > before:  # by somebody else, however the call handled it
             raise asyncio.CancelledError
         return not self._is_ended
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop watching: nobody waits any more."""
         self._worker.over(self._ended.stream)
         if self._end_of_patience is not None:
             self._end_of_patience.cancel()
@@ -106,7 +108,7 @@ class Race:
         self.leaving.cancel()
 
     def _stop(self, say: Say) -> bool:
-        """Have the call end for this reason; False where it ends already, or is over."""
+        """End the call for this reason. Return False if it is already ending or over."""
         if self._is_decided:
             return False
         self.say = say
@@ -116,8 +118,8 @@ class Race:
         return True
 
     def _client_left(self, _: "asyncio.Future[Any]") -> None:
-        """One that has all of the answer does not end the call at once: upstream has yet to end, and often to say what
-        it took."""
+        """End the call, but not at once if the client has the whole answer: upstream has yet to end, and often to
+        report usage."""
         if self._ended.has_sent_answer and not self._is_decided:
             self._ended.away()
             self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._give_up)
@@ -131,15 +133,15 @@ class Race:
             self._ended.left(why_left(self.leaving))
 
     async def _end_in_turn(self) -> None:
-        await self._worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
+        await self._worker.floods.take()  # many may leave at once, and closing a long stream takes a while
         if self._is_running:
             self._is_ended = True
             self._task.cancel()
 
 
 async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver, worker: Worker) -> None:
-    """Run `call` to its end, or until the client leaves, a person cancels, the key is revoked or the server stops:
-    upstream is closed at once then. Raises CannotEnd where the client's connection is to be cut."""
+    """Run `call` to its end, or until the client leaves, a person cancels it, its key is revoked or the server stops;
+    upstream is then closed at once. Raises CannotEnd if the client's connection is to be cut."""
     exchange = driver.exchange
     race = Race(leaving, exchange, worker)
     try:
@@ -162,7 +164,7 @@ async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver,
 
 
 async def _guarded(call: Call, driver: Driver) -> None:
-    """Where streamviz fails at a call, it ends, legally."""
+    """Run the call; if streamviz itself fails, end it legally."""
     try:
         await call()
     except Exception:
@@ -173,7 +175,7 @@ async def _guarded(call: Call, driver: Driver) -> None:
 
 
 async def _cut_short(driver: Driver, leaving: "asyncio.Future[Any]", say: Say) -> None:
-    """Tell the client, who may have left or be reading nothing."""
+    """Tell the client why its call ends; it may have left, or may not be reading, so wait only so long."""
     say()
     telling = asyncio.ensure_future(driver.carry_out())
     await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What limits count: what a session, or a key in a stretch of time, has come to; and what streams reserve of that."""
+"""What limits count: the totals of a session, or of a key in a period of time, and what streams reserve of them."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -19,9 +19,9 @@ _BEGINNINGS = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
 async def reserve(
     worker: Worker, stream: LiveStream, policies: Iterable[ActivePolicy], amounts: Callable[[], Amounts]
 ) -> None:
-    """Where a policy depends on totals, get them, and reserve what this stream may add.
+    """If a policy depends on totals, get them, and reserve what this stream may add.
 
-    No client waits for a policy in shadow: that uses what this worker knows.
+    No client waits for a policy in shadow: it gets what this worker knows.
     """
     policies = list(policies)
     enforced = [active.policy for active in policies if active.mode is Mode.ENFORCE]
@@ -37,26 +37,26 @@ async def reserve(
 
 
 def _known(amounts: Callable[[], Amounts], *, counts_cost: bool) -> Amounts:
-    """These, all of it without bound where nobody knows what it costs and somebody has to."""
+    """These amounts; unbounded if the cost is unknown and a policy counts it."""
     found = amounts()
     return Amounts(None, None) if counts_cost and found.cost is None else found
 
 
 def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
-    """The stream is over and came to this."""
+    """Settle the reservations of a stream that is over with what it came to."""
     for period, tally in stream.reserved.items():
         worker.tallies.settle(tally, stream.id, spent, period)
     stream.reserved.clear()
 
 
 def add(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
-    """Add what a stream came to, to what this worker knows."""
+    """Add a stream's totals to those that this worker knows."""
     for tally in (stream.session_id, *(tally_of(stream, period) for period in stream.context.of_key)):
         worker.sessions.counts(tally, stream.requested_at).add(spent)
 
 
 def tally_of(stream: LiveStream, period: str) -> UUID:
-    """Under which name is counted what its key does in the hour, day or month (UTC) in which the stream began."""
+    """The id of its key's tally for the hour, day or month (UTC) in which the stream began."""
     return uuid5(_KEYS, f"{stream.key_id}\n{_began(stream, period)}")
 
 
@@ -72,5 +72,5 @@ def _of_key(stream: LiveStream, period: str) -> OfKey:
 async def _reserve(
     worker: Worker, stream: LiveStream, tally: UUID, amounts: Amounts, of_key: OfKey | None = None
 ) -> SessionCounts:
-    stream.reserved[of_key.period if of_key else ""] = tally  # even if the answer is not waited for
+    stream.reserved[of_key.period if of_key else ""] = tally  # even if the wait below is cancelled
     return await worker.tallies.reserve(tally, stream.id, amounts, of_key)

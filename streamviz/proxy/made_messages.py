@@ -1,7 +1,8 @@
-"""Messages of ours that clients of OpenAI's responses give back, where a call was denied.
+"""Messages of ours that clients of OpenAI's responses format send back after a call was denied.
 
-OpenAI wants a reasoning item right before what came of it, and knows no item of ours by its id. A request that has one
-of ours behind the reasoning that led to a denied call, or names it by its id alone, would be refused from then on.
+OpenAI wants a reasoning item right before what came of it, and does not know our items by their ids. A request that has
+one of ours after the reasoning that led to a denied call, or refers to one by its id alone, would be refused from then
+on.
 """
 
 from collections.abc import Sequence
@@ -10,29 +11,29 @@ from streamviz.core.calls import made_id
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
 
-# Without these bytes in it a request has none.
+# A request without these bytes has none of our messages.
 MADE = f'"{MADE_MESSAGE}'.encode()
 _NAMED: JsonObject = {"type": "output_text", "text": "[A policy denied this.]", "annotations": []}
 
 
 def with_made_in_place(fields: JsonObject) -> JsonObject:
-    """A request's fields as OpenAI takes them; the very same where there is no message of ours in it."""
+    """A request's fields as OpenAI accepts them; the same object if it has no message of ours."""
     items = as_list(fields.get("input"))
     return {**fields, "input": _in_place(items)} if any(map(_is_made, items)) else fields
 
 
 def made_in(head: JsonObject) -> str:
-    """How the ids of all messages of ours in an answer begin; empty where that has no id of its own."""
+    """The beginning of the ids of all our messages in an answer; empty if the answer has no id of its own."""
     return beginning_of(made_id(MADE_MESSAGE, 0, head)) if head.get("id") else ""
 
 
 def beginning_of(id: str) -> str:
-    """The same of one such id; any other as it is."""
+    """That beginning of the id of one of our messages; any other id unchanged."""
     return id.rpartition("_")[0] if id.startswith(MADE_MESSAGE) else id
 
 
 def _in_place(items: Sequence[object]) -> list[object]:
-    """Ours goes before the reasoning that it stood behind, which is left out where nothing else came of it."""
+    """Move our messages before the reasoning that they followed; reasoning from which nothing else came is left out."""
     placed: list[object] = []
     thoughts: list[object] = []
     is_behind = False
@@ -62,7 +63,7 @@ def _is_reasoning(item: object) -> bool:
 
 
 def _is_answer(item: object) -> bool:
-    """Whether it is of a model's answer: not what a client says, nor what it gives back for a call."""
+    """Whether it is part of a model's answer: not something that a client says, or returns for a call."""
     told = as_object(item)
     if role := told.get("role"):
         return role == "assistant"
@@ -70,7 +71,7 @@ def _is_answer(item: object) -> bool:
 
 
 def _in_words(item: JsonObject) -> JsonObject:
-    """A message that is told by its id alone is somewhere else than at the provider."""
+    """Write out a message that is given only by its id, which the provider does not know."""
     if item.get("type") != "item_reference":
         return item
     return {"type": "message", "id": item["id"], "role": "assistant", "status": "completed", "content": [_NAMED]}

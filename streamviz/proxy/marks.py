@@ -1,10 +1,10 @@
-"""The marks of one request and its answer: what it looks for, and what it leaves for later ones.
+"""The marks of one request and its answer: those that it looks for, and those that it leaves for later requests.
 
-An answer is known by what it said together with some of what came before it. How much of that a client still sends
-differs: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
-and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. What little text says
-proves nothing: many answer OK. The surest mark also tells who speaks: the program, its model, its tools and the words
-that stand over the conversation. One whom a program names as its user never has another's marks.
+An answer is recognised by what it said together with some of what came before it. How much of that a client still sends
+varies: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
+and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. Little text proves
+nothing: many answers are just OK. The surest mark also identifies the speaker: the program, its model, its tools and
+its system prompt. If a program names its user, that user never shares marks with another.
 """
 
 import hashlib
@@ -22,25 +22,25 @@ from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
 _LAST_STEP = _STEPS[-1]
-# Of a request, turns that are read, and answers that are looked for.
+# Limits per request: turns read, and answers looked for.
 _MOST_TURNS = 40
 _MOST_ANSWERS = 6
 _MOST_IDS = 16
-# Characters that prove something: of an answer with what came before it, and of an answer alone.
+# How many characters prove something: of an answer with what came before it, and of an answer alone.
 _TELLING = 60
 _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
-# Of more nobody has them all.
+# No client offers more.
 _MOST_TOOLS = 1_000
 _NO_TOOLS: frozenset[str] = frozenset()
-# Owners whose hashes are made already.
+# Owners whose hashes are cached.
 _OWNERS = 1_000
 
 
 class _Said(NamedTuple):
-    """A turn, by its digest; the rest is what is looked for."""
+    """A turn, by its digest; the rest is what requests look for."""
 
     digest: bytes
     weight: int
@@ -51,12 +51,12 @@ class _Said(NamedTuple):
 
     @property
     def is_by_id(self) -> bool:
-        """Whether its calls have ids that tell it from any other turn."""
+        """Whether its calls have ids that distinguish it from any other turn."""
         return any(map(looks_random, self.call_ids))
 
 
 class _Hashes:
-    """What the digests of one owner's marks begin with. `secret` is the installation's."""
+    """The hashes that the digests of one owner's marks start from. `secret` is the installation's."""
 
     def __init__(self, secret: bytes, owner: str) -> None:
         self.plain = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
@@ -67,7 +67,8 @@ _hashes = lru_cache(_OWNERS)(_Hashes)
 
 
 def _with(hash: "hashlib.blake2b", *parts: bytes) -> "hashlib.blake2b":
-    """A hash that goes on with these. Each is told with its length, so that no two lists of parts are alike."""
+    """A copy of the hash, continued with these parts. Each is preceded by its length, so that no two lists of parts are
+    alike."""
     copy = hash.copy()
     for part in parts:
         copy.update(len(part).to_bytes(4, "big") + part)
@@ -75,8 +76,8 @@ def _with(hash: "hashlib.blake2b", *parts: bytes) -> "hashlib.blake2b":
 
 
 class Marks:
-    """Of one request, whose turns are read as they are needed, from the last one on. `secret` is the installation's,
-    `owner` whose marks they are: nobody else's are like them. `agent` is the program that asks."""
+    """The marks of one request, whose turns are read as needed, from the last one on. `secret` is the installation's.
+    `owner` is whose marks they are: nobody else's are the same. `agent` is the program that sent the request."""
 
     def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str, agent: str = "") -> None:
         self._hashes = _hashes(secret, owner)
@@ -90,13 +91,14 @@ class Marks:
         self._requests: tuple[int, int] | None = None
         self._tools: frozenset[str] | None = None
         self._voiced: bytes | None = None
-        # What came before the turns is at the provider.
+        # The provider has what came before these turns.
         self.conversation = conversation_of(fields)
         told = fields.get("previous_response_id"), _previous_message(fields), self.conversation
         self._goes_on_from = [id for each in told if (id := as_text(each))]
 
     def asked(self, *, is_named: bool, is_retry: bool) -> Iterator[int]:
-        """What this request looks for, the surest first; in a session that the client `named` little proves much."""
+        """The marks that this request looks for, the surest first; in a session that the client named, little text
+        proves much."""
         if is_retry:
             yield self.requests[0]
         answered_ids = self._answered_ids()
@@ -109,7 +111,7 @@ class Marks:
             return
         for at in self._answers_by_text(is_named):
             yield from self._known_by(at, is_named)
-        # The calls of an answer before the last one only tell where the last, which was text, is not known.
+        # The calls of earlier answers only help if the last answer, which was text, is not known.
         for ids, _ in answered_ids:
             yield from map(self.of_id, ids)
         for at in self._answers_by_text(is_named):
@@ -117,7 +119,7 @@ class Marks:
                 yield self._mark(Kind.ANSWER, self._read[at].digest)
 
     def left(self, answers: Iterable[Turn], ids: Iterable[str]) -> list[int]:
-        """What later requests may know these answers by; `ids` are those of the message as a whole."""
+        """The marks by which later requests may recognise these answers; `ids` are those of the message as a whole."""
         is_whole = self._is_whole_by(_LAST_STEP)
         before = self._read[:_LAST_STEP]
         marks: list[int] = []
@@ -131,8 +133,8 @@ class Marks:
 
     @property
     def requests(self) -> tuple[int, int]:
-        """The same request, sent again by the same program; and the same whatever model is asked, as many ask another
-        one where the first fails."""
+        """Two marks of the request: for the same program sending it again, and the same for any model, as many clients
+        ask another model if the first fails."""
         if self._requests is None:
             whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
             before = [id.encode("utf-8", "replace") for id in self._goes_on_from]
@@ -143,11 +145,11 @@ class Marks:
         return self._requests
 
     def drop_texts(self) -> None:
-        """What the request goes on from was found: of the turns that were read for that, keep the digests."""
+        """Once the stream that the request continues is found, keep only the digests of the turns read for that."""
         self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
 
     def release(self) -> None:
-        """Keep no more of the request than what its answer's marks are made of."""
+        """Keep only what the marks of its answer are made from."""
         self._has(_LAST_STEP)
         self._voice()
         self.drop_texts()
@@ -156,7 +158,7 @@ class Marks:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The names of the tools that the request offers; those without a name by their type."""
+        """The names of the tools that the request offers, or the types of those without a name."""
         if self._tools is None:
             self._tools = _tools_in(self._fields)
         return self._tools
@@ -167,8 +169,8 @@ class Marks:
         return next(self._answers(), None) is None
 
     def _answered_ids(self) -> Iterator[tuple[list[str], bool]]:
-        """The ids of answers that the request says it goes on from, then turn by turn those of its turns, the last ones
-        first, as several answers may be one turn; and whether that turn is an answer."""
+        """The ids of answers that the request says it continues; then, turn by turn from the last, the ids in it and
+        whether it is an answer, as one turn may contain several answers."""
         ids = self._goes_on_from
         number = len(ids)
         yield ids, False
@@ -180,7 +182,7 @@ class Marks:
             yield ids, self._read[at].is_answer
 
     def _answers(self) -> Iterator[int]:
-        """Where the last answers are."""
+        """The positions of the last answers."""
         number = 0
         for at in range(_MOST_TURNS):
             if number == _MOST_ANSWERS or not self._has(at):
@@ -190,12 +192,12 @@ class Marks:
                 yield at
 
     def _answers_by_text(self, is_named: bool) -> Iterator[int]:
-        """Those that are looked for by what they say. Two agents may say the same: where its calls have ids, an answer
-        is looked for by these."""
+        """The answers that are looked for by their text. Two agents may say the same, so an answer whose calls have ids
+        is looked for by those."""
         return (at for at in self._answers() if is_named or not self._read[at].is_by_id)
 
     def _known_by(self, at: int, is_named: bool) -> Iterator[int]:
-        """The marks of an answer with what came before it, the most first."""
+        """The marks of an answer with what came before it, from most context to least."""
         before = [self._read[each] for each in range(at + 1, at + 1 + _LAST_STEP) if self._has(each)]
         chain = list(self._chain(self._read[at], before, is_whole=self._is_whole_by(at + 1 + _LAST_STEP)))
         for mark, weight in reversed(chain):
@@ -203,8 +205,8 @@ class Marks:
                 yield mark
 
     def _chain(self, answer: _Said, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
-        """The marks of an answer with more and more of what came before it, and how much each stands for: None where
-        that is the conversation from its beginning."""
+        """The marks of an answer with more and more of what came before it, and how many characters each covers; None
+        for the whole conversation."""
         digest, weight = answer.digest, answer.weight
         for step, turn in enumerate(before, 1):
             digest, weight = self._digest(digest, turn.digest), weight + turn.weight
@@ -216,7 +218,7 @@ class Marks:
         yield self._mark(Kind.ANSWER, b"voice", self._voice(), whole, digest), None if is_whole else weight
 
     def _errands(self) -> Iterator[int]:
-        """What this agent was told, which may be what another's call says."""
+        """What this agent was told, which may repeat what another agent's call says."""
         texts: list[str] = []
         for at in range(_MOST_TURNS):
             if len(texts) >= _MOST_ERRANDS or not self._has(at):
@@ -225,7 +227,7 @@ class Marks:
         return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
 
     def _voice(self) -> bytes:
-        """What stays the same in many conversations, but differs between programs."""
+        """What stays the same across many conversations of a program, but differs between programs."""
         if self._voiced is None:
             told = [self._agent, as_text(self._fields.get("model")), *sorted(self.tools)]
             words = standing(self._fields, self._turns)
@@ -233,14 +235,14 @@ class Marks:
         return self._voiced
 
     def of_id(self, id: str) -> int:
-        """The mark of an id that was in an answer, or of the conversation that it was added to."""
+        """The mark of an id that was in an answer, or of the conversation that the answer was added to."""
         return self._mark(Kind.ID, id.encode("utf-8", "replace"))
 
     def _errand(self, text: str) -> int:
         return self._mark(Kind.ERRAND, brief(text.strip()).encode("utf-8", "replace"))
 
     def _has(self, at: int) -> bool:
-        """Whether there is a turn so far from the end."""
+        """Whether the request has a turn this far from its end; reads up to it."""
         while len(self._read) <= at and not self._is_whole:
             turn = next(self._reading, None)
             if turn is None:
@@ -250,8 +252,7 @@ class Marks:
         return at < len(self._read)
 
     def _is_whole_by(self, at: int) -> bool:
-        """Whether the conversation began less than so many turns ago; so many are read then, whatever it goes on
-        from."""
+        """Whether the conversation began less than so many turns ago; that many are read, whatever it continues."""
         return not (self._has(at) or self._goes_on_from)
 
     def _said(self, turn: Turn) -> _Said:
@@ -266,7 +267,7 @@ class Marks:
 
 
 def looks_random(id: str) -> bool:
-    """Whether an id can be taken to be one of a kind, and no number or word."""
+    """Whether an id looks unique, and not like a number or word."""
     runs = (run for run in _RUN.findall(id[-200:]) if not (run.isalpha() or run.isdigit()))
     return any(len(set(run)) >= _FEWEST_DISTINCT for run in runs)
 
@@ -275,7 +276,7 @@ def _tools_in(fields: JsonObject) -> frozenset[str]:
     if not fields.get("tools"):
         return _NO_TOOLS
     told = objects(fields["tools"])
-    # Gemini has its functions in one tool.
+    # Gemini puts all functions into one tool.
     offered = [*told, *chain.from_iterable(map(functions_of, told))]
     own = [as_object(each.get("function")) or each for each in offered]
     names = [each.get("name") or each.get("type") for each in own]
@@ -283,7 +284,7 @@ def _tools_in(fields: JsonObject) -> frozenset[str]:
 
 
 def _person_in(fields: JsonObject) -> str:
-    """Whom a program calls its user; empty where it names nobody."""
+    """The user that a program names; empty if it names nobody."""
     for told in (fields.get("user"), fields.get("safety_identifier"), as_object(fields.get("metadata")).get("user_id")):
         if isinstance(told, str) and told:
             return told

@@ -1,8 +1,8 @@
-"""Figures of streams for Prometheus: counted as each begins and ends, so that a chunk costs nothing more, and put with
-the others twice a second.
+"""Figures about streams for Prometheus. They are counted when each stream begins and ends, so that a chunk costs
+nothing more, and added to the shared figures twice a second.
 
-Labels have few values: formats, outcomes, providers, the policies and routes that an operator made, and models that
-have a known price, of which there are not ever more; never what a client or a model wrote.
+Labels have few values: formats, outcomes, providers, the policies and routes that an operator made, and models with a
+known price, whose number is limited; never anything that a client or a model wrote.
 """
 
 from array import array
@@ -23,13 +23,13 @@ _FIRST = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120)
 _LONG = (0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800)
 _GAPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
 _GAPS_US = [round(bound * _SECOND) for bound in _GAPS]
-# Of a longer stream the newest chunks, so that its end holds up no other.
+# For a longer stream only its newest chunks count, so that its end does not hold up others.
 _MOST_GAPS = 10_000
-# Models that are told apart, besides routes.
+# The most models with labels of their own, not counting routes.
 _MOST_MODELS = 100
 OTHER = "other"
 
-# With labels, of which there are few: to look one up takes longer than to count does.
+# Metrics with labels are cached for each combination: looking one up takes longer than counting, and there are few.
 _begun = cache(counter("requests", "Requests that became streams", "format").labels)
 _refused = cache(counter("requests_refused", "Requests that did not become streams, by status", "status").labels)
 _running = cache(gauge("streams_running", "Running streams", "format", "state").labels)
@@ -47,22 +47,22 @@ _cost = cache(counter("cost_dollars", "Cost of streams in US dollars", "provider
 
 _batch = Batch()
 _models: set[str] = set()
-# Of which formats and states some figure was told.
+# Formats and states that have a figure already.
 _told: set[tuple[str, State]] = set()
 
 
 def opened(stream: LiveStream) -> None:
-    """A stream has begun."""
+    """Count a stream that has begun."""
     _batch.count(_begun(stream.wire_format))
 
 
 def refused(status: int) -> None:
-    """A request became no stream."""
+    """Count a request that did not become a stream."""
     _batch.count(_refused(str(status)))
 
 
 def look(streams: Sequence[LiveStream]) -> None:
-    """Note how it is with all streams that run here, and put what was counted with the figures."""
+    """Note the states of all streams that run here, and put the counts since the last time with the shared figures."""
     _batch.put()
     states = Counter((stream.wire_format, stream.life.state) for stream in streams)
     for format, state in _told.difference(states):
@@ -77,7 +77,7 @@ def look(streams: Sequence[LiveStream]) -> None:
 
 
 def closed(stream: LiveStream, model: str) -> None:
-    """A stream that was opened is over: all is known of it. `model` is its name in labels."""
+    """Count an opened stream that is over, once everything is known about it. `model` is its name in labels."""
     provider = stream.provider
     _batch.count(_ended(stream.wire_format, provider, model, stream.outcome))
     ended_at = stream.ended_at or stream.requested_at
@@ -100,8 +100,8 @@ def closed(stream: LiveStream, model: str) -> None:
 
 
 def model_of(stream: LiveStream, is_route: bool) -> str:
-    """A model's name in labels: a route's, which an operator gave it (`is_route`), or a provider's. Clients may ask for
-    any: one that nobody has a price for is none of a provider's."""
+    """A model's name in labels: its route's (`is_route`), which an operator chose, or its provider's. Clients may ask
+    for anything, so only a model with a known price gets its own name."""
     if is_route:
         return stream.requested_model
     if stream.cost is not None and (len(_models) < _MOST_MODELS or stream.upstream_model in _models):
@@ -127,14 +127,14 @@ def _count_tokens(stream: LiveStream, provider: str, model: str) -> None:
 
 
 def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:
-    """All at once: to observe each would cost more than the chunk did."""
+    """Observe all gaps together: observing each would cost more than its chunk did."""
     newest = times[-_MOST_GAPS:]
     if len(newest) < 2:
         return
-    if newest[0] == newest[-1]:  # all in one read
+    if newest[0] == newest[-1]:  # all arrived in one read
         _batch.observe_many(histogram, {0: len(newest) - 1}, 0)
         return
-    gaps = sorted(map(sub, newest[1:], newest))  # a few searches in what is sorted, not one for each gap
+    gaps = sorted(map(sub, newest[1:], newest))  # a few searches in the sorted gaps instead of one per gap
     up_to = [bisect_right(gaps, bound) for bound in _GAPS_US]
     numbers = map(sub, [*up_to, len(gaps)], [0, *up_to])
     by_bucket = {place: number for place, number in enumerate(numbers) if number}

@@ -1,4 +1,4 @@
-"""GET /v1/models and /v1/models/<id>, also below /v1beta, in the shape that the asking client wants."""
+"""GET /v1/models and /v1/models/<id>, also below /v1beta and /v1alpha, in the shape that the client expects."""
 
 import asyncio
 import re
@@ -26,7 +26,8 @@ _JSON = {"content-type": "application/json"}
 
 
 async def model_list(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """Routes, the models of providers that have a credential and the simulator's scenarios, as far as the key goes."""
+    """List routes, the models of providers that have a credential and the simulator's scenarios, as far as the key may
+    use them."""
     key = worker.authenticate(scope)
     providers = await asyncio.to_thread(configured_models)
     known = dict.fromkeys([*worker.configuration.routes, *providers, *await _scenarios(worker)])
@@ -36,7 +37,7 @@ async def model_list(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCalla
 
 
 async def one_model(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """A model that can be called, listed or not. Raises RequestError (404) for any other."""
+    """Describe a model that can be called, listed or not. Raises RequestError (404) for any other."""
     key = worker.authenticate(scope)
     wire_format = format_of(scope["path"], partial(http.header, scope))
     named = _MODEL_IN.sub("", scope["path"].rstrip("/"), count=1)

@@ -1,4 +1,4 @@
-"""Models as clients of each format want them listed. When one was made, and what it can take, is not known here."""
+"""Models in the list formats of all clients. When a model was made, and what it can take, is not known here."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _METHODS = ["generateContent", "streamGenerateContent", "countTokens"]
 
 
 class Shape(NamedTuple):
-    """How one model is told, and a list of them."""
+    """How to write one model, and a list of models."""
 
     one: Callable[[str], JsonObject]
     listing: Callable[[Sequence[str]], JsonObject]
@@ -41,7 +41,7 @@ def _anthropic_list(names: Sequence[str]) -> JsonObject:
 
 
 def _gemini_model(name: str) -> JsonObject:
-    """Google's own models have no provider's name before theirs."""
+    """Google's own models are listed without a provider's name."""
     own = name.removeprefix(f"{GEMINI.vendor}/")
     return {"name": f"models/{own}", "displayName": own, "supportedGenerationMethods": _METHODS}
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # its packages are an extra
 
 @dataclass(frozen=True)
 class Observers:
-    """The record, which must have everything, the live feed, what is counted, and a collector, where one is set.
-    `routes` are names of models that operators gave."""
+    """The record, which must have everything, the live feed, the metrics, and a collector if one is set. `routes`
+    returns the model names that operators chose."""
 
     recorder: Recorder
     feed: Feed
@@ -25,7 +25,8 @@ class Observers:
     telemetry: "Telemetry | None" = None
 
     def begin(self, traceparent: str) -> Trace | None:
-        """The span of a stream whose request came with this header, or none."""
+        """The span of a stream whose request came with this `traceparent`, which may be empty; None without a
+        collector."""
         return self.telemetry.begin(traceparent) if self.telemetry else None
 
     def opened(self, stream: LiveStream) -> None:
@@ -34,7 +35,7 @@ class Observers:
         metrics.opened(stream)
 
     def closed(self, stream: LiveStream) -> None:
-        """Nothing more can be said of a stream that ended."""
+        """A stream that ended is final."""
         self.feed.closed(stream)
         model = metrics.model_of(stream, stream.requested_model in self.routes())
         metrics.closed(stream, model)

@@ -1,5 +1,5 @@
-"""Everything else that a provider has under /v1: files, batches, images, audio, … It is not read, and a call in the
-record all the same, with its sizes and times; its bodies by a setting."""
+"""Everything else that a provider has under /v1: files, batches, images, audio, … These calls are not read, but they
+are recorded, with sizes and times; a setting adds their bodies."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.raw import FAILURES, MOST_OF_A_REFUSAL, RawAnswer, no_answer, refusal_without
 from streamviz.upstream.redaction import told_headers
 
-# What is shown by a browser can do nothing there.
+# What a browser shows of an answer can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
 _WAY = {Event.COMPLETED: (Event.FORWARDED, Event.ANSWERED, Event.DRAINED, Event.COMPLETED)}
 _ONE = SessionCounts(streams=1)
@@ -46,7 +46,7 @@ _OF_FILES = ("content-disposition",)
 
 
 async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """Pass one request through. Raises RequestError for one that may not be."""
+    """Pass one request through. Raises RequestError if it may not be."""
     clock = Clock()
     requested_at = clock.now()
     key = worker.authenticate(scope)
@@ -72,7 +72,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
 
 
 class _Passing:
-    """One call under way."""
+    """One call in progress."""
 
     def __init__(self, worker: Worker, stream: LiveStream, clock: Clock, send: ASGISendCallable) -> None:
         self._worker = worker
@@ -80,11 +80,11 @@ class _Passing:
         self._clock = clock
         self._send = send
         self._has_begun = False
-        # How it ends: until that is known, the server lets go of it.
+        # How the call ends; if that never becomes known, the server dropped it.
         self.end = Event.DROPPED
 
     def record(self, *entries: AnyEntry) -> None:
-        """Raises NotRecorded where the call may not go on, as what came of it is not on the record."""
+        """Record entries. Raises NotRecorded if the call must not continue because part of it could not be recorded."""
         self._keep(*entries)
         if self._worker.observers.recorder.has_lost(self.stream.id):
             raise NotRecorded()
@@ -96,11 +96,12 @@ class _Passing:
         recorder.flush()
 
     async def carry(self, scope: HTTPScope, place: Place) -> None:
-        """Raises UpstreamError or NotRecorded, or CannotEnd where the client has a part of the answer by then."""
+        """Make the call. Raises UpstreamError or NotRecorded, or CannotEnd if the client already has part of the
+        answer."""
         try:
             await self._carry(scope, place)
         except (*FAILURES, UpstreamError, NotRecorded) as error:
-            if self._is_over:  # its client has left, and is told nothing
+            if self._is_over:  # the client has left and is told nothing
                 return
             raise self._failed(error, place.target.provider) from error
 
@@ -117,7 +118,7 @@ class _Passing:
         if why := _why_none(response.status):
             response.close()
             raise UpstreamError(502, f"upstream answered {response.status}{why}")
-        assert client.timeout.sock_read is not None  # as new_client made it
+        assert client.timeout.sock_read is not None  # as set by new_client
         raw = RawAnswer(response, client.timeout.sock_read, place.target.key)
         answer = BoundedAnswer(raw, settings.ANSWER_BOUNDS)
         try:
@@ -150,7 +151,7 @@ class _Passing:
         await http.start(self._send, self.stream.status or 200, head)
 
     async def _pass(self, piece: bytes) -> None:
-        """One piece, which is in the record before the client has it."""
+        """Pass on one piece, recorded before the client gets it."""
         if self._is_over:
             return
         stream, now = self.stream, self._clock.now()
@@ -175,12 +176,12 @@ class _Passing:
         return self._ended(Event.FAILED, told.message, told)
 
     def _stop(self, end: Event, why: str, error: ClientFacingError) -> None:
-        """Raises what the client is to be told, unless it has its whole answer."""
+        """End the call. Raises what the client is to be told, unless it has its whole answer."""
         if not self._is_over:
             raise self._ended(end, why, error)
 
     def _ended(self, end: Event, why: str, error: ClientFacingError) -> Exception:
-        """It ends like this; what is to be raised, so that the client is told as far as that can be."""
+        """Note how the call ends, and return what to raise so that the client is told, as far as that is possible."""
         self._over(end, why)
         if self._has_begun:
             return http.CannotEnd(why)
@@ -202,18 +203,19 @@ class _Passing:
         self._stop(Event.STOPPED, "streamviz was stopped", errors.stop())
 
     def away(self) -> None:
-        """Nothing is left to be sent."""
+        """Nothing is left to send."""
 
     def left(self, why: str) -> None:
         self._over(Event.LEFT, why or "the client left")
 
     @property
     def _is_over(self) -> bool:
-        """Whether it is known how it ends. One whose client has left is carried on until its turn to end comes."""
+        """Whether it is known how the call ends. After its client has left, it continues until it is its turn to
+        end."""
         return self.end is not Event.DROPPED
 
     def _over(self, end: Event, error: str = "") -> None:
-        """It ends like this. What did so first is the reason, whatever comes of it then."""
+        """Note how the call ends. The first reason stays, whatever follows from it."""
         if not self._is_over:
             self.end, self.stream.error = end, error
 
@@ -232,7 +234,7 @@ class _Passing:
 
 
 async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
-    """Raises RequestError (403) where the key has had all that it may."""
+    """Raises RequestError (403) if the key has used up its limits."""
     policies = [each for each in worker.configuration.policies_of(stream.key_name) if each.policy.judges_unread]
     await limiting.reserve(worker, stream, policies, lambda: Amounts(0, 0.0))
     judging = RequestJudging(policies, stream.context.request, stream.context)
@@ -241,8 +243,8 @@ async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
 
 
 async def _until_over(call: Call, race: Race) -> None:
-    """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops. Raises what its
-    client is to be told."""
+    """Run the call until it is over, its client leaves, its key is revoked, a person cancels it or the server stops.
+    Raises what the client is to be told."""
     try:
         is_whole = await race.run(call)
     finally:
@@ -252,14 +254,14 @@ async def _until_over(call: Call, race: Race) -> None:
 
 
 def _why_none(status: int) -> str:
-    """Why an answer of this status is none; empty where it is one."""
+    """Why an answer with this status is not an answer, as a clause; empty if it is one."""
     if 300 <= status < 400:
         return ", a redirect, which is not followed"
     return "" if 200 <= status < 600 else ", which no client knows"
 
 
 async def _whole(answer: BoundedAnswer) -> bytes:
-    """A refusal's body; empty where it is longer than any that means something."""
+    """A refusal's body; empty if it is too long to mean anything."""
     body = b""
     async for piece in answer:
         body += piece
@@ -269,7 +271,7 @@ async def _whole(answer: BoundedAnswer) -> bytes:
 
 
 def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
-    """What the record has of a request: what was asked and how long it was, and what it said by a setting."""
+    """What is recorded of a request: what was asked and its length, and its body if a setting says so."""
     kind = http.header(scope, b"content-type").partition(";")[0]
     asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": kind, "bytes": len(body)}
     if settings.STORE_PASSED_THROUGH:

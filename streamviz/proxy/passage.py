@@ -1,4 +1,5 @@
-"""Where a request goes that is passed through, and whether it may: to a known provider, below its own address."""
+"""Where a request that is passed through goes, and whether it may: to a known provider, below that provider's
+address."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,23 +27,23 @@ from streamviz.upstream.targets import Lane, Target
 PROVIDER = b"x-streamviz-provider"
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-# Nothing that any reader of a path takes for more than a word.
+# A path that every reader takes for plain words.
 _PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
 _MOST_QUERY = 4_000
-# What stands between the parts of a form (RFC 2046, 5.1.1).
+# The delimiter between the parts of a form (RFC 2046, 5.1.1).
 _BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.I)
-# As forms have the model for a sound or an image, the last line of what stands before its name.
+# The header of a form's part that names the model, as requests for sounds and images have it.
 _NAMES_MODEL = re.compile(rb'\r\ncontent-disposition: *form-data; *name="?model"?(?:\r\n|\Z)', re.I)
-# A form that has a model has it in one of so many parts, with so much before and in it.
+# How many parts of a form are searched for the model, and how long that part's head and its value may be.
 _MOST_PARTS, _LONGEST_HEAD, _LONGEST_NAME = 100, 2_000, 300
-# Of longer JSON only the members are told apart, and not where it has more values: nobody else would get on meanwhile.
+# Longer JSON is only split into its members, and JSON with more values is not read: nothing else would run meanwhile.
 _LONG_BYTES, _MOST_VALUES = 100_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request goes; `model` is what the client named, a model or a provider. `body` has that model by the name
-    that its provider has for it."""
+    """Where a request goes. `model` is what the client named, a model or a provider; `body` has the provider's own name
+    for that model."""
 
     target: Target
     url: str
@@ -55,9 +56,9 @@ class Place:
 
 
 def require_unjudged(worker: Worker, key: KnownKey) -> None:
-    """Raises RequestError (403) where a policy would have to judge a request that is not read here.
+    """Raises RequestError (403) if a policy would have to judge a request that is not read here.
 
-    A key for some models opens no other endpoints, which may call any.
+    A key for certain models opens no other endpoints, as those may call any model.
     """
     if key.models:
         raise _forbidden(
@@ -72,11 +73,11 @@ def require_unjudged(worker: Worker, key: KnownKey) -> None:
 
 
 async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> Place:
-    """Raises RequestError where no provider is named (404), or none that this may go to."""
+    """Raises RequestError if no provider is named (404), or none to which this may go."""
     path = _plain_path(scope)
     model, spoken, target = await _served(worker, scope, _named(worker, scope, body, key))
     if target.provider == SIMULATOR:
-        raise no_such(path)  # it has nothing else
+        raise no_such(path)  # the simulator has no other endpoints
     if target.lane is not Lane.RAW:
         message = f"Requests cannot be passed through to {target.provider}: it does not speak this format."
         raise RequestError(400, message, code="provider_not_passed_to")
@@ -96,7 +97,7 @@ def _plain_path(scope: HTTPScope) -> str:
 
 
 def _query(scope: HTTPScope) -> str:
-    """The query string, re-encoded byte by byte: which characters they are, only its reader knows."""
+    """The query string, re-encoded byte by byte: only its recipient knows its character encoding."""
     query = scope["query_string"].decode("latin-1")
     if len(query) > _MOST_QUERY:
         raise RequestError(414, "The query string is too long.", code="too_large")
@@ -106,7 +107,7 @@ def _query(scope: HTTPScope) -> str:
 
 
 async def _served(worker: Worker, scope: HTTPScope, names: Sequence[str]) -> tuple[str, WireFormat, Target]:
-    """The first of these that somebody serves, in which format, and where."""
+    """The first of these names that is served, with its format and target."""
     *others, last = names
     for name in others:
         with suppress(RequestError):
@@ -121,8 +122,8 @@ async def _asked(worker: Worker, scope: HTTPScope, name: str) -> tuple[str, Wire
 
 
 def _named(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> list[str]:
-    """The provider that the client names, as one of its models, or a route; else the model in the body, and, where
-    nobody knows that, the key's provider."""
+    """The names to try: the provider or route that the client names, or else the model in the body and, if nobody
+    serves that, the key's provider."""
     if name := http.header(scope, PROVIDER).strip():
         return [_any_of(worker, name)]
     names = [model] if (model := _model_in(scope, body)) else []
@@ -136,7 +137,7 @@ def _named(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> list
 
 
 def _any_of(worker: Worker, name: str) -> str:
-    """A route, or any model of a provider's. Raises RequestError (404) where there is neither."""
+    """A route, or any model of a provider. Raises RequestError (404) if there is neither."""
     if name in worker.configuration.routes:
         return name
     if name in PROVIDERS:
@@ -145,8 +146,8 @@ def _any_of(worker: Worker, name: str) -> str:
 
 
 def _model_in(scope: HTTPScope, body: bytes) -> str:
-    """The model that a JSON body or a form names; empty where it names none. Raises RequestError (413) where that is
-    too much to be read."""
+    """The model that a JSON body or a form names; empty if it names none. Raises RequestError (413) if there is too
+    much to read."""
     kind = http.header(scope, b"content-type").lower()
     if kind.startswith("multipart/form-data"):
         place = _model_in_form(scope, body)
@@ -165,8 +166,8 @@ def _model_in(scope: HTTPScope, body: bytes) -> str:
 
 
 def _model_in_form(scope: HTTPScope, body: bytes) -> slice | None:
-    """Where in a form the name of a model stands. A part is looked for by its mark alone: a form may have megabytes,
-    and nobody waits while that is searched."""
+    """Where a form has the name of the model. Parts are found by their boundary alone: a form may have megabytes, and
+    the search must not hold others up."""
     boundary = _BOUNDARY.search(http.header(scope, b"content-type"))
     if boundary is None:
         return None
@@ -184,7 +185,7 @@ def _model_in_form(scope: HTTPScope, body: bytes) -> slice | None:
 
 
 def _renamed(body: bytes, scope: HTTPScope, model: str, upstream: str) -> bytes:
-    """The same with another model, where it is this one that it names; all else keeps its bytes."""
+    """The body with its model renamed, if it names this one; everything else keeps its bytes."""
     if model == upstream or http.header(scope, PROVIDER).strip() or _model_in(scope, body) != model:
         return body
     if http.header(scope, b"content-type").lower().startswith("multipart/"):

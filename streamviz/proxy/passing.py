@@ -1,4 +1,4 @@
-"""Which headers of a client's request go where: to the provider all that are meant for it, to the record a few."""
+"""Which headers of a client's request go where: the provider gets all that are meant for it, the record a few."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.proxy.http import text_of
 from streamviz.upstream.redaction import CONTROL
 
-# Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
+# Headers of a connection, of a body that is rewritten, of a browser or of a proxy on the way, and credentials.
 _OURS = frozenset(
     b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect host content-length"
     b" content-encoding content-type accept-encoding proxy-authenticate api-key cookie cookie2 set-cookie origin"
@@ -19,8 +19,8 @@ _OURS = frozenset(
 _FAMILIES = (b"x-streamviz-", b"x-forwarded-", b"sec-", b"access-control-", b"cf-", b"x-simulator-")
 # Credentials, whoever they are for, and where a proxy says who called it.
 _ENDINGS = (b"-api-key", b"-token", b"authorization", b"subscription-key", b"client-ip", b"forwarded-for")
-# What the record keeps says how it was sent, and by what. No others, as anything may be in them: credentials, cookies,
-# names of people. The user agent has a column of its own.
+# The headers that are recorded: they say how a request was sent, and by what. No others, as those may contain anything:
+# credentials, cookies, people's names. The user agent has a column of its own.
 _KEPT = frozenset(
     b"accept content-type anthropic-version anthropic-beta openai-beta traceparent x-streamviz-provider"
     b" x-stainless-lang x-stainless-package-version x-stainless-os x-stainless-arch x-stainless-runtime"
@@ -32,13 +32,12 @@ _LONGEST = 1_000
 
 
 def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[str, str]:
-    """Those that the provider is to see, as far as policies leave that. Of one that came several times, the values
-    stand behind one another."""
+    """The headers that the provider is to see, as policies leave them. The values of a repeated header are joined."""
     found: dict[str, str] = {}
     for name, value in _passed_on(scope):
         found[name] = f"{found[name]}, {value}" if name in found else value
     kept = kept_values(found, policies)
-    # What a policy puts in the place of a match may have several lines.
+    # A policy's replacement for a match may have several lines.
     return {name: CONTROL.sub(" ", text) for name, text in kept.items()} if policies else kept
 
 
@@ -56,8 +55,7 @@ def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
 
 
 def kept_headers(scope: HTTPScope) -> dict[str, str]:
-    """Those that the record keeps, put together in the same way; what is too long to be a value of theirs is left
-    out."""
+    """The headers to record, joined in the same way; values too long to be genuine are left out."""
     found: dict[str, str] = {}
     for raw, value in scope["headers"]:
         if raw in _KEPT:

@@ -1,4 +1,4 @@
-"""Which paths are the proxy's, whatever a client's base URL has of them, and in which format each is answered."""
+"""Which paths are the proxy's, however clients write the base URL, and in which format each is answered."""
 
 import re
 from collections.abc import Callable
@@ -12,24 +12,24 @@ from streamviz.core.wire_format import WireFormat
 VERSIONS = ("/v1/", "/v1beta/", "/v1alpha/")
 GEMINI_CALL = re.compile(r"/v1(?:beta|alpha)?/models/(?P<model>.+):(?P<method>[A-Za-z]+)")
 GEMINI_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
-# A target in absolute form names the server, which is this one.
+# A request target in absolute form names the server, which is this one.
 _SERVER = re.compile(r"https?://[^/]*", re.IGNORECASE)
 _SLASHES = re.compile("/{2,}")
 _REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)(?=/v1(?:beta|alpha)?/)")
-# Calls of models, and what else providers have: none of them is a page's.
+# Model calls, and other endpoints of providers: no page has such a path.
 _UNVERSIONED = re.compile(
     r"/(?:chat/completions|completions|messages|responses|embeddings|models|files|uploads|batches|images|audio|videos"
     r"|moderations|fine_tuning|assistants|threads|vector_stores|containers|conversations|evals|skills)(?:/|$)"
 )
-# A client may ask for any, and a path may be long.
+# Clients may ask for any path, and a path may be long.
 _KEPT = 100
-_LONGEST = 200  # of a path that is repeated to who asked for it
+_LONGEST = 200  # of a path that is repeated in an error
 
 
 @lru_cache(_KEPT)
 def canonical(path: str) -> str:
-    """A path with its version once, and below BASE_PATH: base URLs are written with it and without, and with a slash at
-    their end to which clients add one."""
+    """A path below BASE_PATH, with its version once: clients' base URLs come with and without the version, and with a
+    slash at the end to which clients add another."""
     path = _SERVER.sub("", path, count=1) if path[:1] != "/" else path
     path = below(_SLASHES.sub("/", path))
     path = _REPEATED.sub("", path, count=1)
@@ -44,7 +44,7 @@ def is_ours(path: str) -> bool:
 def format_of(path: str, header: Callable[[bytes], str]) -> WireFormat:
     """The format in which a client of this canonical path expects to be answered, errors included.
 
-    Paths that several formats have are answered in the one whose own headers the client sends.
+    Paths that several formats share are answered in the format whose own headers the client sends.
     """
     if is_gemini(path):
         return GEMINI
@@ -57,19 +57,19 @@ def format_of(path: str, header: Callable[[bytes], str]) -> WireFormat:
 
 
 def is_gemini(path: str) -> bool:
-    """Whether a path is one of Gemini's format alone."""
+    """Whether only Gemini's format has such a path."""
     return path.startswith(VERSIONS[1:]) or is_gemini_call(path)
 
 
 @lru_cache(_KEPT)
 def is_gemini_call(path: str) -> bool:
-    """Whether a path names a model and what Gemini's format has it do."""
+    """Whether a path names a model and what to do with it, in Gemini's format."""
     found = GEMINI_CALL.fullmatch(path)
     return found is not None and found["method"] in GEMINI_METHODS
 
 
 def no_such(path: str) -> RequestError:
-    """What is told where nothing is. Of a call that is somewhere else it says where."""
+    """The error for a path that does not exist; it names the right path of a known call."""
     called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith(VERSIONS)]
     meant = next((each for each in called if path.rstrip("/").endswith(each)), "")
     here = f"here; {meant} is. Check the base URL." if meant else "here."

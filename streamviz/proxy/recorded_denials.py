@@ -1,4 +1,5 @@
-"""Denied calls that this worker has not seen: another had them, or one before it, and the record knows of them."""
+"""Denied calls that this worker has not seen, looked up in the record: another worker had them, or this one before a
+restart."""
 
 import asyncio
 import logging
@@ -17,23 +18,23 @@ from streamviz.records.queries.denied_calls import DeniedCall, denied_calls
 
 log = logging.getLogger(__name__)
 
-# A client waits for this; where it was in vain, nobody does for a while.
+# How long a client waits for a look-up; after a failure, none is made for a while.
 _SECONDS = 1.0
 _PAUSE_SECONDS = 30.0
-# Of their own: where Postgres hangs, so do they, and requests need the event loop's other threads.
+# Separate threads: they hang when Postgres does, and requests need the event loop's other threads.
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="denials")
 
 
 class RecordedDenials:
-    """What the record says of calls that clients did not get."""
+    """What the record has of calls that clients did not get."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._paused_until = 0.0
 
     async def find(self, key: KnownKey, name: str) -> tuple[UUID, list[JsonObject]] | None:
-        """The answer of that id, or the last in the conversation of that id, and what to say of its calls; None where
-        the record has none, or does not answer in time."""
+        """The stream of the answer with that id, or of the last one in the conversation with that id, and the outputs
+        for its calls; None if the record has none, or does not answer in time."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._paused_until:
             return None

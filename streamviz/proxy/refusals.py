@@ -1,4 +1,4 @@
-"""Requests that are refused before there is a stream: each is a line of the log, with the id that the client gets."""
+"""Requests that are refused before they become a stream: each is logged, with the id that its client gets."""
 
 import logging
 
@@ -13,8 +13,8 @@ _LONGEST_PATH = 200
 
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
-    """Log a refusal, and give the headers that name it: vendors' SDKs show one or the other. A request id of upstream's
-    stays the client's."""
+    """Log a refusal, and return the headers with its id, of which each vendor's SDK shows one. If upstream gave a
+    request id, the client keeps that."""
     metrics.refused(error.status)
     if any(name in error.headers for name in ("request-id", "x-request-id")):
         return {}

@@ -1,7 +1,7 @@
-"""The model `replay/<stream>`: a recorded stream is sent again, with the times between its chunks.
+"""The model `replay/<stream>`: a recorded stream is sent again, with the original times between its chunks.
 
-`replay/<stream>?speed=8` is eight times as fast, `speed=inf` at once. It is an upstream like any other: policies judge
-its chunks, and what comes of it is a stream of its own.
+`replay/<stream>?speed=8` is eight times as fast, `speed=inf` sends everything at once. It is an upstream like any
+other: policies judge its chunks, and the result is a stream of its own.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ def is_replay(worker: Worker, model: str) -> bool:
 
 
 async def replay_target(request: ModelRequest, wire_format: WireFormat, key: KnownKey) -> Target:
-    """The stream that is to be sent again. Raises RequestError where it is not there for this key, or cannot be, and
-    UpstreamError where that cannot be told just now."""
+    """The target that replays the requested stream. Raises RequestError if it does not exist for this key or cannot be
+    replayed, and UpstreamError if that cannot be found out now."""
     stream_id, speed = _asked(request.model)
     stream = await _told(find, stream_id)
     if stream is None or not key.may_replay(request.model, stream.key_id):
@@ -54,7 +54,8 @@ async def replay_target(request: ModelRequest, wire_format: WireFormat, key: Kno
 
 
 class ReplayedAnswer:
-    """A recorded answer. What came at once is given at once; the next run is read while one is sent."""
+    """A recorded answer. Chunks that were received together are sent together; the next run of chunks is read while one
+    is sent."""
 
     status = 200
     left_out: tuple[str, ...] = ()
@@ -82,12 +83,12 @@ class ReplayedAnswer:
         """Nothing is open."""
 
     def _read(self, seq: int) -> "asyncio.Future[list[StoredChunk]]":
-        # They may be in the archive, which can take its time: others are not to wait for it.
+        # They may be in the archive, which can be slow: others must not wait for that.
         read = database_sync_to_async(chunks_from, thread_sensitive=False)
         return asyncio.ensure_future(read(self._replay.stream, seq))
 
     async def _until(self, received_at: int) -> None:
-        """Wait for as long as upstream took, from the request on."""
+        """Wait until as much time has passed as upstream took from the request on."""
         took = (received_at - self._replay.requested_at) / 1_000_000 / self._replay.speed
         late = asyncio.get_running_loop().time() - self._began_at
         if took > late:
@@ -111,13 +112,13 @@ async def _as_read(reading: "asyncio.Future[list[StoredChunk]]") -> list[StoredC
 
 
 def _bytes(chunk: StoredChunk) -> bytes:
-    if chunk.raw is None:  # It was kept when the stream was looked up.
+    if chunk.raw is None:  # It was stored when the stream was looked up.
         raise UpstreamError(502, f"chunk {chunk.seq} of the recorded stream is no longer stored")
     return chunk.raw
 
 
 def _asked(model: str) -> tuple[UUID, float]:
-    """The stream and the speed that a name means. Raises RequestError for any other name."""
+    """The stream and the speed in a model's name. Raises RequestError for any other name."""
     stream, _, speed = model.removeprefix(REPLAY_PREFIX).partition("?speed=")
     try:
         found, times = UUID(stream), float(speed or 1)
@@ -130,7 +131,7 @@ def _asked(model: str) -> tuple[UUID, float]:
 
 
 def _unlike(stream: Stream, request: ModelRequest, wire_format: WireFormat) -> str:
-    """What of the request does not fit to the recording, as a clause; empty where all does."""
+    """Why the request does not match the recording, as a clause; empty if it does."""
     if stream.wire_format != wire_format.name:
         return f"it was recorded in the format {stream.wire_format} ({stream.endpoint}), and is asked for in another"
     if stream.is_streaming != request.is_streaming:

@@ -22,16 +22,16 @@ from streamviz.upstream.targets import Target
 
 
 def gemini_path(model: str, method: str) -> str:
-    """What stands behind the address of Google's models: the one that is called, and what it is to do."""
+    """The path below the address of Google's models: a model and what it is to do."""
     return f"/{quote(model, safe='')}:{method}"
 
 
 T = TypeVar("T")
-# A longer one takes some ms to read.
+# A longer body takes some ms to read.
 LONG_BODY_BYTES = 100_000
-# What OpenAI embeds in one call; each is a value of its own, which takes hardly any time to read.
+# The most tokens that OpenAI embeds in one call. Each is a JSON value, but takes hardly any time to read.
 _MOST_TOKENS = 300_000
-# LiteLLM goes through a request again and again, in the event loop: a value takes so many times as long there.
+# LiteLLM goes through a request many times, in the event loop, so a value costs this many times as much there.
 _TRANSLATING = 4
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _values = msgspec.json.Decoder(dict[str, object])
@@ -39,9 +39,9 @@ _values = msgspec.json.Decoder(dict[str, object])
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for a model call: `fields` as they read, and `body`, which says nothing else.
+    """A request for a model call: `fields` is the decoded request, and `body` encodes exactly that.
 
-    It is not what the client wrote: of a key that came twice policies would judge one value, and a provider may read
+    The client's own bytes are not used: if a key came twice, policies would judge one value, and a provider might read
     the other.
     """
 
@@ -64,19 +64,19 @@ class ModelRequest:
         return encode(raw)
 
     def upstream(self, target: Target) -> tuple[Target, bytes]:
-        """Where the request goes on the raw lane, and in what words."""
+        """Where the request goes on the raw lane, and its body there."""
         if target.wire_format != GEMINI.name:
             return target, self.body_for(target.model)
         method = "streamGenerateContent?alt=sse" if self.is_streaming else "generateContent"
         return target.at(gemini_path(target.model, method)), self.without("model", "stream")
 
     def without(self, *names: str) -> bytes:
-        """The request without these fields; every other keeps its bytes."""
+        """The request without these fields; every other field keeps its bytes."""
         raw = _fields.decode(self.body)
         return encode({name: value for name, value in raw.items() if name not in names})
 
     def asking_for_usage(self) -> "ModelRequest":
-        """The same, asking a chat provider how many tokens its stream took."""
+        """The same request, which also asks a chat provider for the stream's token usage."""
         options = {**as_object(self.fields.get("stream_options")), "include_usage": True}
         fields = {**self.fields, "stream_options": options}
         return ModelRequest(self._saying(fields), fields, self.model, self.is_streaming)
@@ -90,11 +90,11 @@ class ModelRequest:
 
     @property
     def kept(self) -> bytes:
-        """What the record keeps of it: without the credentials that it carries for somebody else."""
+        """The request as it is recorded: without the credentials that it contains for others."""
         return self._saying(without_credentials(self.fields))
 
     def _saying(self, fields: JsonObject) -> bytes:
-        """The request with these fields; those that are its own keep their bytes."""
+        """The request with these fields; those that it has already keep their bytes."""
         if fields is self.fields:
             return self.body
         old = _fields.decode(self.body)
@@ -106,10 +106,10 @@ class ModelRequest:
 
 
 def decoded(body: bytes, tokens: int = 0) -> JsonObject:
-    """The object that a request is, with so many values more as it may have in tokens.
+    """The JSON object in a request's body, which may have `tokens` more values than usual.
 
-    Raises RequestError where it is none, or is nested deeper than what is stored is read (400), or has too many values
-    (413).
+    Raises RequestError if it is not an object, or nested too deeply to be read back from the record (400), or has too
+    many values (413).
     """
     _require_values(body, settings.ANSWER_BOUNDS.values + tokens, "MAX_VALUES")
     try:
@@ -123,8 +123,8 @@ def decoded(body: bytes, tokens: int = 0) -> JsonObject:
 
 
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
-    """Raises RequestError for what is no request of this format (400) or has too many values (413); the rest is the
-    provider's to judge."""
+    """Raises RequestError for what is not a request of this format (400) or has too many values (413); everything else
+    is left to the provider to judge."""
     fields = decoded(body, _MOST_TOKENS if wire_format is EMBEDDINGS else 0)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
@@ -140,7 +140,8 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
 
 
 async def read_aside(body: bytes, read: Callable[[bytes], T]) -> T:
-    """What `read` makes of a request's body: of a long one in a thread, while others get on. Raises what it does."""
+    """The result of `read` for a request's body. For a long body it runs in a thread, while others continue. Raises
+    what `read` raises."""
     if len(body) <= LONG_BODY_BYTES:
         return read(body)
     found: list[T] = []
@@ -155,7 +156,8 @@ def _require_values(body: bytes, most: int, why: str) -> None:
 
 
 def _decoded(body: bytes) -> JsonObject:
-    """All of it is in use, so the collector would go through it in vain: in a long one, that takes most of the time."""
+    """Decode without garbage collection: everything decoded is in use, so for a long body the collector would take most
+    of the time, in vain."""
     gc.disable()
     try:
         return _values.decode(body)
@@ -164,7 +166,8 @@ def _decoded(body: bytes) -> JsonObject:
 
 
 def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
-    """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
+    """Refuse names that match a parameter except for case: a provider that ignores case would read what policies do
+    not. `require_one_model` checks the model."""
     own_names, by_folded = _own_names(wire_format.parameters)
     for name in fields:
         if name not in own_names and (own := by_folded.get(name.casefold())):

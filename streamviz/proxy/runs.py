@@ -1,4 +1,4 @@
-"""What an executor has of a call: its way upstream, calls of its own, and tools."""
+"""What a call offers its executor: its way upstream, calls of its own, and tools."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -40,8 +40,8 @@ Serve = Callable[[Caller, ModelRequest, Leaving, ASGISendCallable], Awaitable[No
 
 @dataclass(frozen=True, eq=False)
 class RunningCall:
-    """A client's call, as an executor has it. `passed` sends the request where it goes, `serve` serves a call.
-    `left_out` is what had no place in the request as one of chat."""
+    """A client's call, as an executor sees it. `passed` sends the request to its target, `serve` serves a call.
+    `left_out` is what had no place in the request's chat form."""
 
     caller: Caller
     stream: LiveStream
@@ -94,7 +94,7 @@ class RunningCall:
         return Toolbox(sources, names, seconds)
 
     def _bounded(self, request: JsonObject) -> JsonObject:
-        """With what bounds its answer called as this model has it: some refuse the usual name."""
+        """The request with its limit on output under this model's name for it: some models refuse the usual name."""
         if "max_tokens" not in request or self.target.provider == SIMULATOR:
             return request
         from streamviz.upstream.provider_formats import bound_of  # `structure` has loaded it
@@ -112,7 +112,7 @@ class RunningCall:
 
 
 class Proposing(Executor):
-    """Answers with the tool calls of a plan, as if a model had made them: so policies judge them, and people."""
+    """Answers with the tool calls of a plan, as if a model had made them, so that policies and people judge them."""
 
     name = ""
     calls_model = False
@@ -156,10 +156,10 @@ class _Said:
 
 
 def _as_chat(fields: JsonObject, target: Target) -> tuple[JsonObject, tuple[str, ...]]:
-    """A request of the target's format as one of chat, and what was left out of it. Raises RequestError for what has no
-    place there and the answer depends on."""
+    """A request of the target's format as a chat request, and what was left out of it. Raises RequestError for
+    something that has no place there although the answer depends on it."""
     load()
-    from streamviz.upstream.chat_requests import chat_of  # loaded where it is needed: upstream/loading.py
+    from streamviz.upstream.chat_requests import chat_of  # loaded on demand: upstream/loading.py
     from streamviz.upstream.fitting import fit
 
     try:

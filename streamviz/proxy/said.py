@@ -1,4 +1,4 @@
-"""What a request says beside what goes upstream: how its client calls the session, and itself."""
+"""What a request says besides what goes upstream, such as its client's names for the session and for itself."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -19,10 +19,10 @@ from streamviz.traces import parent_in
 
 
 class Said(NamedTuple):
-    """As the client said it: `session` is empty where it named none, `trace` where it is in none.
+    """What the client said: `session` is empty if it named none, `trace` if there is none.
 
-    `client` is the address and the port of its connection; `is_retry` that it sends the request again, `is_helper` that
-    a sub-agent asks. `headers` are those that the record keeps.
+    `client` is the address and the port of its connection; `is_retry` says that it sends the request again, `is_helper`
+    that the request comes from a sub-agent. `headers` are those that are recorded.
     """
 
     wire_format: WireFormat
@@ -35,17 +35,17 @@ class Said(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
 
     def keep(self, stream: LiveStream, request: ModelRequest, policies: Sequence[ActivePolicy]) -> None:
-        """What is kept is the request as it goes upstream: of what a policy masks in it, or would mask in the rest,
-        nothing is."""
+        """Keep the request as it goes upstream. Nothing is kept of what a policy masks in it, or would mask in the
+        rest."""
         stream.request = request.kept
         self.keep_names(stream, policies)
 
     def label(self, request: ModelRequest, policies: Sequence[ActivePolicy]) -> str:
-        """What the session is about, as far as this request tells and policies leave that."""
+        """What the session is about, as far as this request says and policies allow."""
         return "" if self.is_helper else kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
     def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
-        """How its client calls the session, and itself, and its other headers, as far as policies leave that."""
+        """Keep the client's names for the session and for itself, and its other headers, as policies leave them."""
         stream.session_name = kept_text(self.session, policies)
         stream.user_agent = kept_text(self.user_agent, policies)
         stream.request_headers = kept_values(self.headers, policies)

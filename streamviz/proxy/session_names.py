@@ -1,7 +1,7 @@
-"""What clients call their sessions: in headers and fields of their own, looked up in one order.
+"""Names that clients give their sessions: in headers and fields of their own, looked up in one order.
 
-The client's own word comes first, as headers and then in the body; what was made for something else, as the name of a
-cache is, comes last and counts only where it is one of a kind. What each client sends was seen on the wire.
+Names meant for this come first, in headers and then in the body. What was made for something else, such as a cache key,
+comes last and counts only if it is unique. What each client sends was seen on the wire.
 """
 
 import re
@@ -15,12 +15,12 @@ _LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _RUN = re.compile(r"[0-9A-Za-z]{16,}")
-# How an answer ends that OpenAI adds to its conversation.
+# How an answer must end for OpenAI to add it to its conversation.
 ADDED = ("completed", "incomplete")
 
 
 class Row(NamedTuple):
-    """A place where a session's name may be, who puts it there, and how it is read."""
+    """A place where a session's name may be, who puts it there, and how to read it."""
 
     place: str
     whose: str
@@ -33,8 +33,8 @@ def _header(name: str) -> Callable[[Header, JsonObject], str]:
 
 
 def _codex(header: Header, _: JsonObject) -> str:
-    """Codex's header; the server has the older name `session_id` under this one. It names the session of all agents;
-    where it is but the thread's, as in older ones, the thread that began this one names that of both."""
+    """Codex's header; the server maps its older name `session_id` to this one. It names the session of all agents. In
+    older versions it names only the thread: then the thread that began this one names the session of both."""
     session, parent = header(b"session-id"), header(b"x-codex-parent-thread-id")
     is_threads = header(b"thread-id") in ("", session)
     return parent if session and parent.strip() and is_threads else session
@@ -45,19 +45,20 @@ def _metadata(request: JsonObject) -> JsonObject:
 
 
 def conversation_of(request: JsonObject) -> str:
-    """The conversation at OpenAI that a request goes on with; empty where it is in none."""
+    """The conversation at OpenAI that a request continues; empty if there is none."""
     told = request.get("conversation")
     return as_text(told) or as_text(as_object(told).get("id"))
 
 
 def _cache_key(_: Header, request: JsonObject) -> str:
-    """Many share a key that names a prompt, or an application; one that was made at random is a conversation's."""
+    """A cache key that is unique to a conversation because it was made at random; others name a prompt or an
+    application, and are shared by many."""
     key = as_text(request.get("prompt_cache_key"))
     return key if is_made(key) else ""
 
 
 TABLE = (
-    # A sub-agent of opencode's has a session of its own, and says in which other it runs.
+    # A sub-agent of opencode has a session of its own, and says which session it runs in.
     Row("header `x-parent-session-id`", "opencode's sub-agents", _header("x-parent-session-id")),
     Row("header `x-session-id`", "anybody; opencode", _header("x-session-id")),
     Row("header `x-claude-code-session-id`", "Claude Code", _header("x-claude-code-session-id")),
@@ -79,24 +80,24 @@ TABLE = (
     Row("body `prompt_cache_key`, where it is an id", "Codex, opencode, others", _cache_key),
 )
 _HEADERS = tuple(row for row in TABLE if row.place.startswith("header"))
-# What the others are read from, which most requests have none of.
+# The fields that the other rows read; most requests have none of them.
 _FIELDS = frozenset(("metadata", "client_metadata", "conversation", "prompt_cache_key"))
 _HELPER_HEADERS = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-codex-parent-thread-id", b"x-parent-session-id")
 
 
 def name_of(header: Header, request: JsonObject) -> str:
-    """The session's name as the client gives it, empty where it gives none. `header` looks one up in the request."""
+    """The session's name as the client gives it; empty if it gives none. `header` looks up a header of the request."""
     rows = _HEADERS if _FIELDS.isdisjoint(request) else TABLE
     return next((name for row in rows if (name := row.read(header, request).strip())), "")
 
 
 def is_helper(header: Header) -> bool:
-    """Whether the client says that a sub-agent asks."""
+    """Whether the client says that the request comes from a sub-agent."""
     return any(header(name).strip() for name in _HELPER_HEADERS)
 
 
 def is_made(name: str) -> bool:
-    """Whether a name was made by a program, for one thing alone: it has a UUID in it, or a long run of letters and
+    """Whether a program made this name, for one thing alone: it contains a UUID, or a long run of letters and
     digits."""
     beginning = name[:1_000]
     if _UUID.search(beginning) is not None:
@@ -105,7 +106,7 @@ def is_made(name: str) -> bool:
 
 
 def _in_user_id(user_id: str) -> str:
-    """Claude Code's session: behind `_session_`, or since 2.1.78 a member of a JSON object."""
+    """Claude Code's session: what follows `_session_`, or since 2.1.78 a member of a JSON object."""
     if (found := _IN_USER_ID.search(user_id)) is not None:
         return found.group(1)
     if not user_id.startswith("{") or len(user_id) > _LONGEST_USER_ID:

@@ -1,4 +1,4 @@
-"""Which session a stream belongs to, and where it stands in it."""
+"""Which session a stream belongs to, and its place in that session."""
 
 import hashlib
 from collections import OrderedDict
@@ -24,11 +24,11 @@ _OF_TRACE = 8
 class Sessions:
     """Finds the session of each request.
 
-    A client that names it (`session_names`) decides. Else a request belongs where the stream does that it goes on from,
-    which is told by what it repeats of that (`marks`), never by how it begins: many begin alike. A trace holds what is
-    left together; any other request starts a new session.
+    If the client names the session (`session_names`), that decides. Otherwise a request belongs to the session of the
+    stream that it continues, which is recognised by what the request repeats of it (`marks`), never by how the request
+    begins: many begin alike. A trace keeps together what is left; any other request starts a new session.
 
-    What this worker does not remember, the record may: the writer looks there for what a stream `asked` in vain.
+    What this worker does not remember may be in the record: the writer looks there for what a stream `asked` in vain.
     `secret` is the installation's.
     """
 
@@ -47,7 +47,7 @@ class Sessions:
         requested_at: int,
         answer: Aggregator[Chunk, JsonObject],
     ) -> tuple[UUID, Place]:
-        """The session of a stream that begins, and its place there. `answer` is what it will have of upstream."""
+        """The session of a stream that begins, and its place there. `answer` will aggregate what upstream answers."""
         marks = Marks(self._secret, owner, request, said.wire_format.turns, said.user_agent)
         told = (stream_id, owner, requested_at, *said.client, said.user_agent)
         one = Known(*told, marks.tools, marks, answer)
@@ -62,27 +62,28 @@ class Sessions:
         return one.session, place
 
     def named(self, owner: str, name: str) -> UUID:
-        """The session that a key's clients call so; a new one where they do not."""
+        """The session that a key's clients call by this name; a new one if there is no name."""
         return uuid5(_LABELLED, f"{owner}\n{name}") if name else uuid7()
 
     def mark_of(self, owner: str, id: str) -> int:
-        """What the record knows an answer by, or a conversation that answers were added to."""
+        """The mark of an answer's id, or of the id of a conversation that answers were added to, as the record has
+        it."""
         return Marks(self._secret, owner, {}, "").of_id(id)
 
     def over(self, stream: LiveStream) -> None:
-        """A client has all of an answer; `ended` is to follow, when there is time."""
+        """A client has a whole answer; `ended` follows when there is time."""
         self._conversations.over(stream)
 
     def ended(self, stream: LiveStream) -> None:
-        """The client has all that it gets of a stream."""
+        """Note the stream's marks: its client has all that it gets."""
         stream.place.marks = self._conversations.ended(stream)
 
     def forget(self, stream: LiveStream) -> None:
-        """The stream never began."""
+        """Forget a stream that never began."""
         self._conversations.forget(stream.id)
 
     def counts(self, session_id: UUID, now: int) -> SessionCounts:
-        """What the session's streams in this worker add up to; `now` is in µs since the epoch."""
+        """The totals of the session's streams in this worker; `now` is in µs since the epoch."""
         counts = self._counts.get(session_id)
         if counts is None:
             counts = self._counts[session_id] = SessionCounts(began_at=now)
@@ -92,7 +93,7 @@ class Sessions:
         return counts
 
     def label(self, session_id: UUID, first: Callable[[], str]) -> str:
-        """The session's label, which is the `first` that any of its streams has."""
+        """The session's label: the `first` that one of its streams provides."""
         if known := self._labels.get(session_id):
             return known
         if label := first():
@@ -102,12 +103,13 @@ class Sessions:
         return label
 
     def forget_label(self, session_id: UUID) -> None:
-        """The session was deleted; what goes by its name from now on is labelled anew. What it has come to still
-        counts."""
+        """Forget the label of a deleted session, so that later streams of the same name get a new one. Its totals still
+        count."""
         self._labels.pop(session_id, None)
 
     def move(self, stream_id: UUID, old: UUID, new: UUID) -> set[UUID]:
-        """A stream was found to belong to another session, with all that goes on from it: these."""
+        """Move a stream, and all that continue it, to the session that it turned out to belong to. Return those
+        moved."""
         return self._conversations.move(stream_id, old, new)
 
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
@@ -117,7 +119,7 @@ class Sessions:
         looks_for_any = bool(chosen.asked) or named is not None
         if is_doubtful or (chosen.parent is None and looks_for_any):
             is_other = self._conversations.settle(one.owner)
-            # It may go on from a run that is alike, and whose answer is not known yet.
+            # It may continue a similar stream that is still running and whose answer is not noted yet.
             repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
             if is_doubtful or repeats:
                 is_other |= self._conversations.catch_up(one.owner)
@@ -134,6 +136,7 @@ class Sessions:
 
 
 def _of_trace(owner: str, trace: str) -> UUID:
-    """The same for all of a trace, and no name of the client's, which is a UUID of another version."""
+    """One session for each trace. Its UUID is of another version than those made from names, so it is never the same as
+    one of them."""
     digest = uuid5(_LABELLED, f"trace\n{owner}\n{trace}").int
     return UUID(int=digest & ~(0xF << 76) | (_OF_TRACE << 76))

@@ -13,7 +13,7 @@ from streamviz.records.tallies import Amounts
 from streamviz.upstream.estimates import asked_tokens, tokens_of
 from streamviz.upstream.prices import most_output, price
 
-# A client may ask for more answers, of more tokens each, than there are numbers for where they are added up.
+# A client may ask for so many answers, of so many tokens each, that the totals could not represent the sum.
 _MOST_TOKENS = 2**40
 
 
@@ -30,16 +30,16 @@ def amounts_of(call: ModelCall, model: str, provider: str) -> Amounts:
 
 
 def most_of(stream: LiveStream) -> Amounts:
-    """The most that a stream may come to: nothing where it calls no model itself, as each call of a run reserves its
-    own."""
+    """The most that a stream may come to. Nothing if it calls no model itself, as each call of a run makes its own
+    reservation."""
     if not stream.calls_model:
         return Amounts(0, 0.0)
     return amounts_of(stream.context.request, stream.upstream_model, stream.provider)
 
 
 def add_up(stream: LiveStream) -> None:
-    """Set the tokens and the cost of a stream that ended: as the provider told them, else estimated. One that called no
-    model took no tokens and has no cost: those of a run are its calls', each of which is a stream."""
+    """Set the tokens and the cost of a stream that ended: as reported by the provider, or else estimated. A stream that
+    called no model took no tokens and has no cost: a run's calls are streams with their own."""
     if not stream.calls_model:
         stream.tokens, stream.cost = Tokens(0, 0), None
         return
@@ -50,12 +50,12 @@ def add_up(stream: LiveStream) -> None:
 
 
 def _is_billed(stream: LiveStream) -> bool:
-    """Whether its provider took the request, whoever waited for the answer."""
+    """Whether its provider took the request, even if nobody waited for the answer."""
     return stream.life.was_forwarded and stream.outcome != Outcome.UPSTREAM_ERROR
 
 
 def spent_by(stream: LiveStream) -> SessionCounts:
-    """What a stream adds to its session's counts, once it is added up itself."""
+    """What a stream adds to its session's counts, once its own tokens and cost are set."""
     state, tokens = stream.state, stream.tokens or Tokens()
     calls = sum(block.kind is BlockKind.TOOL_CALL for block in state.blocks)
     spent = SessionCounts(streams=1, blocks=len(state.blocks), tool_calls=calls)

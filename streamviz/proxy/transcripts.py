@@ -1,8 +1,8 @@
-"""What was said in a conversation, in one normal form, so that a later request's word for it is known again.
+"""What was said in a conversation, in one normal form, so that a later request that repeats it is recognised.
 
-Of a turn counts what it says and what it calls. Clients repeat a text as one part or as several, arguments as JSON or
-as text, and put `cache_control`, ids, thinking and reminders of their own beside it: none of that counts. Of something
-long its two ends and its length are looked at, so a turn costs the same whatever its size.
+Only what a turn says and what it calls counts. Clients repeat a text as one part or as several, arguments as JSON or as
+text, and add `cache_control`, ids, thinking and reminders of their own: none of that counts. Of a long text only its
+two ends and its length are looked at, so a turn costs the same whatever its size.
 """
 
 import re
@@ -23,22 +23,23 @@ from streamviz.proxy.made_messages import beginning_of
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
 _ENDS = 2_000
 _LONGEST_ARGUMENTS = 250_000
-# Texts and calls that a turn is told by, and items that are read for them.
+# The most texts and calls that identify a turn, and the most items read to find them.
 _MOST_PARTS = 64
 _MOST_ITEMS = 256
 _MOST_FIRST = 30
-# A shorter text is no errand: a call gives many such.
+# A shorter text does not count as an errand: calls contain many of those.
 TELLING_ERRAND = 40
 _MOST_ERRANDS = 8
-# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>`. Cursor has
-# the words themselves in an element.
+# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>`. Cursor puts
+# the words themselves into an element.
 _OPENING = re.compile(r"\s{0,1000}<(?!user_query>)([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|INSTRUCTIONS)>")
-# Codex's first words: the files with an agent's instructions, each below a line that names it.
+# Codex begins with the files of instructions for agents, each below a line that names it.
 _INSTRUCTIONS = re.compile(r"\s{0,1000}# AGENTS\.md instructions for [^\n]{0,1000}\n")
 _MOST_WRAPPED = 20
-# As clients write thinking that the format has no other place for, such as that of another vendor's model.
+# How clients write thinking that the format has no other place for, such as that of another vendor's model.
 _THOUGHT = re.compile(r"\s{0,1000}<(think|thinking)>")
-# smolagents repeats an answer's calls in its text, as Python writes them, and ends the code that it says if it did not.
+# smolagents repeats an answer's calls in its text, as Python literals, and appends the closing tag to its code if that
+# lacks one.
 _CALLS_IN_TEXT = re.compile(r"(?:\A|\n)Calling tools:\n(?=\[\{'id': ')")
 _CALL_IN_TEXT = re.compile(r"\{'id': '([^'\\]{1,200})', 'type': 'function', 'function': \{'name': '")
 _END_OF_CALLS = "}}]"
@@ -54,10 +55,10 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(slots=True)
 class Turn:
-    """What one side said: `said` is its normal form, `weight` how many characters that stands for.
+    """What one side said: `said` is its normal form, `weight` the number of characters behind that.
 
-    `texts` are its texts as they are told apart, `ids` those of its messages and calls, or of what it answers,
-    `call_ids` of its own calls alone, `errands` the longer texts that these give to their tools. `room` is how many
+    `texts` are its texts as they are compared, `ids` those of its messages and calls, or of what it answers, `call_ids`
+    only those of its own calls, `errands` the longer texts that these calls pass to their tools. `room` is how many
     more characters of arguments are read.
     """
 
@@ -72,14 +73,14 @@ class Turn:
 
     @property
     def said(self) -> bytes:
-        """A turn's texts count as one, since clients cut them as they like."""
+        """The normal form. A turn's texts are joined, since clients split them as they like."""
         text = "".join(self.texts).strip()
         if self.is_answer:
             text = text.removesuffix(_END_OF_CODE).rstrip()
         return "\x1e".join([brief(text), *self.calls]).encode("utf-8", "surrogatepass")
 
     def say(self, text: str) -> None:
-        """Another text of this turn."""
+        """Add a text to this turn."""
         if text and len(self.texts) < _MOST_PARTS:
             self.texts.append(self._answered(text) if self.is_answer else without_reminders(text))
             self.weight += len(self.texts[-1])
@@ -95,7 +96,7 @@ class Turn:
         return text[: begun.start()]
 
     def call(self, name: str, arguments: object, id: object) -> None:
-        """Another call of a tool."""
+        """Add a tool call."""
         if len(self.calls) >= _MOST_PARTS:
             return
         told = _normal(arguments) if self._has_room(arguments) else ""
@@ -110,17 +111,17 @@ class Turn:
         return self.room >= 0
 
     def name(self, id: object) -> None:
-        """An id by which this turn, or what it answers, is known."""
+        """Add an id by which this turn, or what it answers, is known."""
         if isinstance(id, str) and id:
             self.ids.append(beginning_of(id))
 
 
 def turns_backwards(said: object) -> Iterator[Turn]:
-    """The turns of a request from the last to the first, without what stands over them. `said` is the field that has
-    them, in any format: OpenAI's responses may have a bare text there, and say one answer in several items."""
+    """The turns of a request from the last to the first, without the system prompt. `said` is the field that has them,
+    in any format. In OpenAI's responses format this may be a bare text, and one answer may be several items."""
     if isinstance(said, str):
         said = [{"role": "user", "content": said}]
-    # An answer's items have types of their own; messages, which say all at once, are never put together.
+    # The items of an answer have types of their own. Messages are complete and never joined.
     answer: list[JsonObject] = []
     for item in map(as_object, reversed(as_list(said))):
         if item.get("role") in _STANDING:
@@ -137,25 +138,25 @@ def turns_backwards(said: object) -> Iterator[Turn]:
 
 
 def standing(fields: JsonObject, turns: str) -> bytes:
-    """The words that stand over a request's conversation: before its first turn, or in a field of their own."""
+    """A request's system prompt: what precedes its first turn, or has a field of its own."""
     said = map(as_object, as_list(fields.get(turns))[:_MOST_FIRST])
     first = list(takewhile(lambda item: item.get("role") in _STANDING, said))
     own = (fields[name] for name in _NAMES_OF_STANDING if name in fields)
-    # Gemini has them as a turn.
+    # Gemini's is a turn.
     first += [each if isinstance(each, dict) else {"content": each} for each in own]
     return _turn(first).said if first else b""
 
 
 def asked_first(said: object) -> Iterator[Turn]:
-    """What a person, or an agent in their place, said: of the first turns, in their order."""
+    """What a person, or an agent in their place, said in the first turns, in order."""
     items = [{"role": "user", "content": said}] if isinstance(said, str) else as_list(said)[:_MOST_FIRST]
     # Clients of Gemini's format may leave the role out.
     return (_turn([item]) for item in map(as_object, items) if (item.get("role") or "user") == "user")
 
 
 def answers_of(blocks: Iterable[StreamBlock], instead: Mapping[int, Instead] = _NOTHING) -> list[Turn]:
-    """What each choice of an answer said, as its client has it: `instead` is what it got in place of blocks, by
-    ordinal, and behind all of them."""
+    """What each choice of an answer said, as its client has it: `instead` has what the client got in place of blocks,
+    by ordinal, and after all of them."""
     answers: dict[int, Turn] = {}
     behind = dict(instead)
     for block in blocks:
@@ -171,7 +172,7 @@ def answers_of(blocks: Iterable[StreamBlock], instead: Mapping[int, Instead] = _
 
 
 def _tell(answer: Turn, block: StreamBlock, text: str) -> None:
-    """`text` is that of the block, or its arguments."""
+    """Add a block to the answer; `text` is its text, or its arguments."""
     if isinstance(block, ToolCallStreamBlock):
         answer.call(block.name, text, block.id)
         if len(answer.calls) < _MOST_PARTS and answer.room >= 0:
@@ -183,7 +184,7 @@ def _tell(answer: Turn, block: StreamBlock, text: str) -> None:
 
 
 def without_reminders(text: str) -> str:
-    """What is left of a text behind an agent's own elements; not more than a few are looked at."""
+    """What follows the agent's own elements at the beginning of a text; only the first few are looked at."""
     at = 0
     for _ in range(_MOST_WRAPPED):
         if (told := _INSTRUCTIONS.match(text, at)) is not None:
@@ -203,7 +204,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _is_part_of_answer(item: JsonObject) -> bool:
-    """Whether it is one of the items of which OpenAI's responses make an answer."""
+    """Whether this is one of the items that make up an answer in OpenAI's responses format."""
     kind = as_text(item.get("type"))
     if kind in ("", "message"):
         return kind == "message" and item.get("role") == "assistant"
@@ -219,7 +220,7 @@ def _turn(items: list[JsonObject]) -> Turn:
 
 
 def _read(item: JsonObject, turn: Turn) -> None:
-    """A message, or an item."""
+    """Add a message or an item to the turn."""
     if item.keys() == PLAIN and isinstance(content := item["content"], str):
         turn.say(content)
         return
@@ -270,7 +271,7 @@ def _read_part(content: object, turn: Turn) -> None:
 
 
 def _read_untyped(part: JsonObject, turn: Turn) -> None:
-    """A part as Gemini has them."""
+    """Add a part in Gemini's format, where parts have no type."""
     if part.get("thought") is True:
         return
     turn.say(as_text(part.get("text")))
@@ -284,7 +285,7 @@ def _read_untyped(part: JsonObject, turn: Turn) -> None:
 
 
 def _medium(kind: str, part: JsonObject) -> str:
-    """What tells an image, a file or a sound from another."""
+    """What distinguishes one image, file or sound from another."""
     data = next((part[key] for key in ("image_url", "source", "file", "input_audio", "file_id") if key in part), "")
     inner = as_object(data)
     told = [
@@ -295,12 +296,12 @@ def _medium(kind: str, part: JsonObject) -> str:
 
 
 def brief(text: str) -> str:
-    """What a text is told by: all of it, or of a long one its ends."""
+    """What a text is compared by: all of it, or the ends and the length of a long one."""
     return text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\x1f{len(text)}\x1f{text[-_ENDS:]}"
 
 
 def _errands_in(arguments: str) -> list[str]:
-    """What another agent may be told by a call with these arguments."""
+    """What a call with these arguments may tell another agent."""
     try:
         given = as_object(decode_strictly(arguments)) if len(arguments) <= _LONGEST_ARGUMENTS else {}
     except ValueError:
@@ -310,7 +311,7 @@ def _errands_in(arguments: str) -> list[str]:
 
 
 def _normal(arguments: object) -> str:
-    """Arguments, whether they came as text or as what that says."""
+    """Arguments in one normal form, whether they came as text or decoded."""
     if isinstance(arguments, str):
         if len(arguments) > _LONGEST_ARGUMENTS:
             return ""

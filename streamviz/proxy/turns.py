@@ -1,4 +1,4 @@
-"""Turns: of what comes at once some is done before the rest, and streams under way go on between them."""
+"""Turns: what arrives at the same time is done a few at a time, and running streams continue in between."""
 
 import asyncio
 from collections import deque
@@ -6,8 +6,8 @@ from collections import deque
 from streamviz.upstream.answer import Answer
 
 _FEW = 2
-# Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood. Each event is work, however
-# short it is, and the shortest are empty lines.
+# How much of a flood is taken in one turn: some 2 ms of work. Less at a time is not a flood. Each event is work,
+# however short, and the shortest are empty lines.
 _PIECE_BYTES = 16 * 1024
 _PIECE_LINES = 512
 _SMALL_BYTES = 4 * 1024
@@ -16,25 +16,25 @@ _SMALL_BYTES = 4 * 1024
 class Turns:
     """Gives some turns in each round of the event loop, to those who have waited longest.
 
-    To begin a stream takes a hundred times as long as to pass a chunk on. Were all that come together begun in one
-    round, no running stream would get on meanwhile, and the first of them would be answered no sooner than the last.
-    Were it always a few, the last of many would wait long on a busy machine: hence two, or a quarter of those that wait
-    if that is more, where nobody says how many `a_round` there are.
+    Beginning a stream takes a hundred times as long as passing on a chunk. If all that arrive together began in one
+    round, no running stream would progress meanwhile, and the first of them would be answered no sooner than the last.
+    If it were always a few, the last of many would wait long on a busy machine. So it is two, or a quarter of those
+    waiting if that is more, unless `a_round` says how many.
     """
 
     def __init__(self, a_round: int | None = None) -> None:
-        self.taken_at = 0.0  # when the last was asked for (s, of the event loop's clock)
+        self.taken_at = 0.0  # when a turn was last asked for (s, by the event loop's clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._a_round = a_round
         self._taken = 0
 
     @property
     def are_wanted(self) -> bool:
-        """Whether somebody has one in this round, as somebody has while others wait."""
+        """Whether somebody has taken a turn in this round, which is always the case while others wait."""
         return self._taken > 0
 
     async def take(self) -> None:
-        """Return when it is the caller's turn: at once where there is one left in this round."""
+        """Return when it is the caller's turn: at once if one is left in this round."""
         loop = asyncio.get_running_loop()
         self.taken_at = loop.time()
         if self._waiting or self._taken >= (self._a_round or _FEW):
@@ -51,15 +51,15 @@ class Turns:
         for _ in range(min(len(self._waiting), self._a_round or max(_FEW, len(self._waiting) // 4))):
             turn = self._waiting.popleft()
             self._taken += 1
-            if not turn.done():  # as it is where its client has left
+            if not turn.done():  # done already if its client has left
                 turn.set_result(None)
         if self._taken:
             asyncio.get_running_loop().call_soon(self._next_round)
 
 
 class InTurns:
-    """What an upstream sends, in pieces of a bounded size. One that sends faster than any model takes turns with the
-    others that do: all of them together get a few ms of each round of the event loop, however many they are."""
+    """What an upstream sends, in pieces of bounded size. An upstream that sends faster than any model takes turns with
+    others that do: together they get a few ms of each round of the event loop, however many they are."""
 
     def __init__(self, answer: Answer, turns: Turns) -> None:
         self._answer = answer
@@ -73,7 +73,7 @@ class InTurns:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all of it was given, and nothing more comes."""
+        """Whether all of it was handed out and nothing more will come."""
         return self._at >= len(self._data) and self._answer.has_ended
 
     async def __anext__(self) -> bytes:
@@ -86,7 +86,7 @@ class InTurns:
 
 
 def _end_of_piece(data: bytes, start: int) -> int:
-    """Where the piece ends that begins there; what has too many lines is halved until it has not."""
+    """The end of the piece that starts there; a piece with too many lines is halved until it has few enough."""
     end = min(start + _PIECE_BYTES, len(data))
     while end - start > _PIECE_LINES and data.count(b"\n", start, end) + data.count(b"\r", start, end) > _PIECE_LINES:
         end = (start + end) // 2

@@ -1,4 +1,4 @@
-"""Request bodies that clients have compressed, unpacked as far as a request may be long."""
+"""Unpacks request bodies that clients have compressed, up to the length that a request may have."""
 
 import asyncio
 import sys
@@ -16,18 +16,18 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# zlib's word for a gzip or a zlib header, whichever comes.
+# zlib's way to say that the header may be gzip's or zlib's.
 _EITHER = 32 + zlib.MAX_WBITS
 _SLICE = 64 * 1024
-# More gzip files behind one another than anybody makes of a request.
+# The most gzip files in a row; nobody makes this many of one request.
 _MOST_MEMBERS = 10_000
-# What has to be kept in memory of what was unpacked, as a power of two; who compresses for the web takes 8 MiB.
+# The window, which is the part of the output that must be kept in memory, as a power of two; 8 MiB is usual on the web.
 _ZSTD_OPTIONS: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: 25}
 _ENCODINGS = ("gzip", "x-gzip", "deflate", "zstd")
 
 
 class _Member(Protocol):
-    """What unpacks one of the pieces that were packed each by itself."""
+    """Unpacks one member: a part that was compressed on its own."""
 
     @property
     def eof(self) -> bool: ...
@@ -37,7 +37,7 @@ class _Member(Protocol):
 
 
 def require_known(encoding: str) -> None:
-    """Raises RequestError (415) for a body that is compressed in another way."""
+    """Raises RequestError (415) for a body that is compressed in any other way."""
     if encoding and encoding.lower() not in ("identity", *_ENCODINGS):
         message = f"A request may be compressed with gzip, deflate or zstd, not with {encoding[:40]}."
         known = {"accept-encoding": "gzip, deflate, zstd"}
@@ -45,15 +45,15 @@ def require_known(encoding: str) -> None:
 
 
 async def unpacked(body: bytes, encoding: str) -> bytes:
-    """The body itself. Raises RequestError where it is too long (413) or not what it says (400)."""
+    """The body, unpacked. Raises RequestError if it is too long (413) or not compressed as it says (400)."""
     if encoding.lower() not in _ENCODINGS:
         return body
-    # It can take long, and lets others run meanwhile.
+    # It can take long; others run meanwhile.
     return await asyncio.to_thread(_unpacked, body, encoding.lower(), settings.MAX_REQUEST_BYTES)
 
 
 def _unpacked(body: bytes, encoding: str, most: int) -> bytes:
-    """Taken in slices: what is behind a member is copied as it ends, and there can be many."""
+    """Unpack slice by slice: what follows a member is copied when it ends, and there can be many."""
     pieces: list[bytes] = []
     left, members, member = most, 0, None
     for at in range(0, len(body), _SLICE):
@@ -85,7 +85,7 @@ def _member(encoding: str) -> _Member:
 
 
 def too_large() -> RequestError:
-    """For a body of more bytes than may be."""
+    """The error for a body longer than the limit."""
     message = f"The request is larger than {settings.MAX_REQUEST_BYTES / MIB:g} MiB."
     return RequestError(413, message, code="too_large")
 

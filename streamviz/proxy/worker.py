@@ -43,13 +43,13 @@ from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, reso
 if TYPE_CHECKING:
     from streamviz.proxy.telemetry.exporting import Telemetry
 
-# Pieces of what comes faster than any model sends, in a round of the event loop.
+# Pieces that arrive faster than any model sends, per round of the event loop.
 FLOODS_A_ROUND = 3
 
-# What a client that reads nothing gets to take the end of a stream that is cut short.
+# How long a client that reads nothing gets to take the end of a stream that is cut short.
 LAST_WORDS_SECONDS = 2.0
 
-# A client may ask for any number of model names: what is kept of them must not grow with that.
+# A client may ask for any number of model names, so the cache must be bounded.
 _KEPT_TARGETS = 1_000
 _OWED_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
@@ -96,14 +96,15 @@ class Worker:
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
         if self._needs_litellm():
-            load()  # no client is to wait for that
+            load()  # now, so that no client has to wait for it
         self.configuration.on_reload.append(self._load_for_routes)
         self.pool.warm()
-        # What is loaded by now stays.
+        # Everything loaded so far stays.
         gc.collect()
         gc.freeze()
         _move_to_huge_pages()
-        # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
+        # Reference counting frees a stream's objects: looking for cycles after every 700 of them cost 5 % and pauses of
+        # 2 ms.
         gc.set_threshold(20_000, 20, 20)
 
     def _recorder(self) -> Recorder:
@@ -112,8 +113,8 @@ class Worker:
         return recorder if privacy.keeps_all else PrivateRecorder(recorder, privacy, self.configuration.key_name)
 
     async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
-        """Wait until the streams that run have ended, at most so long, and others that connections which are there may
-        bring; then end those that have not."""
+        """Wait for the running streams to end, and for those that existing connections may still bring, at most this
+        long; then end the rest."""
         self.is_draining = True
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -130,7 +131,7 @@ class Worker:
 
     @contextmanager
     def stopped_by(self, end: Callable[[], object]) -> Iterator[None]:
-        """While this lasts, `end` is called when the server stops and waits no longer."""
+        """While the context lasts, `end` is called if the server stops and waits no longer."""
         self._endings.add(end)
         try:
             yield
@@ -138,7 +139,7 @@ class Worker:
             self._endings.discard(end)
 
     async def stop(self) -> None:
-        """All that was recorded is in the journal when this returns."""
+        """Stop the worker. All that was recorded is in the journal when this returns."""
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
@@ -152,11 +153,11 @@ class Worker:
         self.journal.close()
 
     def why_refused(self) -> str:
-        """Why no new requests are to come to this worker, as a clause; empty where they may."""
+        """Why no new requests should be sent to this worker, as a clause; empty if they may be."""
         return "streamviz is stopping" if self.is_draining else self._why_none_may_begin()
 
     def admit(self) -> None:
-        """Count the calling task among the streams that run. Raises Unavailable where none may begin now."""
+        """Count the calling task among the running streams. Raises Unavailable if no stream may begin now."""
         self.require_record()
         if why := self._why_few():
             raise Unavailable(why)
@@ -165,7 +166,7 @@ class Worker:
             task.add_done_callback(self._calls.discard)
 
     def _moved(self, move: Move) -> None:
-        """Streams that are shown here belong to another session than was known when they began."""
+        """Streams shown here turned out to belong to another session."""
         for stream_id in self.sessions.move(move.stream, move.old, move.new):
             if (stream := feed.get(stream_id)) is not None:
                 stream.session_id, stream.session_name = move.new, move.name
@@ -177,18 +178,19 @@ class Worker:
         publisher.forget_session(session_id)
 
     def require_record(self) -> None:
-        """Raises Unavailable where a stream could not be recorded, or would be ended at once."""
+        """Raises Unavailable if a stream could not be recorded, or would be ended at once."""
         if why := "streamviz is stopping" if self._is_over else self._why_unrecorded():
             raise Unavailable(why)
 
     async def _write_what_is_owed(self) -> None:
-        """Ends of streams that there was no room for go into the journal once there is, whether others come or not."""
+        """Write ends of streams that found no room in the journal once there is room, even if no other entries
+        arrive."""
         while True:
             await asyncio.sleep(_OWED_SECONDS)
             self.journal.try_again()
 
     async def _watch_journal(self) -> None:
-        """Tell the log when nobody moves the journal, which whoever hangs cannot do."""
+        """Log it when the journal is not being moved: a writer that hangs cannot say so itself."""
         watch = Watch()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
@@ -207,7 +209,7 @@ class Worker:
         return f"streamviz accepts no new streams: {why}" if why else ""
 
     def run_behind(self, work: Coroutine[None, None, None]) -> None:
-        """Run what no client waits for. The event loop itself keeps no task alive."""
+        """Run work that no client waits for. The event loop itself does not keep tasks alive."""
         task = asyncio.ensure_future(work)
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
@@ -215,7 +217,7 @@ class Worker:
     def authenticate(self, scope: HTTPScope) -> KnownKey:
         """The key that a request was sent with. Raises RequestError (401).
 
-        Where clients send their provider's credential in its usual place, our own key comes in `x-streamviz-key`.
+        If clients send their provider's credential in its usual place, our own key comes in `x-streamviz-key`.
         """
         own = http.header(scope, b"x-streamviz-key").strip()
         sent = [] if own or settings.CLIENT_CREDENTIALS else http.credentials(scope)
@@ -228,14 +230,14 @@ class Worker:
         return key
 
     def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
-        """Call `end` when the key of a running stream is revoked, at once where it was meanwhile."""
+        """Call `end` when the key of a running stream is revoked, or at once if it was revoked meanwhile."""
         if stream.key_id is not None:
             self._with_key[stream.id] = (stream.key_id, end)
             if not self.configuration.is_in_use(stream.key_id):
                 end()
 
     def over(self, stream: LiveStream) -> None:
-        """The stream runs no more."""
+        """The stream is no longer running."""
         self._with_key.pop(stream.id, None)
 
     def _end_revoked(self) -> None:
@@ -244,7 +246,7 @@ class Worker:
                 end()
 
     async def target_for(self, model: str, wire_format: str) -> Target:
-        """Where `model` is served to clients of a wire format. Raises RequestError where that is nowhere."""
+        """Where `model` is served to clients of a wire format. Raises RequestError if it is not served."""
         route = self.configuration.routes.get(model)
         if route is None and model.startswith(SIMULATOR_PREFIX):
             return simulator_target(model, wire_format, settings.SIMULATOR_URL)
@@ -255,12 +257,12 @@ class Worker:
             target = await asyncio.to_thread(_resolved, model, wire_format, route)
             if len(self._targets) >= _KEPT_TARGETS:
                 self._targets.clear()
-            if reloads == self._reloads:  # else the routes are others by now
+            if reloads == self._reloads:  # otherwise routes changed meanwhile
                 self._targets[model, wire_format] = target
         return target
 
     def forget_targets(self) -> None:
-        """Routes may have changed: targets are looked up again, including those being looked up now."""
+        """Routes may have changed: look up all targets again, including those being looked up now."""
         self._reloads += 1
         self._targets.clear()
 
@@ -268,7 +270,7 @@ class Worker:
         return is_needed(has_routes=bool(self.configuration.routes), brings_credentials=settings.CLIENT_CREDENTIALS)
 
     def _load_for_routes(self) -> None:
-        """The first route may have been set: its first call is not to wait for LiteLLM."""
+        """If the first route has just been set, load LiteLLM so that the route's first call does not wait for it."""
         if self._needs_litellm():
             self.run_behind(asyncio.to_thread(_load_late))
 

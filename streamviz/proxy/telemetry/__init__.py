@@ -1,1 +1,2 @@
-"""What OpenTelemetry is told of streams, where a collector is set: spans and metrics by its GenAI conventions."""
+"""What a collector of OpenTelemetry, if one is set, is told about streams: spans and metrics by the GenAI
+conventions."""

@@ -1,4 +1,4 @@
-"""What was said in a stream, for spans that are to have it: what the record has of it, and nothing else."""
+"""What was said in a stream, for spans that include it: what the record has of it, and nothing else."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from streamviz.proxy.telemetry.conventions import Attributes
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import AnyEntry, Recorder, StreamClosed, StreamOpened
 
-# A span is no record: the newest turns, and the beginning of what is said in each.
+# A span is not a record: it has the newest turns, and the beginning of what is said in each.
 _MOST_TURNS = 20
 _MOST_BLOCKS = 100
 _LONGEST_TEXT = 4_000
@@ -21,14 +21,14 @@ Message = dict[str, object]
 
 
 class Said:
-    """Of a stream that ended: its request, and its blocks."""
+    """The request and the blocks of a stream that ended."""
 
     def __init__(self, opened: StreamOpened) -> None:
         self.opened = opened
         self.closed: StreamClosed | None = None
 
     def attributes(self) -> Attributes:
-        """Takes some milliseconds for a long request."""
+        """The span's attributes. Takes some milliseconds for a long request."""
         wire_format = WIRE_FORMATS[self.opened.wire_format]
         outline = outline_of(self.opened.request, wire_format)
         turns = outline.turns[outline.standing :][-_MOST_TURNS:]
@@ -45,7 +45,7 @@ class Said:
 
 
 class Contents:
-    """A Recorder that keeps of running streams what spans are to have, behind those that leave out or mask."""
+    """A Recorder that keeps what spans need of running streams. It comes after the recorders that leave out or mask."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -65,7 +65,7 @@ class Contents:
         return self._recorder.has_lost(stream_id)
 
     def take(self, stream_id: UUID) -> Said | None:
-        """What was said, which is kept no longer."""
+        """What was said in a stream, which is then no longer kept."""
         return self._said.pop(stream_id, None)
 
 

@@ -1,6 +1,6 @@
-"""A stream in the words of OpenTelemetry's GenAI conventions: attributes, and what happened within it as steps.
+"""A stream in terms of OpenTelemetry's GenAI conventions: attributes, and what happened within it as steps.
 
-Attributes of ours, which the conventions have no names for, begin with `streamviz.`.
+Our own attributes, for which the conventions have no names, begin with `streamviz.`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,10 +18,10 @@ Value = str | bool | int | float | list[str]
 Attributes = dict[str, Value]
 
 _SECOND = 1_000_000
-# Verdicts that took less are no steps of their own (µs): a rule takes some tens.
+# Faster verdicts are not steps of their own (µs): a rule takes some tens.
 _LONG_VERDICT = 1_000
 _MOST_STEPS = 100
-# What clients, models and providers write is cut after so many characters.
+# Longer texts of clients, models and providers are cut to this many characters.
 _LONGEST_NAME = 300
 _MOST_TOOL_CALLS = 50
 _MOST_ANSWERS = 50
@@ -34,7 +34,7 @@ _OPERATIONS = {
     "gemini": "generate_content",
     "embeddings": "embeddings",
 }
-# What LiteLLM calls them, and the conventions.
+# LiteLLM's names of providers, and the conventions'.
 _PROVIDERS = {
     "azure": "azure.ai.openai",
     "azure_ai": "azure.ai.inference",
@@ -52,7 +52,7 @@ _FAILURES = (Outcome.UPSTREAM_ERROR, Outcome.INTERRUPTED)
 
 class Step(NamedTuple):
     """Something that happened within a stream, from when to when (µs since the epoch); `error` names what went wrong,
-    where something did."""
+    if anything."""
 
     name: str
     began_at: int
@@ -62,31 +62,31 @@ class Step(NamedTuple):
 
 
 def operation_of(stream: LiveStream) -> str:
-    """What the conventions call such a call; empty for what they do not know, such as what is passed through."""
+    """The conventions' name for such a call; empty if they have none, as for calls that are passed through."""
     return _OPERATIONS.get(stream.wire_format, "")
 
 
 def provider_of(stream: LiveStream) -> str:
-    """What the conventions call its provider."""
+    """The conventions' name for its provider."""
     return _PROVIDERS.get(stream.provider, stream.provider) or SIMULATOR
 
 
 def step_of(stream: LiveStream) -> Step:
-    """The stream itself, which has ended."""
+    """The stream itself, once it has ended."""
     ended_at = stream.ended_at or stream.requested_at
     name = f"{operation_of(stream)} {stream.requested_model[:_LONGEST_NAME]}"
     return Step(name, stream.requested_at, ended_at, attributes_of(stream), error_of(stream))
 
 
 def error_of(stream: LiveStream) -> str:
-    """What went wrong with it: the status that the client had, or else how it ended."""
+    """What went wrong: the status that the client got, or else the outcome."""
     if stream.outcome not in _FAILURES:
         return ""
     return str(stream.status) if stream.status is not None and stream.status >= 400 else stream.outcome
 
 
 def attributes_of(stream: LiveStream) -> Attributes:
-    """What is known of a stream that ended, without anything that was said in it."""
+    """What is known of a stream that ended, without anything said in it."""
     found: dict[str, Value | None] = {
         "gen_ai.operation.name": operation_of(stream),
         "gen_ai.provider.name": provider_of(stream),
@@ -117,7 +117,7 @@ def first_chunk_seconds(stream: LiveStream) -> float | None:
 
 
 def steps_in(stream: LiveStream) -> Iterator[Step]:
-    """How long blocks were held, and what policies took long to decide."""
+    """The holds of blocks, and the verdicts that took long."""
     yield from list(_holds(stream))[:_MOST_STEPS]
     yield from list(_verdicts(stream))[:_MOST_STEPS]
 
@@ -172,7 +172,7 @@ def _asked(stream: LiveStream) -> dict[str, int | float | None]:
 
 
 def _answered(state: StreamState) -> dict[str, list[str]]:
-    """Words of upstream's own; none where it said what it may not, which may be among them."""
+    """Upstream's own words; none after a contradiction, which may be among them."""
     if state.contradiction:
         return {}
     reasons = sorted(state.finish_reasons.items())

@@ -1,7 +1,7 @@
-"""Tells a collector of streams, by OTLP over HTTP. Loaded only where one is set: it needs OpenTelemetry's packages.
+"""Reports streams to a collector, by OTLP over HTTP. Loaded only if one is set: it needs OpenTelemetry's packages.
 
-What a stream comes to is put together and sent in threads of its own, once it is over. Of a collector that is away
-nobody notices anything but the log: what it does not take is dropped.
+A stream's report is put together and sent in separate threads once the stream is over. If the collector is away, only
+the log shows it: what the collector does not take is dropped.
 """
 
 import logging
@@ -31,10 +31,10 @@ from streamviz.traces import Parent, Trace, new_span, parent_in
 
 log = logging.getLogger(__name__)
 
-# Streams that have ended and are not put together yet: more are not told.
+# Ended streams waiting to be reported: beyond this number they are not reported.
 _MOST_WAITING = 1_000
 _TELL_SECONDS = 60.0
-# What the collector gets to take the last ones when the server stops.
+# How long the collector gets to take the last spans when the server stops.
 _STOP_SECONDS = 3.0
 _NANOSECONDS = 1_000
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
@@ -45,7 +45,7 @@ class Telemetry:
     """Spans and metrics of this process's streams."""
 
     def __init__(self, *, has_contents: bool) -> None:
-        """`has_contents`: spans say what was said, as far as the record may have it."""
+        """`has_contents`: spans include what was said, as far as it may be recorded."""
         named = Resource.create({"service.name": "streamviz"}).merge(OTELResourceDetector().detect())
         self._ids = _Ids()
         self._tracers = TracerProvider(resource=named, id_generator=self._ids, shutdown_on_exit=False)
@@ -59,26 +59,28 @@ class Telemetry:
         self._contents: Contents | None = None
 
     def recorder(self, recorder: Recorder) -> Recorder:
-        """The one to be told in its place, with all that is to be kept of streams and nothing else."""
+        """The recorder to use instead: it sees everything that is to be kept of streams, and nothing else."""
         if not self._has_contents:
             return recorder
         self._contents = Contents(recorder)
         return self._contents
 
     def begin(self, header: str) -> Trace:
-        """The span of a stream whose request came with this `traceparent`, or none."""
+        """The span of a stream whose request came with this `traceparent`, which may be empty."""
         trace = new_span(parent_in(header))
         sampled = self._tracers.sampler.should_sample(_below(trace.parent), int(trace.trace, 16), "stream")
         return trace._replace(is_sampled=sampled.decision.is_sampled())
 
     def closed(self, stream: LiveStream, model: str) -> None:
-        """All is known of a stream; `model` is its model's name where there are not to be ever more of them."""
+        """Report a stream that is closed. `model` is its model's name for metrics, whose number of names must stay
+        bounded."""
         said = self._contents.take(stream.id) if self._contents else None
         if conventions.operation_of(stream) and self._room.acquire(blocking=False):
             self._thread.submit(self._tell_all, stream, model, said)
 
     def tell(self, step: Step, trace: Trace, kind: SpanKind = SpanKind.INTERNAL) -> None:
-        """Tell of a step: `trace` has its own span, for a part of another one that `part_of` makes. From any thread."""
+        """Export a step as a span. `trace` has the ids of that span; for a part of another span, `part_of` makes them.
+        Thread-safe."""
         with self._ids.drawn(trace):
             span = self._tracer.start_span(
                 step.name, _below(trace.parent), kind, dict(step.attributes), start_time=step.began_at * _NANOSECONDS
@@ -89,7 +91,7 @@ class Telemetry:
         span.end(step.ended_at * _NANOSECONDS)
 
     def stop(self) -> None:
-        """Send what there is, for some seconds at most. Blocks."""
+        """Send what is waiting, for some seconds at most. Blocks."""
         ending = threading.Thread(target=self._end, name="telemetry-end", daemon=True)
         ending.start()
         ending.join(_STOP_SECONDS)
@@ -119,12 +121,12 @@ class Telemetry:
 
 
 def part_of(trace: Trace) -> Trace:
-    """A span below a stream's."""
+    """The ids of a new span below a stream's."""
     return new_span(Parent(trace.trace, trace.span, trace.is_sampled))._replace(is_sampled=trace.is_sampled)
 
 
 class _Metrics:
-    """The conventions' histograms."""
+    """The histograms of OpenTelemetry's GenAI conventions."""
 
     def __init__(self, meters: MeterProvider) -> None:
         self.shutdown = meters.shutdown
@@ -140,7 +142,7 @@ class _Metrics:
         )
 
     def count(self, stream: LiveStream, model: str) -> None:
-        """A stream that ended."""
+        """Count a stream that ended."""
         told = {
             "gen_ai.operation.name": conventions.operation_of(stream),
             "gen_ai.provider.name": conventions.provider_of(stream),
@@ -160,7 +162,7 @@ class _Metrics:
 
 
 class _Ids(IdGenerator):
-    """Gives a span the ids that were drawn for it when it began, and went upstream."""
+    """Gives a span the ids that were drawn when it began, and sent upstream."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -168,7 +170,7 @@ class _Ids(IdGenerator):
 
     @contextmanager
     def drawn(self, trace: Trace) -> Iterator[None]:
-        """For the span that is started meanwhile."""
+        """Use these ids for the span that is started within the context."""
         with self._lock:
             self._drawn = trace
             yield
@@ -183,7 +185,7 @@ class _Ids(IdGenerator):
 
 
 class _Watched(SpanExporter):
-    """Says once a minute that the collector takes nothing."""
+    """Logs, at most once a minute, that the collector accepts nothing."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
