@@ -1,4 +1,4 @@
-"""What both lanes give: a provider's answer, as bytes that come bit by bit."""
+"""What both lanes return: a provider's answer, as bytes that come bit by bit."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
@@ -9,10 +9,10 @@ from streamviz.core.bounds import Bounds
 class Answer(Protocol):
     """An answer that has begun: upstream accepted the request.
 
-    Iterating gives the body's bytes as they come and raises UpstreamError where it breaks off. `close` ends the
-    connection at once, also in the middle. `left_out` names what the provider could not take of the request and, as
-    far as it has come, what of the answer has no place in the client's format. `has_ended` says whether it is known by
-    now that nothing more comes, so that the end of the response can go out with the last of it.
+    Iterating gives the body's bytes as they come, and raises UpstreamError if the body breaks off. `close` ends the
+    connection at once, even in the middle. `left_out` names what the provider could not take of the request and, so
+    far, what of the answer has no place in the client's format. `has_ended` says whether it is already known that
+    nothing more comes, so that the end of the response can be sent with the last bytes.
     """
 
     status: int
@@ -30,7 +30,8 @@ class Answer(Protocol):
 
 
 class BoundedAnswer:
-    """An answer of which no more is read than may be. What came is given before its end is told by an UpstreamError."""
+    """An answer of which no more is read than the bounds allow. An UpstreamError ends it, after what came is passed
+    on."""
 
     def __init__(self, answer: Answer, bounds: Bounds) -> None:
         self._answer = answer
@@ -47,7 +48,7 @@ class BoundedAnswer:
 
     @property
     def has_ended(self) -> bool:
-        """As the answer has it; of one that is too long the end is to be asked for."""
+        """As the answer has it, but never for one that is too long, so that its end is read and raises the error."""
         return self._answer.has_ended and self._received <= self._bounds.answer_bytes
 
     def __aiter__(self) -> "BoundedAnswer":

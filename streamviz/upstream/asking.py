@@ -1,4 +1,4 @@
-"""Whether a chat provider is asked how many tokens its stream took, where the client does not ask itself."""
+"""Whether a chat provider is asked for a stream's token usage if the client does not ask itself."""
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object
@@ -6,19 +6,20 @@ from streamviz.core.wire import OPENAI_CHAT
 from streamviz.upstream.providers import TELL_USAGE_IF_ASKED
 from streamviz.upstream.targets import Lane, Target
 
-# What providers answer to a parameter that they do not take.
+# The statuses with which providers refuse a parameter that they do not accept.
 _REFUSALS = (400, 422)
 _MOST_REMEMBERED = 1_000
 
 
 class Asking:
-    """Which providers are asked, and which of them have refused to be."""
+    """Which providers are asked, and which of them have refused."""
 
     def __init__(self) -> None:
         self._refused: set[tuple[str, str, str]] = set()
 
     def asks(self, target: Target, request: JsonObject) -> bool:
-        """Whether streamviz is to ask. LiteLLM does where it makes the call, and takes that for any provider."""
+        """Whether streamviz asks for usage. On the translated lane it always does: LiteLLM accepts the parameter for
+        any provider."""
         if target.wire_format != OPENAI_CHAT.name or request.get("stream") is not True:
             return False
         if as_object(request.get("stream_options")).get("include_usage") is True or _place(target) in self._refused:
@@ -26,7 +27,7 @@ class Asking:
         return target.lane is Lane.TRANSLATED or target.provider in TELL_USAGE_IF_ASKED
 
     def is_refused(self, target: Target, error: UpstreamError) -> bool:
-        """Whether a provider says that it does not take the question; it is not asked again then."""
+        """Whether a provider says that it does not accept the parameter; if so, it is not asked again."""
         names_it = b"stream_options" in error.body or "stream_options" in error.message
         is_refused = error.status in _REFUSALS and names_it
         if is_refused:

@@ -1,4 +1,4 @@
-"""What a provider sends to LiteLLM, which takes all that comes: unpacked bit by bit, and no more than may be."""
+"""What a provider sends to LiteLLM, which takes everything that comes: unpacked bit by bit, and limited."""
 
 import asyncio
 import zlib
@@ -10,28 +10,28 @@ from streamviz.core.bounds import MIB, Bounds, too_many_values
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import has_more_values
 
-# zlib's word for a gzip or a zlib header, whichever comes.
+# zlib's way to say that the header may be gzip's or zlib's.
 _EITHER = 32 + zlib.MAX_WBITS
 _SLICE = 64 * 1024
-# How each of gzip's members begins.
+# How each gzip member begins.
 _GZIP = b"\x1f"
 _PACKED = ("gzip", "x-gzip", "deflate")
 _UNASKED = ("br", "zstd")
-# What is asked for, and not what else happens to be installed: these are unpacked no further than is read.
+# The encodings that are asked for, whatever else happens to be installed: these are unpacked no further than is read.
 ENCODINGS = "gzip, deflate"
-# Before each value of JSON but the first.
+# One of these precedes each JSON value but the first.
 VALUES = (",", "[", "{")
 _VALUES = tuple(mark.encode() for mark in VALUES)
-# What ends each piece of a stream that is read as one, by its reader. OpenAI's SDK joins lines to events.
+# What ends each piece of a stream that its reader takes as one. OpenAI's SDK joins lines into events.
 LINES, EVENTS = (b"\n",), (b"\n\n", b"\n\r\n")
-# More gzip files behind one another than anybody makes of an answer.
+# The most gzip files in a row; nobody makes this many of one answer.
 _MOST_MEMBERS = 10_000
 UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**60, values=2**60)
 
 
 class BoundedBody(httpx.AsyncByteStream):
-    """A body as its sender wrote it. Raises UpstreamError where it is longer than an answer may be, and where a piece
-    of a stream, up to one of `ends`, is longer, or has more values, than an event may have."""
+    """A body as its sender wrote it, before compression. Raises UpstreamError if it is longer than an answer may be, or
+    if a piece of a stream, up to one of `ends`, is longer or has more values than an event may have."""
 
     def __init__(
         self, pieces: AsyncIterable[bytes], packing: str, bounds: Bounds, ends: tuple[bytes, ...] = ()
@@ -50,7 +50,7 @@ class BoundedBody(httpx.AsyncByteStream):
                 self._unread.take(piece)
             yield piece
         if self._unread is not None:
-            self._unread.require_few()  # the last one needs no end
+            self._unread.require_few()  # the last piece needs no end
 
     async def aclose(self) -> None:
         if isinstance(self._pieces, httpx.AsyncByteStream):
@@ -68,8 +68,8 @@ class _Unread:
         self._begin(b"")
 
     def take(self, piece: bytes) -> None:
-        """Raises UpstreamError for one that is too much. Those that begin and end in one piece never are."""
-        data = self._last + piece  # an end may have begun before
+        """Raises UpstreamError for a piece that is too much. Those that begin and end in one read never are."""
+        data = self._last + piece  # an end may have begun in the last read
         self._last = data[len(data) - self._longest_end + 1 :]
         begins_at = len(data) - len(piece)
         found = [at for end in self._ends if (at := data.find(end)) >= 0]
@@ -79,8 +79,8 @@ class _Unread:
             self._begin(data[max(data.rfind(end) + len(end) for end in self._ends if end in data) :])
 
     def require_few(self) -> None:
-        """Raises UpstreamError where what there is of it has more values than may be."""
-        if self._marks > self._bounds.values:  # those in texts too
+        """Raises UpstreamError if the piece so far has more values than an event may have."""
+        if self._marks > self._bounds.values:  # counts those within texts too
             require_few_values(b"".join(self._pieces), self._bounds)
 
     def _begin(self, piece: bytes) -> None:
@@ -96,7 +96,7 @@ class _Unread:
 
 
 def require_few_values(data: bytes, bounds: Bounds) -> None:
-    """Raises UpstreamError for JSON of more values than may be read at once."""
+    """Raises UpstreamError for JSON with more values than may be read at once."""
     if has_more_values(data, bounds.values):
         raise too_many_values(bounds.values)
 
@@ -106,16 +106,16 @@ async def _unpacked(pieces: AsyncIterable[bytes], packing: str) -> AsyncIterator
         raise UpstreamError(502, f"upstream answered in {packing}, for which it was not asked")
     unpacker = _Unpacker(packing)
     async for piece in pieces:
-        if packing not in _PACKED:  # some say `utf-8` or `none` there
+        if packing not in _PACKED:  # some say `utf-8` or `none` here
             yield piece
             continue
         for unpacked in unpacker.take(piece):
             yield unpacked
-            await asyncio.sleep(0)  # a piece may be a thousand slices, and others have their turn between them
+            await asyncio.sleep(0)  # a piece may be a thousand slices; others get their turn between them
 
 
 class _Unpacker:
-    """What unpacks a body. gzip's may be of several members, each packed by itself."""
+    """Unpacks a body. A gzip body may have several members, each compressed on its own."""
 
     def __init__(self, packing: str) -> None:
         self._packing = packing
@@ -123,7 +123,8 @@ class _Unpacker:
         self._member: zlib._Decompress | None = None
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """What comes behind the end is passed over: zlib would keep all of it, and copy that for each piece."""
+        """Unpack more of the body. What follows its end is ignored: zlib would keep all of it, and copy that for each
+        piece."""
         for at in range(0, len(data), _SLICE):
             piece = data[at : at + _SLICE]
             while piece and (member := self._at_hand(piece)) is not None:
@@ -131,7 +132,7 @@ class _Unpacker:
                 piece = member.unused_data if member.eof else b""
 
     def _at_hand(self, piece: bytes) -> "zlib._Decompress | None":
-        """The member that `piece` goes on with; None where nothing more is to be read."""
+        """The member that `piece` continues; None if nothing more is to be read."""
         if self._member is None or (self._member.eof and self._is_another(piece)):
             self._member, self._members = _unpacker(self._packing, piece), self._members + 1
             if self._members > _MOST_MEMBERS:
@@ -143,7 +144,7 @@ class _Unpacker:
 
 
 def _unpacker(packing: str, piece: bytes) -> "zlib._Decompress":
-    """For a body that begins with `piece`. Some send what they call `deflate` without the header of zlib's."""
+    """The decompressor for a body that begins with `piece`. Some servers send `deflate` without zlib's header."""
     is_bare = packing == "deflate" and piece[:1] and piece[0] & 0xF != zlib.DEFLATED
     return zlib.decompressobj(-zlib.MAX_WBITS if is_bare else _EITHER)
 

@@ -1,4 +1,4 @@
-"""How many calls a turn of a request has. For some providers LiteLLM looks for each result among all calls of its turn:
+"""How many calls a turn of a request has. For some providers LiteLLM searches all calls of a turn for each result:
 4,000 of them would hold up every other stream for seconds."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,29 +9,29 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, o
 # No model makes as many at once.
 _MOST = 256
 _CALLS = frozenset({"custom_tool_call", "function_call"})
-# What stands beside calls in the model's turn.
+# What may stand between calls in the model's turn.
 _BESIDE = frozenset({"", "message", "reasoning"})
 
 
 def require_few(counts: Iterable[int]) -> None:
-    """Raises RequestError (413) where a turn has more calls than anybody makes."""
+    """Raises RequestError (413) if a turn has more calls than anybody makes."""
     if max(counts, default=0) > _MOST:
         raise RequestError(413, f"A turn of the request has more than {_MOST} calls.", code="too_large")
 
 
 def in_chat(messages: object) -> Iterator[int]:
-    """The calls in each message."""
+    """The number of calls in each message."""
     return (len(as_list(message.get("tool_calls"))) for message in objects(messages))
 
 
 def in_messages(messages: Sequence[object]) -> Iterator[int]:
-    """The same of Anthropic's."""
+    """The same for Anthropic's messages."""
     for message in objects(messages):
         yield sum(as_object(block).get("type") == "tool_use" for block in as_list(message.get("content")))
 
 
 def in_items(items: Sequence[object]) -> Iterator[int]:
-    """The calls in each of the model's turns, which in OpenAI's responses are items of their own."""
+    """The number of calls in each of the model's turns; in OpenAI's responses format calls are items of their own."""
     count = 0
     for item in map(as_object, items):
         if as_text(item.get("type")) in _CALLS:

@@ -18,7 +18,7 @@ class ChatChunk(msgspec.Struct, frozen=True):
 
     @property
     def finished(self) -> int:
-        """How many choices end with this chunk. Some providers say an empty reason with each."""
+        """How many choices end with this chunk. Some providers send an empty reason with every chunk."""
         return sum(bool(choice["finish_reason"]) for choice in self.choices)
 
     def json(self) -> bytes:
@@ -29,9 +29,9 @@ class ChatChunk(msgspec.Struct, frozen=True):
 
 
 def typed_chunk(chunk: object, *, id: str | None = None, created: int | None = None) -> ChatChunk:
-    """A chunk of LiteLLM's, or of a provider's SDK that LiteLLM gave the stream of, or a dictionary.
+    """Convert a chunk of LiteLLM's, or of a provider's SDK whose stream LiteLLM returned, or a dictionary.
 
-    `id` and `created` stand in for its own: one stream has one of each, and LiteLLM makes new ones as it goes.
+    `id` and `created` replace its own: a stream has one of each, and LiteLLM makes new ones as it goes.
     """
     fields = as_object(chunk.model_dump(exclude_none=True, warnings=False) if isinstance(chunk, BaseModel) else chunk)
     known = {"id", "object", "created", "model", "choices", "usage"}

@@ -1,4 +1,4 @@
-"""What clients of chat say that LiteLLM drops, or stumbles over, on the way to another format."""
+"""What clients of chat say that LiteLLM drops, or fails at, when it converts a request to another format."""
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
@@ -7,15 +7,15 @@ from streamviz.upstream.provider_formats import speaks_messages
 from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
-# They have tools that take plain text. A function in the place of one would be called in another way than the client
-# reads.
+# These have tools that take plain text. A function in place of one would be called in another way than the client
+# expects.
 TAKE_OPENAIS_TOOLS = frozenset({"azure", "openai", SIMULATOR})
-# What Anthropic's models neither see nor hear.
+# What Anthropic's models can neither see nor hear.
 _UNHEARD = frozenset({"audio_url", "input_audio", "video_url"})
 
 
 def require_sayable(target: Target, fields: JsonObject) -> None:
-    """Raises RequestError (400) for what the provider would not get, and the answer depends on."""
+    """Raises RequestError (400) for what the provider would not get although the answer depends on it."""
     messages = objects(fields.get("messages"))
     for tool in objects(fields.get("tools")):
         _require_named(target, tool)
@@ -29,7 +29,7 @@ def require_sayable(target: Target, fields: JsonObject) -> None:
 
 
 def with_refusals(messages: object) -> object:
-    """Messages in which what a model refused is said as its words, which LiteLLM would leave out."""
+    """Messages in which a model's refusals are ordinary text: LiteLLM would leave them out."""
     if not isinstance(messages, list):
         return messages
     return [_with_refusal(message) if isinstance(message, dict) else message for message in messages]
@@ -51,14 +51,14 @@ def _require_named(target: Target, tool: JsonObject) -> None:
     """Raises RequestError (400) for a function without a name: LiteLLM fails at it, as if the provider did."""
     if as_text(as_object(tool.get("function")).get("name")) or tool.get("name"):
         return
-    # Gemini's own are told by a member of their name, such as `googleSearch`.
+    # Gemini's own tools are identified by the name of a member, such as `googleSearch`.
     is_own = bool(tool) and "function" not in tool and not speaks_messages(target)
     if tool.get("type") == "function" or (not tool.get("type") and not is_own):
         raise RequestError(400, "A tool in `tools` has no `function.name`.", code="invalid_type", param="tools")
 
 
 def require_heard(target: Target, content: object) -> None:
-    """The same of the parts of one message, of chat or of responses."""
+    """The same for the parts of one message, of chat or of responses."""
     if not isinstance(content, list) or not speaks_messages(target):
         return
     for part in objects(content):

@@ -1,4 +1,4 @@
-"""Requests of any format as those of chat."""
+"""Requests of any format as chat requests."""
 
 from typing import Any
 
@@ -13,18 +13,20 @@ from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.refusals import inconvertible
 
 _transform = LiteLLMCompletionResponsesConfig.transform_responses_api_request_to_chat_completion_request
-# What fitting says in the words of chat already.
+# What fitting has already expressed in chat's parameters.
 _FITTED = frozenset({"parallel_tool_calls", "reasoning_effort", "response_format"})
 _THINKING = frozenset({"thinking_blocks", "reasoning_content"})
 
 
 def without_thinking(message: JsonObject) -> JsonObject:
-    """A message for a provider that did not write the thinking in it, and has no use for another's signatures."""
+    """A message without its thinking, for a provider that did not write that and has no use for another's
+    signatures."""
     return {name: value for name, value in message.items() if name not in _THINKING}
 
 
 def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> JsonObject:
-    """A client's request of any format as one of chat. Raises ClientFacingError (400) for what cannot be said there."""
+    """A client's request of any format as a chat request. Raises ClientFacingError (400) for what chat cannot
+    express."""
     if wire_format == OPENAI_CHAT.name:
         return fields
     if wire_format == GEMINI.name:
@@ -34,7 +36,7 @@ def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> 
         chat, _ = as_chat_request({**own, "model": model})
         chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
         if effort := as_text(as_object(chat.get("reasoning_effort")).get("effort")):
-            # As the responses have it, which LiteLLM would call for some models.
+            # An object is the responses API's form: given one, LiteLLM would call that API for some models.
             chat["reasoning_effort"] = effort
     else:
         chat = _responses_as_chat(own, model, provider)
@@ -46,11 +48,11 @@ def _responses_as_chat(fields: JsonObject, model: str, provider: str) -> dict[st
     asked: Any = fields.get("input") or ""
     try:
         found: dict[str, object] = _transform(model, asked, given, custom_llm_provider=provider)
-    except Exception as error:  # As for messages, it fails as it happens.
+    except Exception as error:  # As with messages, LiteLLM may fail in any way.
         raise inconvertible(error) from error
     return msgspec.json.decode(msgspec.json.encode(found, enc_hook=_as_plain), type=dict[str, object])
 
 
 def _as_plain(value: object) -> object:
-    """LiteLLM's messages may be pydantic's objects."""
+    """LiteLLM's messages may be pydantic objects."""
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else str(value)

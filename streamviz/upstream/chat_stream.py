@@ -17,10 +17,10 @@ from streamviz.upstream.lite import litellm
 
 bound_fragments()
 
-# What reads the chunks of providers that speak OpenAI's format, where it is not OpenAI's SDK.
+# What reads the chunks of providers that speak OpenAI's format, if it is not OpenAI's SDK.
 _Handler: TypeAlias = OpenAIChatCompletionStreamingHandler | OpenRouterChatCompletionStreamingHandler
-# What LiteLLM tells of tools that the provider runs by itself: all of it again with each thing that comes to it. Who
-# reads that takes the last.
+# What LiteLLM reports about tools that the provider runs by itself. It repeats everything with each addition, and
+# readers take the last.
 _TOLD_AGAIN = frozenset(
     ("code_interpreter_results", "compaction_blocks", "tool_results", "web_search_calls", "web_search_results")
 )
@@ -31,8 +31,8 @@ def _says_anything(choice: JsonObject) -> bool:
 
 
 def _keep_own_reasons(handler: _Handler) -> None:
-    """LiteLLM makes `stop` of each finish_reason that it does not know, also of one that says that the answer is not
-    whole."""
+    """Keep finish_reasons that LiteLLM does not know: it turns each into `stop`, even one which says that the answer is
+    incomplete."""
     parse = handler.chunk_parser
 
     def parsed(chunk: JsonObject) -> litellm.ModelResponseStream:
@@ -50,7 +50,7 @@ def _unfinished() -> UpstreamError:
 
 
 def _take_told_again(made: litellm.ModelResponseStream) -> JsonObject:
-    """What a chunk tells again, which it has no longer then."""
+    """Remove what a chunk repeats, and return it."""
     taken: JsonObject = {}
     for choice in made.choices:
         told = as_object(choice.delta.provider_specific_fields)
@@ -64,10 +64,10 @@ def _take_told_again(made: litellm.ModelResponseStream) -> JsonObject:
 class ChatStream:
     """The chunks of a chat call's answer; `choices` is how many were asked for.
 
-    Where the provider speaks OpenAI's format its chunks are taken before LiteLLM re-models them, which loses refusals
-    and the usage of providers that count in their own way. Elsewhere LiteLLM's own iterator gives them. At its end that
-    puts the whole message together again, estimating what usage it was not told: so it is not asked for its end where
-    that tells nothing new, and is left no more than it needs to add up what usage the provider told.
+    If the provider speaks OpenAI's format, its chunks are taken before LiteLLM re-models them, which loses refusals and
+    the usage of providers that count in their own way. Otherwise LiteLLM's own iterator supplies them. At its end that
+    iterator assembles the whole message again, and estimates usage that was not reported. So it is not run to its end
+    if nothing new would come of that, and is left only the chunks that it needs to add up reported usage.
     """
 
     def __init__(self, wrapper: litellm.CustomStreamWrapper, choices: int, has_usage: bool) -> None:
@@ -87,10 +87,10 @@ class ChatStream:
         is_finished = False
         async for each in self._remodelled() if self._direct is None else self._direct:
             if isinstance(each, dict) and "choices" not in each:
-                continue  # what LiteLLM makes of lines that hold no chunk
+                continue  # LiteLLM makes this of lines without a chunk
             chunk = typed_chunk(each) if first is None else typed_chunk(each, id=first.id, created=first.created)
             if chunk.usage is not None and not any(map(_says_anything, chunk.choices)):
-                chunk = msgspec.structs.replace(chunk, choices=[])  # as the format has it; LiteLLM makes a choice up
+                chunk = msgspec.structs.replace(chunk, choices=[])  # as the format has it; LiteLLM makes up a choice
             first = first or chunk
             is_finished = is_finished or chunk.finished > 0
             yield chunk
@@ -113,15 +113,15 @@ class ChatStream:
                 return
 
     def _is_end_made_up(self) -> bool:
-        """LiteLLM ends every stream for which it knows no better with a reason of its own, also one that was cut off
-        and one that was none."""
+        """Whether LiteLLM made up the end: without a reason from upstream it gives one of its own, even to a stream
+        that was cut off and to an answer that was not a stream."""
         wrapper = self._wrapper
         return not (
             wrapper.received_finish_reason or wrapper.intermittent_finish_reason or wrapper.received_any_finish_reason
         )
 
     def _take_early(self, handler: _OfAnthropic) -> None:
-        """What would be told again is taken before LiteLLM copies all of it a few times."""
+        """Take what would be repeated before LiteLLM copies all of it a few times."""
         parse = handler.chunk_parser
 
         def parsed(chunk: JsonObject) -> litellm.ModelResponseStream:
@@ -132,7 +132,7 @@ class ChatStream:
         handler.__dict__["chunk_parser"] = parsed
 
     def _hold_back(self, chunk: litellm.ModelResponseStream) -> None:
-        """Until the end, what would be told again: else an answer grows with the square of its searches."""
+        """Hold back what would be repeated until the end: otherwise an answer grows with the square of its searches."""
         self._held |= _take_told_again(chunk)
         for choice in chunk.choices:
             if choice.finish_reason is not None and self._held:
@@ -140,7 +140,7 @@ class ChatStream:
                 choice.delta.provider_specific_fields, self._held = self._held | told, {}
 
     def _forget(self) -> None:
-        """Let go of the chunk that LiteLLM kept of late, unless it tells usage or, as the first, the stream's id."""
+        """Drop the chunk that LiteLLM kept last, unless it reports usage or, as the first, has the stream's id."""
         kept = self._wrapper.chunks
         if len(kept) > 1 and getattr(kept[-1], "usage", None) is None:
             kept.pop()
@@ -149,5 +149,5 @@ class ChatStream:
         return any(getattr(chunk, "usage", None) is not None for chunk in self._wrapper.chunks)
 
     async def aclose(self) -> None:
-        """End the connection, also in the middle."""
+        """Close the connection, even in the middle of the answer."""
         await self._wrapper.aclose()

@@ -1,4 +1,4 @@
-"""What tokens cost by LiteLLM's price map, which has rules of its own for each provider."""
+"""What tokens cost according to LiteLLM's price map, which has rules of its own for each provider."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ _BATCH = "batch"
 
 
 def cost_of(model: str, provider: str, tokens: Tokens) -> float:
-    """US dollars for tokens whose input and output are known. Raises what LiteLLM does for a model that it does not
-    know: bare exceptions."""
+    """US dollars for tokens whose input and output are known. Raises whatever LiteLLM raises for a model that it does
+    not know: bare exceptions."""
     asked, said = litellm.cost_per_token(
         model=model,
         custom_llm_provider=provider,
@@ -22,13 +22,13 @@ def cost_of(model: str, provider: str, tokens: Tokens) -> float:
 
 
 def _search_price(model: str) -> float:
-    """What Anthropic bills for a web search of its own."""
+    """What Anthropic bills for one of its own web searches."""
     known = litellm.model_cost.get(model, {}).get("search_context_cost_per_query") or {}
     return float(known.get("search_context_size_medium") or 0.0)
 
 
 def _usage(tokens: Tokens) -> litellm.Usage:
-    """The tokens as LiteLLM counts them: parts are in their wholes. What is text it works out."""
+    """The tokens as LiteLLM counts them: parts are included in their totals. It works out how many are text."""
     assert tokens.input is not None
     assert tokens.output is not None
     said = {
@@ -60,5 +60,5 @@ def _asked(tokens: Tokens) -> dict[str, object]:
 
 
 def _some(values: dict[str, Any]) -> dict[str, Any]:
-    """Those that say anything: LiteLLM takes its time over each."""
+    """The values that say anything: LiteLLM spends time on each."""
     return {name: value for name, value in values.items() if value}

@@ -1,4 +1,4 @@
-"""How many tokens a call took: as its provider said, and else about as many as its texts are."""
+"""How many tokens a call took: as its provider reported, or else estimated from its texts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,11 +11,11 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 
-# Of a long text so many pieces are looked at, each of so many characters.
+# How many pieces of a long text are sampled, and how many characters each has.
 _PIECES, _PIECE = 8, 500
-# Of more messages some are looked at: a megabyte can have tens of thousands.
+# Of more messages only some are counted: a megabyte can have tens of thousands.
 _MOST_MESSAGES = 1_000
-# So long requests may have as many parts, or parts of parts, in one message.
+# A request this long may have just as many parts, or parts of parts, in one message.
 _LONG_BYTES = 100_000
 _DEPTH = 3
 # No word is as long.
@@ -30,13 +30,13 @@ _count: Callable[[str], int] = _by_length
 
 
 def count_by(tokenizer: Callable[[str], int]) -> None:
-    """From now on a tokenizer counts; until then four characters are taken for a token."""
+    """Count with a tokenizer from now on; until then four characters count as a token."""
     global _count
     _count = tokenizer
 
 
 def estimate_tokens(texts: Sequence[str]) -> int:
-    """About how many tokens these texts are, whatever the model's own tokenizer is: of long ones from a sample, so that
+    """About how many tokens these texts are, whatever the model's own tokenizer is. Long texts are sampled, so that
     none takes longer than another."""
     text = "".join(texts)
     if len(text) <= _PIECES * _PIECE:
@@ -47,14 +47,14 @@ def estimate_tokens(texts: Sequence[str]) -> int:
 
 
 def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
-    """What a call took that is over; without an answer only what its provider said."""
+    """The tokens of a call that is over; without an answer, only what its provider reported."""
     told = state.tokens
     if not state.blocks and state.usage is None:
         return told
     asked, said = told.input, told.output
-    # Anthropic's format gives a number at first, too; and nothing is no count of text.
+    # Anthropic's format reports a number at the beginning too, and 0 is not a count of any text.
     is_told = said is not None and bool(state.finish_reasons) and (said > 0 or not state.length)
-    # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
+    # Clients' SDKs want a number before anybody knows one, and get 0: no request has 0 tokens.
     if asked and is_told:
         return told
     if not is_told:
@@ -63,12 +63,12 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
 
 
 def asked_tokens(call: ModelCall) -> int:
-    """About how many tokens a request is."""
+    """About how many tokens a request has."""
     turns = WIRE_FORMATS.get(call.wire_format, OPENAI_CHAT).turns
     said = as_list(call.fields.get(turns))
     if call.size > _LONG_BYTES:
         said = _taken_apart(said)
-    # An odd one: every other message is the person's.
+    # An odd step, because every other message is the person's.
     step = len(said) // _MOST_MESSAGES | 1
     if step == 1:
         return estimate_tokens(_asked_texts(call))
@@ -78,7 +78,7 @@ def asked_tokens(call: ModelCall) -> int:
 
 
 def _taken_apart(said: list[object]) -> list[object]:
-    """Messages, or where there are few their parts: one can have as many of them."""
+    """The messages, or their parts if there are few messages: one can have just as many parts."""
     for _ in range(_DEPTH):
         if len(said) > _MOST_MESSAGES:
             break
@@ -101,12 +101,12 @@ def _asked_texts(call: ModelCall) -> list[str]:
 
 
 def _is_data(text: str) -> bool:
-    """Whether it is a picture or a file, as base64."""
+    """Whether it is an image or a file, as base64."""
     beginning = text[:_DATA_CHARACTERS]
     return len(beginning) == _DATA_CHARACTERS and beginning.isascii() and " " not in beginning
 
 
 def _said_texts(state: StreamState) -> list[str]:
-    """What is no text, as a picture, is not counted."""
+    """The texts of an answer; an image, for example, is not counted."""
     said = [block.text for block in state.blocks if not block.kind.is_opaque]
     return said + [block.name for block in state.blocks if isinstance(block, ToolCallStreamBlock)]

@@ -1,6 +1,7 @@
 """What a provider of another format can take of a request.
 
-What it cannot take, and the answer does not depend on, is left out and named. What would change the answer is refused.
+What it cannot take is left out and listed if the answer does not depend on it, and refused if it would change the
+answer.
 """
 
 from typing import NamedTuple
@@ -19,22 +20,22 @@ from streamviz.upstream.request_types import require_types
 from streamviz.upstream.targets import Target
 
 _TO_US = frozenset({"model", "metadata"})
-# Hints to the client's own vendor: of caches, records, billing, effort, filters, of what pictures cost, and of how its
+# Hints to the client's own vendor: about caches, records, billing, effort, filters, the cost of images, and how its
 # events are written.
 _HINTS = frozenset(
     "betas cache_control client_metadata context_management diagnostics inference_geo labels mediaResolution prediction"
     " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort safetySettings safety_identifier"
     " seed service_tier speed store stream_options truncation user verbosity".split()
 )
-# What a provider keeps or runs by itself, which one that is called in the chat format does not.
+# What a provider keeps or runs by itself; one that is called in the chat format does neither.
 _DONE_THERE = frozenset({"background", "container", "max_tool_calls", "mcp_servers", "previous_response_id"})
-# Of the responses' hints, those that LiteLLM does not say in chat.
+# Hints in OpenAI's responses format that LiteLLM does not convert to chat.
 _LOST = frozenset({"store", "truncation", "prompt_cache_key", "prompt_cache_retention"})
-# Parts of the answer that it is the same without.
+# Parts of an answer that can be missing without changing the rest.
 _INCLUDED_BESIDE = frozenset(
     {"reasoning.encrypted_content", "web_search_call.action.sources", "code_interpreter_call.outputs"}
 )
-# In the words of all formats, and in those of chat.
+# Names in all formats, and in chat.
 _SAMPLING = {"temperature": "temperature", "top_p": "top_p", "topP": "top_p", "top_k": "top_k", "topK": "top_k"}
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 
@@ -47,8 +48,9 @@ class Fitted(NamedTuple):
 
 
 def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted:
-    """`as_chat` says that the provider is called in the format of chat, whatever else it speaks. Raises RequestError
-    (400) for what it cannot take then and the answer depends on, and for what is not of the format's types."""
+    """Fit a request to its provider. `as_chat` says that the provider is called in the chat format, whatever else it
+    speaks. Raises RequestError (400) for what it cannot take although the answer depends on it, and for values of wrong
+    types."""
     require_types(target.wire_format, request)
     if target.provider not in written_out.KEEP_REFERENCES:
         written_out.require_short(request)
@@ -93,7 +95,7 @@ def _is_called_as_chat(target: Target) -> bool:
 
 
 def _takes(target: Target, name: str) -> bool:
-    """Whether a call in the format of chat can have this parameter."""
+    """Whether a call in the chat format can have this parameter."""
     if target.wire_format == GEMINI.name:
         return name != "safetySettings"
     if target.wire_format == OPENAI_RESPONSES.name and name in _LOST:
@@ -102,7 +104,8 @@ def _takes(target: Target, name: str) -> bool:
 
 
 def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """How to choose among words, which a model that reasons settles by itself: agents send it whatever they run on."""
+    """Leave out sampling parameters that a reasoning model sets by itself: agents send them to whatever model they run
+    on."""
     where = "generationConfig" if target.wire_format == GEMINI.name else ""
     config = as_object(fields.get(where)) if where else fields
     effort = as_text(fields.get("reasoning_effort")) or as_text(as_object(fields.get("reasoning")).get("effort"))
@@ -122,7 +125,8 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
 
 
 def _note_json_mode(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """That the answer is to be JSON of any kind, which Anthropic's models have to be told in words."""
+    """List JSON mode, in which the answer may be any JSON, as left out if LiteLLM drops it, as for Anthropic's models:
+    those have to be told in words."""
     is_gemini = target.wire_format == GEMINI.name
     asked = {
         "response_format": fields.get("response_format"),
@@ -135,7 +139,7 @@ def _note_json_mode(target: Target, fields: JsonObject, left_out: list[str]) -> 
 
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """Thinking and effort go on as effort, where the model has such a thing."""
+    """Thinking and effort are passed on as effort, if the model has such a parameter."""
     fit_messages_tools(target, fields, left_out)
     messages = list_out(fields, "messages")
     calls_at_once.require_few(calls_at_once.in_messages(messages))
@@ -187,7 +191,8 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
 
 
 def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """A model that thinks is to see its thinking again, which clients of chat may not have kept."""
+    """Leave out thinking if the model would have to see its earlier thinking, which clients of chat may not have
+    kept."""
     calls_at_once.require_few(calls_at_once.in_chat(fields.get("messages")))
     if target.provider not in TAKE_OPENAIS_TOOLS:
         fit_chat_tools(fields)
@@ -196,8 +201,8 @@ def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
 
 
 def _fit_gemini(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """The same of clients of Gemini's format, whose seals are of its own kind; and what holds in chat of all else that
-    they say of the answer."""
+    """The same for clients of Gemini's format, whose signatures are of its own kind, and everything else that they say
+    about the answer, as far as chat has it."""
     if "generationConfig" in fields:
         fields["generationConfig"] = _fit_generation(target, object_out(fields, "generationConfig"), left_out)
     chat, unthought = as_chat(fields), list[str]()
@@ -228,5 +233,5 @@ def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> 
 
 
 def _has_budget(thinking: JsonObject) -> bool:
-    """Whether it says in tokens how much to think, which chat says in words; -1 leaves that to the model."""
+    """Whether it says in tokens how much to think, for which chat has words; -1 leaves that to the model."""
     return thinking.get("thinkingBudget", thinking.get("thinking_budget")) not in (None, -1)

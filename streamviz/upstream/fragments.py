@@ -1,7 +1,8 @@
-"""JSON that LiteLLM puts together from several lines of a stream, as some characters within a text end a line for it.
+"""JSON that LiteLLM puts together from several lines of a stream, because it takes some characters within a text for
+line ends.
 
-It looks at all that there is with each line that may be the last one: that takes seconds a megabyte of short lines, and
-nothing bounds how many there are.
+With each line that may be the last one LiteLLM looks at everything so far. That takes seconds per megabyte of short
+lines, and nothing limits their number.
 """
 
 from litellm.litellm_core_utils.json_fragment_accumulator import JSONFragmentAccumulator
@@ -13,12 +14,12 @@ from streamviz.core.errors import UpstreamError
 from streamviz.upstream.bounded_body import VALUES
 from streamviz.upstream.lite import bounds_here
 
-# Characters that are looked at in vain: what is no JSON by then, is none.
+# How many characters may be looked at in vain: what is not JSON by then will never be.
 _MOST_IN_VAIN = 64 * MIB
 
 
 class BoundedFragments(JSONFragmentAccumulator):
-    """Pieces of one JSON value. Raises UpstreamError where they are more than an event may be, or no JSON."""
+    """Pieces of one JSON value. Raises UpstreamError if they exceed what an event may have, or are not JSON."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +48,6 @@ class BoundedFragments(JSONFragmentAccumulator):
 
 
 def bound_fragments() -> None:
-    """From now on LiteLLM's readers of streams put these together."""
+    """Make LiteLLM's stream readers use BoundedFragments from now on."""
     anthropic.JSONFragmentAccumulator = BoundedFragments
     gemini.JSONFragmentAccumulator = BoundedFragments

@@ -9,8 +9,8 @@ from streamviz.upstream.targets import Target
 
 
 def wants_thinking_back(target: Target, fields: JsonObject) -> bool:
-    """Whether the calls of this turn stand there without the thinking before them, which Anthropic's models want to see
-    as long as they are to think, and which clients may not have kept."""
+    """Whether this turn has calls without the thinking before them. Anthropic's models want to see that as long as they
+    are to think, and clients may not have kept it."""
     if not speaks_messages(target):
         return False
     for item in _this_turn(objects(fields.get("input")), _is_asked):
@@ -22,7 +22,7 @@ def wants_thinking_back(target: Target, fields: JsonObject) -> bool:
 
 
 def wants_thinking_blocks(target: Target, fields: JsonObject) -> bool:
-    """The same of clients of chat: few of them keep `thinking_blocks`."""
+    """The same for clients of chat, few of which keep `thinking_blocks`."""
     if not speaks_messages(target):
         return False
     called = (each for each in _this_turn(objects(fields.get("messages")), _is_users) if each.get("tool_calls"))
@@ -31,7 +31,7 @@ def wants_thinking_blocks(target: Target, fields: JsonObject) -> bool:
 
 
 def _this_turn(said: Sequence[JsonObject], begins: Callable[[JsonObject], bool]) -> Sequence[JsonObject]:
-    """What was said since a person spoke last."""
+    """What was said since a person last spoke."""
     return said[max((at for at, each in enumerate(said) if begins(each)), default=0) :]
 
 

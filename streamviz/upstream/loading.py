@@ -1,4 +1,4 @@
-"""LiteLLM takes five seconds of CPU to import, and 200 MB: it is, where a call may need it."""
+"""Importing LiteLLM takes five seconds of CPU and 200 MB, so it is imported only where a call may need it."""
 
 import gc
 import threading
@@ -12,15 +12,16 @@ _is_loaded = False
 
 
 def is_needed(*, has_routes: bool, brings_credentials: bool) -> bool:
-    """Whether calls to other models than simulated ones can be expected: a provider's credential is in the environment,
-    an operator has set routes, or clients bring credentials of their own."""
+    """Whether calls of other models than simulated ones are to be expected: a provider's credential is in the
+    environment, an operator has set routes, or clients bring credentials of their own."""
     return has_routes or brings_credentials or is_any_configured()
 
 
 def load() -> None:
-    """Import LiteLLM and all here that uses it, unless that was done; not in the event loop, once clients are there.
+    """Import LiteLLM and everything here that uses it, unless that was done. Once there are clients, do not call this
+    in the event loop.
 
-    From then on nothing in this process makes a call by httpx but to a model.
+    From then on nothing in this process uses httpx except to call a model.
     """
     global _is_loaded
     with _lock:
@@ -36,11 +37,11 @@ def _load() -> None:
         from streamviz.upstream.lite import litellm, send_only_what_is_asked
 
         send_only_what_is_asked()
-        # Its first look-up of a model takes half a second.
+        # The first look-up of a model takes LiteLLM half a second.
         litellm.get_llm_provider("openai/gpt-4o")
         token_counts.tokens_in("")
         count_by(token_counts.tokens_in)
-        # Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
+        # Left to the garbage collector, LiteLLM's tables alone would cause pauses of tens of ms.
         gc.freeze()
     finally:
         gc.enable()

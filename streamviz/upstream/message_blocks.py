@@ -1,4 +1,4 @@
-"""The blocks of Anthropic's messages as those that LiteLLM can say in chat: it drops the others without a word."""
+"""Blocks of Anthropic's messages, as ones that LiteLLM can express in chat: it silently drops any others."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,16 +9,17 @@ from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
 _OF_A_MODEL = frozenset({"redacted_thinking", "text", "thinking", "tool_use"})
-# What Anthropic ran by itself, and what came of it: the answer that follows says what the model made of it.
+# What Anthropic ran by itself, and its results: the answer that follows says what the model made of them.
 _RUN_THERE = ("server_tool_use", "mcp_tool_use", "_tool_result")
 _PICTURES = frozenset({"base64", "url"})
-# Chat has no member for it.
+# Chat has no member that says so.
 _FAILED = "The tool failed:"
 _LONGEST_NAME = 50
 
 
 def sayable(target: Target, messages: list[object], left_out: list[str]) -> list[object]:
-    """Raises RequestError (400) for what a model would be shown, and chat has no words for."""
+    """Messages with blocks that chat can express. Raises RequestError (400) for what a model would be shown but chat
+    cannot express."""
     blocks = _Blocks(target, left_out)
     return [blocks.in_message(message) if isinstance(message, dict) else message for message in messages]
 
@@ -55,7 +56,7 @@ class _Blocks(NamedTuple):
         return self._shown(block)
 
     def _shown(self, block: JsonObject) -> list[JsonObject]:
-        """What people and tools show a model, in texts and pictures."""
+        """What people and tools show a model, as texts and images."""
         kind, source = block.get("type"), as_object(block.get("source"))
         if kind == "text" or (kind == "image" and as_text(source.get("type")) in _PICTURES):
             return [block]
@@ -73,7 +74,7 @@ class _Blocks(NamedTuple):
         return [made for each in objects(content) for made in self._inner(each)]
 
     def _inner(self, block: JsonObject) -> list[JsonObject]:
-        """Texts and pictures are all that there is inside: nothing is in itself."""
+        """Only texts and images may be inside: nothing is nested further."""
         if block.get("type") not in ("text", "image"):
             raise self._unsayable(block)
         return self._shown(block)
@@ -85,7 +86,7 @@ class _Blocks(NamedTuple):
 
 
 def _each(holder: JsonObject, said: Callable[[JsonObject], list[JsonObject]]) -> JsonObject:
-    """A message, or a tool's result, with what is said for each of its blocks."""
+    """A message, or a tool's result, with each block replaced by what `said` makes of it."""
     content = holder.get("content")
     if not isinstance(content, list):
         return holder
@@ -94,7 +95,7 @@ def _each(holder: JsonObject, said: Callable[[JsonObject], list[JsonObject]]) ->
 
 
 def _told_of_failure(result: JsonObject) -> JsonObject:
-    """A tool's result, whose text says so where it is an error."""
+    """A tool's result, with a text that says so if it is an error."""
     if result.get("is_error") is not True:
         return result
     content = result.get("content")

@@ -1,4 +1,4 @@
-"""LiteLLM's arguments for a call of Anthropic's messages as those for a chat call."""
+"""LiteLLM's arguments for a call of Anthropic's messages, as those for a chat call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +15,10 @@ _AS_CHAT = frozenset(
 
 
 def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mapping[str, str]]:
-    """LiteLLM's arguments for a messages call as those for a chat call.
+    """LiteLLM's arguments for a messages call, as those for a chat call.
 
-    Beside them the client's own names of tools whose names had to be cut for chat, by what was left of them. Raises
-    ClientFacingError (400) for what cannot be said there.
+    Also returns the client's names of tools that had to be shortened for chat, by the shortened name. Raises
+    ClientFacingError (400) for what chat cannot express.
     """
     if arguments.get("max_tokens") is None:
         raise missing("max_tokens")
@@ -28,6 +28,6 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
         chat, tool_names = LiteLLMMessagesToCompletionTransformationHandler._prepare_completion_kwargs(
             **own, extra_kwargs=others
         )
-    except Exception as error:  # It takes the request for well-formed, and fails as it happens where it is not.
+    except Exception as error:  # LiteLLM takes the request for well-formed; if it is not, anything may be raised.
         raise inconvertible(error) from error
     return dict(chat), tool_names

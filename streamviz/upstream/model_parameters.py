@@ -7,13 +7,13 @@ from streamviz.core.model_names import SIMULATOR
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.targets import Target
 
-# Parameters of chat that not every provider has, and that LiteLLM refuses for those that have not.
+# Parameters of chat that not every provider has, and that LiteLLM refuses for those without.
 _BY_NAME = frozenset(
     "audio context_management frequency_penalty functions function_call logit_bias logprobs modalities n"
     " parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_retention reasoning_effort"
     " safety_identifier seed service_tier stop store top_logprobs user verbosity".split()
 )
-# How much a model may think, as far as any provider knows.
+# How much a model may think, in the words of all providers.
 EFFORTS = frozenset("none disable minimal low medium high xhigh max auto default".split())
 _WITHOUT_TOP_K = frozenset({"openai", "azure", "xai", "mistral", "deepseek"})
 
@@ -33,7 +33,8 @@ def taken_by(provider: str, model: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def samples(provider: str, model: str, name: str, value: float, effort: str) -> bool:
-    """Whether a model can be told this, as far as LiteLLM knows. `effort` is one of EFFORTS, or empty."""
+    """Whether a model accepts this sampling parameter, as far as LiteLLM knows. `effort` is one of EFFORTS, or
+    empty."""
     if provider == SIMULATOR:
         return True
     if name == "top_k":
@@ -43,7 +44,7 @@ def samples(provider: str, model: str, name: str, value: float, effort: str) -> 
         litellm.get_optional_params(model=model, custom_llm_provider=provider, **told)
     except litellm.UnsupportedParamsError:
         return False
-    except Exception:  # What else is wrong with it the call itself will tell.
+    except Exception:  # The call itself will report anything else that is wrong.
         return True
     return True
 
@@ -57,22 +58,22 @@ def may_not_think(provider: str, model: str) -> bool:
         return False
     try:
         litellm.get_optional_params(model=model, custom_llm_provider=provider, reasoning_effort="none")
-    except Exception:  # It has no other way to say so.
+    except Exception:  # LiteLLM has no other way to say so.
         return False
     return True
 
 
 @lru_cache(maxsize=1_000)
 def drops_json_mode(provider: str, model: str) -> bool:
-    """Whether LiteLLM leaves out, without a word, that an answer is to be JSON of any kind."""
+    """Whether LiteLLM silently leaves out that an answer may be JSON of any kind."""
     if provider == SIMULATOR:
         return False
     of: dict[str, Any] = {"model": model, "custom_llm_provider": provider}
     try:
         plain = litellm.get_optional_params(**of)
         told = litellm.get_optional_params(**of, response_format={"type": "json_object"})
-    except Exception:  # What is wrong with it the call itself will tell.
+    except Exception:  # The call itself will report what is wrong.
         return False
-    # A flag for its own reading of the answer.
+    # A flag for LiteLLM's own reading of the answer.
     told.pop("json_mode", None)
     return bool(plain == told)

@@ -1,7 +1,7 @@
 """LiteLLM's calls of providers that speak Anthropic's messages, whose streams are passed on as they come.
 
-Its own way of reading such a stream keeps all of it for its proxy to bill, whose packages it imports and which are not
-installed; and it goes on reading when its client has left.
+LiteLLM's own reader keeps all of such a stream so that its proxy can bill it, and imports the proxy's packages, which
+are not installed; and it goes on reading when its client has left.
 """
 
 import sys
@@ -25,7 +25,7 @@ finally:
 
 
 async def call_messages(**arguments: Any) -> object:
-    """The answer: an asynchronous iterator of bytes where a stream was asked for, else an object."""
+    """The answer: an asynchronous iterator of bytes if a stream was asked for, otherwise an object."""
     answer: object = await litellm.anthropic_messages(**arguments)
     return answer
 
@@ -41,7 +41,7 @@ async def _pieces(_: object, httpx_response: httpx.Response, **__: object) -> As
 async def _events(
     reader: BaseAnthropicMessagesStreamingIterator, completion_stream: AsyncIterator[Any]
 ) -> AsyncIterator[bytes]:
-    """Of a provider that has other frames for the events."""
+    """The events of a provider that has other frames for them."""
     async for event in completion_stream:
         yield reader._convert_chunk_to_sse_format(event)
 

@@ -1,4 +1,4 @@
-"""The tools that a client offers, of which a provider of another format can take the client's own functions."""
+"""The tools that a client offers; a provider of another format can take only the client's own functions."""
 
 from streamviz.core.errors import wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
@@ -6,7 +6,7 @@ from streamviz.upstream.model_parameters import has
 from streamviz.upstream.request_fields import list_out, refusal
 from streamviz.upstream.targets import Target
 
-# What a client may offer beside its own functions. A model that has none of it answers all the same.
+# What a client may offer besides its own functions. A model that lacks it can still answer.
 _OFFERED_BESIDE = (
     *("apply_patch", "code_interpreter", "computer", "image_generation", "local_shell", "namespace", "shell"),
     *("tool_search", "web_search"),
@@ -14,16 +14,17 @@ _OFFERED_BESIDE = (
 NAMESPACE, ALLOWED = "namespace", "allowed_tools"
 _OWN = frozenset({"custom", "function"})
 _LONGEST_NAME = 100
-# Characters of a namespace's words that its tools repeat, all together: a request is not to grow by it without end.
+# How many characters of a namespace's description its tools may repeat in total: a request must not grow without limit.
 _MOST_REPEATED = 20_000
-# Of a tool of Anthropic's format. What else it has, LiteLLM would take for a part of the schema.
+# The members of a tool in Anthropic's format. LiteLLM would take any other for part of the schema.
 _MEMBERS = frozenset({"cache_control", "description", "input_schema", "name", "strict", "type"})
-# These say nothing where there are no tools.
+# These mean nothing without tools.
 _OF_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 
 def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """Raises RequestError where the answer has to use what would be left out."""
+    """Keep the tools that the provider can take. Raises RequestError if the answer has to use one that would be left
+    out."""
     offered = [each for tool in objects(list_out(fields, "tools")) for each in _members(tool)]
     if told := without_namespace(as_object(fields.get("tool_choice"))):
         fields["tool_choice"] = told
@@ -40,15 +41,15 @@ def fit_responses_tools(target: Target, fields: JsonObject, left_out: list[str])
 
 
 def fit_chat_tools(fields: JsonObject) -> None:
-    """Says in chat's older words which of the tools may be called."""
+    """Say in chat's older terms which of the tools may be called."""
     told = as_object(as_object(fields.get("tool_choice")).get(ALLOWED))
     if told:
         fields["tools"] = _allowed(objects(fields.get("tools")), fields, told)
 
 
 def _allowed(offered: list[JsonObject], fields: JsonObject, told: JsonObject) -> list[JsonObject]:
-    """The tools that may be called, where a choice allows some of those that are offered: a provider is told of no
-    others. Raises RequestError (400) where that is none."""
+    """The tools that may be called, if a choice allows only some of those offered: the provider is not told of the
+    others. Raises RequestError (400) if none is left."""
     named = {_key(without_namespace(tool)) for tool in objects(told.get("tools"))}
     allowed = [tool for tool in offered if named & {_key(tool), (NAMESPACE, as_text(tool.get(NAMESPACE)))}]
     if not allowed:
@@ -58,7 +59,7 @@ def _allowed(offered: list[JsonObject], fields: JsonObject, told: JsonObject) ->
 
 
 def namespaces_of(tools: object) -> dict[str, tuple[str, str]]:
-    """The namespace and the name there of each tool that has one, by the name that a provider is told."""
+    """The namespace of each tool that has one, and its name there, by the name that the provider is given."""
     found = {}
     for tool in objects(tools):
         if (namespace := as_text(tool.get(NAMESPACE))) and (name := as_text(tool.get("name"))):
@@ -67,12 +68,12 @@ def namespaces_of(tools: object) -> dict[str, tuple[str, str]]:
 
 
 def in_namespace(namespace: str, name: str) -> str:
-    """What a tool is called where there are no namespaces."""
+    """A tool's name for providers without namespaces."""
     return f"{namespace}__{name}"
 
 
 def without_namespace(named: JsonObject) -> JsonObject:
-    """A call or a choice of a tool, by the name that the model knows the tool by."""
+    """A call or a choice of a tool, with the name by which the model knows the tool."""
     if not (namespace := as_text(named.get(NAMESPACE))):
         return named
     told = {name: value for name, value in named.items() if name != NAMESPACE}
@@ -80,8 +81,9 @@ def without_namespace(named: JsonObject) -> JsonObject:
 
 
 def _members(tool: JsonObject) -> list[JsonObject]:
-    """A tool, or the client's own tools in a namespace of them, each with the namespace's words before its own; where
-    these are too long to be repeated, the first alone has them. No provider takes names longer than ours may be."""
+    """The tool itself, or for a namespace the tools in it. The client's own tools are preceded by the namespace's
+    description; if that is too long to repeat, only the first has it. A name too long for us is too long for any
+    provider."""
     namespace = as_text(tool.get("name"))
     is_namespace = tool.get("type") == NAMESPACE and 0 < len(namespace) <= _LONGEST_NAME
     members = objects(tool.get("tools")) if is_namespace else []
@@ -111,7 +113,7 @@ def _key(tool: JsonObject) -> tuple[str, str]:
 
 
 def fit_messages_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """As of responses: Anthropic's own tools have no schema that another vendor's model could be told."""
+    """As for the responses format: Anthropic's own tools have no schema that another vendor's model could be given."""
     offered = objects(list_out(fields, "tools"))
     own = [tool for tool in offered if _is_clients(tool)]
     beside = [tool for tool in offered if not _is_clients(tool)]
@@ -125,7 +127,8 @@ def fit_messages_tools(target: Target, fields: JsonObject, left_out: list[str]) 
 
 
 def _one_call_at_a_time(target: Target, fields: JsonObject, left_out: list[str], *, is_forced: bool) -> None:
-    """Where one tool is forced by its name there is hardly a second call, and SDKs say this for answers in JSON."""
+    """Ask for one call at a time. If a tool is forced by its name, a second call is unlikely, and SDKs set this for
+    answers in JSON."""
     if has(target, "parallel_tool_calls"):
         fields["parallel_tool_calls"] = False
     elif is_forced:
@@ -144,7 +147,7 @@ def _keep(fields: JsonObject, own: list[JsonObject], beside: list[JsonObject], l
 
 
 def _is_beside(kind: str) -> bool:
-    """Some have a date behind their name, or what it is a preview of."""
+    """Whether this is one of those; some names end in a date, or in what it is a preview of."""
     return kind.startswith(_OFFERED_BESIDE)
 
 

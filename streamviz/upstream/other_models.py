@@ -1,7 +1,7 @@
-"""Fields by which a request names models besides its own: those are checked against no key and no policy's scope.
+"""Fields by which a request names models other than its own, which no key and no policy's scope is checked against.
 
-Routers (OpenRouter, LiteLLM's proxy, Vercel's gateway) read them, and an operator's own address may be a router too, so
-that no provider gets them.
+Routers (OpenRouter, LiteLLM's proxy, Vercel's gateway) read them. An operator's own address may be a router too, so no
+provider gets them.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ _NAMING = frozenset(
     "models fallbacks context_window_fallbacks content_policy_fallbacks default_fallbacks route preset model_list"
     " user_config router_settings_override".split()
 )
-# What routers read such fields in, or merge into the request: there the model's own name counts too.
+# Fields in which routers read such names, or which they merge into the request: inside these `model` counts too.
 _HOLDING = ("extra_body", "provider", "providerOptions", "provider_options", "plugins")
 
 
 def require_one_model(fields: JsonObject) -> None:
     """Raises RequestError (400) for a request that names other models than the one in `model`."""
     for name, value in fields.items():
-        is_other_model = name != "model" and name.casefold() == "model"  # some routers do not tell capitals apart
+        is_other_model = name != "model" and name.casefold() == "model"  # some routers ignore case
         if is_other_model or (name in _NAMING and value is not None):
             raise _refused(name)
     for name in _HOLDING:
@@ -29,13 +29,13 @@ def require_one_model(fields: JsonObject) -> None:
 
 
 def called_by_tools(fields: JsonObject) -> set[str]:
-    """The models that a request's tools call at the provider, such as an advisor's, or one that draws."""
+    """The models that a request's tools call at the provider, such as an advisor or an image model."""
     tools = (tool for tool in every_tool(fields) if as_text(tool.get("type")) not in OWN_KINDS)
     return {name for tool in tools if (name := as_text(tool.get("model")))}
 
 
 class _Place(NamedTuple):
-    """Where something is in a request. As a text it would be as long as all the names above it, for each value."""
+    """Where something is in a request. As a text it would repeat all the names above it, for each value."""
 
     name: str
     above: "_Place | None" = None
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
 
 
 def _require_none_in(value: object, place: _Place) -> None:
-    """Not recursive: the depth is a stranger's choice."""
+    """Not recursive, because a stranger chooses the depth."""
     waiting = [(place, value)]
     while waiting:
         at, here = waiting.pop()

@@ -5,13 +5,13 @@ from functools import lru_cache
 from streamviz.core.model_names import REPLAY, SIMULATOR
 from streamviz.core.tokens import Tokens
 
-# What they say is what they bill, searches included, which the map cannot tell from tokens.
+# What these report is what they bill, including searches, which the map cannot tell from tokens.
 _TELLING = frozenset(("openrouter", "perplexity"))
 
 
 def price(model: str, provider: str, tokens: Tokens) -> float | None:
-    """US dollars for a call: what the provider says where it bills by that, or where the map does not have the model;
-    None where tokens or price are not known, and of what is sent again from the record, which nobody bills."""
+    """US dollars for a call: what the provider reports if it bills by that, or if the map does not have the model. None
+    if tokens or price are unknown, and for a replay, which nobody bills."""
     if provider == REPLAY:
         return None
     if provider in _TELLING and tokens.told_cost:
@@ -25,7 +25,7 @@ def price(model: str, provider: str, tokens: Tokens) -> float | None:
 
 @lru_cache(maxsize=1_000)
 def _has_price(model: str, provider: str) -> bool:
-    """Whether LiteLLM's map has one, which it has not where it says 0. To find that out takes as long as to carry ten
+    """Whether LiteLLM's map has a price; 0 there means that it has none. Finding out takes as long as carrying ten
     chunks."""
     if provider == SIMULATOR:
         return False
@@ -43,7 +43,7 @@ def _cost(model: str, provider: str, tokens: Tokens) -> float:
 
 @lru_cache(maxsize=1_000)
 def most_output(model: str, provider: str) -> int | None:
-    """How many tokens a model writes at most; None where LiteLLM's map does not say."""
+    """How many tokens a model writes at most; None if LiteLLM's map does not say."""
     if provider in (SIMULATOR, REPLAY):
         return None
     from streamviz.upstream.lite import litellm

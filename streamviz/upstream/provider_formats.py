@@ -1,4 +1,4 @@
-"""In which formats LiteLLM calls a provider, and what chat calls the most tokens of an answer there."""
+"""The formats in which LiteLLM calls a provider, and what chat calls the limit on an answer's tokens there."""
 
 from functools import lru_cache
 
@@ -10,8 +10,9 @@ from streamviz.upstream.targets import Target
 
 
 def speaks_messages(target: Target) -> bool:
-    """Whether LiteLLM calls this model in Anthropic's own format. Some providers speak that at one of their addresses
-    alone: at the others LiteLLM would convert from chat by itself, and end well what breaks off."""
+    """Whether LiteLLM calls this model in Anthropic's own format. Some providers speak it at only one of their
+    addresses: at the others LiteLLM would convert from chat by itself, and give a normal end to an answer that breaks
+    off."""
     return _speaks_messages(target.provider, target.model, target.base_url)
 
 
@@ -25,7 +26,7 @@ def _speaks_messages(provider: str, model: str, base_url: str) -> bool:
 
 
 def speaks_responses(target: Target) -> bool:
-    """The same of the format of OpenAI's responses."""
+    """The same for the format of OpenAI's responses."""
     return _speaks_responses(target.provider, target.model, target.base_url)
 
 
@@ -37,6 +38,6 @@ def _speaks_responses(provider: str, model: str, base_url: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def bound_of(provider: str, model: str) -> str:
-    """What chat calls the most tokens of an answer of this model, as far as LiteLLM knows."""
+    """What chat calls the limit on the tokens of this model's answer, as far as LiteLLM knows."""
     told = litellm.get_optional_params(model=model, custom_llm_provider=provider, max_tokens=1)
     return "max_completion_tokens" if "max_completion_tokens" in told else "max_tokens"

@@ -1,7 +1,7 @@
-"""The providers that clients may name, what says that an operator uses one, and how its models may be called.
+"""The providers that clients may name, what shows that an operator uses one, and how its models may be called.
 
-Any other provider is called by a route alone. LiteLLM knows many more, some of which it asks for an address, a login or
-a template of a prompt as soon as it is given their name, and takes hosts and paths out of names of models.
+Any other provider is called only by a route. LiteLLM knows many more. It asks some of them for an address, a login or a
+prompt template as soon as it is given their name, and takes hosts and paths out of model names.
 """
 
 import os
@@ -19,11 +19,12 @@ _ROUTING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One of these variables in the environment says that an operator has an account there, or serves it at an address.
+    """One of these variables in the environment shows that an operator has an account there, or serves it at an
+    address.
 
-    `is_in_path`: the model's name becomes a part of the URL, or chooses one, so it is to be one segment of a path; with
-    `has_methods` a colon in it would begin the name of a method there. With
-    `takes_client_key` its clients may bring a credential of their own: it lives at one known address.
+    `is_in_path`: the model's name becomes part of the URL, or chooses one, so it must be a single segment of a path;
+    with `has_methods`, a colon in it would begin the name of a method there. With `takes_client_key`, clients may bring
+    a credential of their own: the provider is at one known address.
     """
 
     variables: tuple[str, ...]
@@ -37,7 +38,7 @@ def _keyed(*names: str) -> dict[str, Provider]:
 
 
 def _served(*names: str) -> dict[str, Provider]:
-    """What operators serve themselves: LiteLLM would look for it on this machine."""
+    """Providers that operators run themselves: LiteLLM would look for these on this machine."""
     return {name: Provider((f"{name.upper()}_API_BASE",), takes_client_key=False) for name in names}
 
 
@@ -69,13 +70,13 @@ PROVIDERS = {
     "cloudflare": Provider(("CLOUDFLARE_API_KEY",), is_in_path=True, takes_client_key=False),
     "databricks": Provider(("DATABRICKS_API_KEY",), is_in_path=True, takes_client_key=False),
 }
-# They tell how many tokens a chat stream took only where they are asked, and take that. Others tell it unasked, or may
-# not take the question.
+# Providers that report the usage of a chat stream only if asked, and accept being asked. Others report it unasked, or
+# may not accept the parameter.
 TELL_USAGE_IF_ASKED = frozenset(
     "openai custom_openai hosted_vllm dashscope github lm_studio llamafile litellm_proxy nebius novita sambanova"
     " baseten".split()
 )
-# They take their credential as one header, so a call without one can be made without any.
+# Providers that take their credential in one header, so that a call can be made without one.
 ONE_KEY = frozenset(
     name for name, provider in PROVIDERS.items() if provider.takes_client_key or name in ("ollama", "ollama_chat")
 )
@@ -87,7 +88,7 @@ def is_configured(name: str) -> bool:
 
 
 def is_any_configured() -> bool:
-    """Whether the environment says that an operator uses any of them."""
+    """Whether the environment says that an operator uses any provider."""
     return any(map(is_configured, PROVIDERS))
 
 
@@ -106,7 +107,7 @@ def may_call(provider: str, name: str) -> bool:
 
 
 def _is_plain(name: str, is_in_path: bool) -> bool:
-    """Whether it is made of words with slashes between: nothing that a URL, a path or a template would heed."""
+    """Whether it consists of words separated by slashes: nothing that a URL, a path or a template would interpret."""
     parts = name.split("/")
     if len(name) > MOST_CHARACTERS or (is_in_path and len(parts) > 1) or not _ROUTING.isdisjoint(parts[:-1]):
         return False

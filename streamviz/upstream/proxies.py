@@ -1,5 +1,5 @@
-"""The network's own proxy, by which alone many companies let calls out: `HTTPS_PROXY` and the like, as other programs
-read them."""
+"""The network's own proxy, the only way by which many companies let calls out: `HTTPS_PROXY` and the like, as other
+programs read them."""
 
 import os
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy by which this is to be called; None where it is called directly."""
+    """The proxy for calls to this URL; None if it is called directly."""
     parts = urlsplit(url)
     return _proxy_to(parts.scheme, parts.hostname or "")
 
 
-@lru_cache(maxsize=256)  # to look through the environment takes as long as all else that a call needs here
+@lru_cache(maxsize=256)  # searching the environment takes as long as everything else that a call needs here
 def _proxy_to(scheme: str, host: str) -> str | None:
     proxies = getproxies()
     proxy = proxies.get(scheme) or proxies.get("all")
@@ -37,26 +37,26 @@ def _is_in(host: str, networks: Iterator[IPv4Network | IPv6Network]) -> bool:
 
 
 def _networks(names: str) -> Iterator[IPv4Network | IPv6Network]:
-    """Those in `NO_PROXY`, such as `10.0.0.0/8`, which Python's standard library does not know there."""
+    """The networks in `NO_PROXY`, such as `10.0.0.0/8`, which Python's standard library does not support there."""
     for name in names.split(","):
         with suppress(ValueError):
             yield ip_network(name.strip(), strict=False)
 
 
 def _can_be_used(proxy: str) -> bool:
-    """Whether it is one that is spoken to over HTTP: SOCKS we do not speak."""
+    """Whether it is an HTTP proxy: SOCKS is not supported."""
     try:
         parts = urlsplit(proxy)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is no number
+    except ValueError:  # the port is not a number
         return False
 
 
 def leave_out_this_machine() -> None:
-    """Have nothing in this process, LiteLLM neither, call by a proxy what runs on this machine: from there it leads to
-    the proxy's."""
+    """Keep everything in this process, LiteLLM included, from calling programs on this machine by way of a proxy: there
+    the same address is the proxy's own machine."""
     named = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    if named.strip() != "*":  # which means all only by itself
+    if named.strip() != "*":  # which means everything, but only by itself
         names = dict.fromkeys([*filter(None, named.split(",")), *_THIS_MACHINE])
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
     _proxy_to.cache_clear()

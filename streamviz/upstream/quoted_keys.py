@@ -1,14 +1,15 @@
-"""A provider's answer without the credential of the call, which it may quote: it is not for clients, nor for the
-record."""
+"""Masks the credential of the call in a provider's answer, which may quote it: neither clients nor the record may have
+it."""
 
 import re
 
-# So long, and with a digit, is what somebody made to be secret; not `lm-studio`, `EMPTY` or `no-key-required`.
+# A key this long, with a digit, was made to be secret, unlike `lm-studio`, `EMPTY` or `no-key-required`.
 _SECRET = re.compile(r"(?=.*\d)\S{16,}", re.ASCII)
 
 
 class QuotedKey:
-    """Masks one credential in the bytes of an answer, however they come in pieces; all else stays where it was."""
+    """Masks one credential in the bytes of an answer, however these are cut into pieces; everything else keeps its
+    place."""
 
     def __init__(self, key: str) -> None:
         self._key = key.encode() if _SECRET.fullmatch(key) else b""
@@ -16,8 +17,8 @@ class QuotedKey:
         self._begun = b""
 
     def without(self, piece: bytes) -> bytes:
-        """What may go on of all that has come; the beginning of the credential at its end waits for the next piece.
-        No event ends so, nor does a JSON value."""
+        """What can be passed on so far. If it ends with the beginning of the credential, that part waits for the next
+        piece. No event or JSON value ends that way."""
         key = self._key
         if not key:
             return piece
@@ -33,17 +34,17 @@ class QuotedKey:
 
     @property
     def has_begun(self) -> bool:
-        """Whether something waits."""
+        """Whether something is waiting."""
         return bool(self._begun)
 
     def rest(self) -> bytes:
-        """What waited, where nothing follows."""
+        """What was waiting, once nothing follows."""
         begun, self._begun = self._begun, b""
         return begun
 
 
 def _begins_at(piece: bytes, key: bytes) -> int:
-    """Where the piece ends with the beginning of the key; its length where it does not."""
+    """Where the beginning of the key starts at the end of the piece; the piece's length if there is none."""
     at = piece.find(key[:1], max(0, len(piece) - len(key) + 1))
     while at >= 0:
         if key.startswith(piece[at:]):

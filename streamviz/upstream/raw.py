@@ -22,23 +22,23 @@ from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
-# What the kernel holds of an answer that is not read. By itself it takes up to tens of megabytes a connection, and an
+# How much of an unread answer the kernel holds. By default it takes up to tens of megabytes per connection, and an
 # upstream whose client reads slowly would not notice.
 SOCKET_BYTES = 1024 * 1024
 
 _KINDS = ("text/event-stream", "application/json")
-# A refusal says why in a few lines; what is longer is not read.
+# A refusal gives its reason in a few lines; a longer one is not read.
 MOST_OF_A_REFUSAL = 1024 * 1024
 # What keeps an answer from coming.
 FAILURES = (aiohttp.ClientError, OSError)
-# What aiohttp puts before its words for an answer that is no HTTP.
+# What aiohttp puts before its message about an answer that is not HTTP.
 _BEFORE = re.compile(r"^\d{3}, message:\s*")
 
 
 def new_client(silence_seconds: float) -> aiohttp.ClientSession:
-    """One for a process: it keeps connections open. Must be made inside the event loop.
+    """A session for a whole process: it keeps connections open. Must be made inside the event loop.
 
-    An upstream that says nothing for `silence_seconds` is given up.
+    An upstream that sends nothing for `silence_seconds` is given up.
     """
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=_bounded_socket)
@@ -53,13 +53,13 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
 
 
 class _Connection(ResponseHandler):
-    """A connection to a provider. aiohttp has its parser and the socket go on behind each piece of a read, which takes
-    as long as to read it: here they do behind the last."""
+    """A connection to a provider. aiohttp resumes its parser and the socket after each piece of a read, which takes as
+    long as reading the piece: here they resume after the last."""
 
     __slots__ = ()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Called by aiohttp with each piece that is taken, and at the end of a body."""
+        """Called by aiohttp for each piece that is taken, and at the end of a body."""
         if not (resume_parser and self._payload is not None and self._payload._buffer):
             super().resume_reading(resume_parser)
 
@@ -75,8 +75,8 @@ def _bounded_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 class RawAnswer:
-    """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`. `key` is the
-    credential of the call, which is masked where the answer quotes it."""
+    """A provider's answer as it is sent. It is given up if nothing comes for `silence_seconds`. `key` is the credential
+    of the call, which is masked if the answer quotes it."""
 
     left_out: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class RawAnswer:
         self._waits_since: float | None = None
         self._watch = self._loop.call_later(silence_seconds, self._give_up_if_silent)
         if response.connection is not None and response.connection.protocol is not None:
-            # aiohttp makes a new timer at each read, which costs a lone chunk a twentieth of its whole way.
+            # aiohttp makes a new timer for each read, which for a lone chunk is a twentieth of its whole cost.
             response.connection.protocol.read_timeout = None
 
     def __aiter__(self) -> "RawAnswer":
@@ -106,7 +106,7 @@ class RawAnswer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all of it was read, and none of it waits."""
+        """Whether all of it was read, and none of it is held back."""
         return self._response.content.at_eof() and not self._quoted.has_begun
 
     async def _read(self) -> bytes:
@@ -126,7 +126,7 @@ class RawAnswer:
         self._response.close()
 
     def _give_up_if_silent(self) -> None:
-        """Time spent on a client that reads slowly does not count."""
+        """Give up an upstream that is silent for too long. Time spent on a client that reads slowly does not count."""
         waited = 0.0 if self._waits_since is None else self._loop.time() - self._waits_since
         if waited < self._silence_seconds:
             self._watch = self._loop.call_later(self._silence_seconds - waited, self._give_up_if_silent)
@@ -137,13 +137,13 @@ class RawAnswer:
 async def open_raw(
     client: aiohttp.ClientSession, target: Target, body: bytes, client_headers: Mapping[str, str]
 ) -> RawAnswer:
-    """Send `body` and wait for the answer's head; `client_headers` are those that the client meant for it.
+    """Send `body` and wait for the answer's head; `client_headers` are those that the client meant for the provider.
 
-    Raises UpstreamError where upstream refuses or cannot be reached.
+    Raises UpstreamError if upstream refuses the request or cannot be reached.
     """
     headers = {"user-agent": "streamviz", **target.headers, **client_headers, "content-type": "application/json"}
     try:
-        # A redirect is not followed: it would send the request to an address that no operator chose.
+        # Redirects are not followed: they would send the request to an address that no operator chose.
         response = await client.post(
             target.url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(target.url)
         )
@@ -152,12 +152,12 @@ async def open_raw(
     except FAILURES as error:
         raise no_answer(error, target.provider) from error
     silence_seconds = client.timeout.sock_read
-    assert silence_seconds is not None  # as new_client made it
+    assert silence_seconds is not None  # as set by new_client
     return RawAnswer(response, silence_seconds, target.key)
 
 
 def no_answer(error: Exception, provider: str) -> UpstreamError:
-    """What a client is told of one of FAILURES."""
+    """The client's error for one of FAILURES."""
     if isinstance(error, TimeoutError):
         return UpstreamError(504, f"{provider} did not answer in time")
     if isinstance(error, aiohttp.ClientHttpProxyError):
@@ -167,7 +167,7 @@ def no_answer(error: Exception, provider: str) -> UpstreamError:
 
 
 def cut_off(error: Exception) -> UpstreamError:
-    """What a client is told where the same happens amid an answer."""
+    """The client's error if the same happens in the middle of an answer."""
     return UpstreamError(502, f"upstream cut off the response: {_words(error)}")
 
 
@@ -190,7 +190,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """A refusal's body; empty where it is longer than any that means something."""
+    """A refusal's body; empty if it is too long to mean anything."""
     body = await response.content.read(0)
     while len(body) <= MOST_OF_A_REFUSAL:
         if not (piece := await response.content.readany()):
@@ -201,7 +201,7 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
 
 
 def refusal_without(key: str, body: bytes) -> bytes:
-    """A refusal without its credential, which it may quote, in JSON perhaps with escapes."""
+    """A refusal without the call's credential, which it may quote, in JSON possibly with escapes."""
     text = without(key, body.decode("utf-8", "surrogateescape"))
     if "\\" in text:
         with suppress(ValueError):
@@ -211,7 +211,7 @@ def refusal_without(key: str, body: bytes) -> bytes:
 
 
 def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
-    """Upstream's headers that the client gets, with a kind of content that is none of a browser's. `key` is the
+    """Upstream's headers that the client gets, with a content type that a browser does not render. `key` is the
     credential of the call."""
     kept = told_headers(headers, key)
     if not kept.get("content-type", "").lower().startswith(_KINDS):
@@ -220,7 +220,8 @@ def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
 
 
 def _words(error: Exception) -> str:
-    """In a line: without the address, which is the operator's, and the bytes that aiohttp quotes below."""
+    """The error in one line, without the address, which is the operator's, and without the bytes that aiohttp quotes
+    below."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted ({_why_not_trusted(error.certificate_error)})"
     if isinstance(error, aiohttp.ClientSSLError):
@@ -234,13 +235,13 @@ def _words(error: Exception) -> str:
 
 
 def _why_not_trusted(error: Exception) -> str:
-    """OpenSSL's words, without the name of the host that it may put behind them."""
+    """OpenSSL's words, without the host name that it may append."""
     said = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else "of another name"
     return said.partition(",")[0]
 
 
 def _why_unconnected(error: OSError) -> str:
-    """The system's words alone: Python puts the address behind them, but for a name that was not found."""
+    """Only the system's words: Python appends the address, except for a name that was not found."""
     if isinstance(error, socket.gaierror):
         return error.strerror or "unknown host"
     return os.strerror(error.errno) if error.errno else "no connection"

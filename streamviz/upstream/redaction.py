@@ -1,44 +1,45 @@
-"""What clients may have of upstream's words and headers: no credentials, no paths of this machine, no tracebacks."""
+"""What clients may see of upstream's words and headers: no credentials, no paths of this machine, no tracebacks."""
 
 import os
 import re
 from collections.abc import Collection, Mapping
 
 MOST_CHARACTERS = 2_000
-# Of a message that may quote a whole request, so much is looked through for paths: 0.1 s a megabyte.
+# How much of a message, which may quote a whole request, is searched for paths: 0.1 s per megabyte.
 _READ = 5 * MOST_CHARACTERS
-# A shorter text is no credential, and taking it out would spoil words.
+# A shorter text is not a credential, and masking it would spoil words.
 SHORTEST_SECRET = 8
 
-# What clients get of upstream's headers: what its SDKs read. Any other may speak to a browser, of another site.
+# The headers of upstream's that clients get: those that SDKs read. Any other might give a browser instructions meant
+# for another site.
 _PASSED_ON = frozenset(
     "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
     " x-amzn-requestid apim-request-id cf-ray".split()
 )
 _FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
-# RFC 9110, section 5.5: no value has any but the tab. A client takes an answer that has one for broken.
+# RFC 9110, section 5.5: values contain no control character but the tab. A client takes an answer with one for broken.
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# What is of the program that failed, not of what went wrong.
+# What is about the program that failed, not about what went wrong.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|  File \"")
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 
 
 def without(key: str, text: str) -> str:
-    """Upstream's words without the credential of the call, which it may quote."""
+    """Upstream's words without the credential of the call, which they may quote."""
     return text.replace(key, "***") if len(key) >= SHORTEST_SECRET else text
 
 
 def told_headers(headers: Mapping[str, str], key: str = "", besides: Collection[str] = ()) -> dict[str, str]:
-    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like, and those that are
-    named `besides`. `key` is the credential of the call."""
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like, and those named in
+    `besides`. `key` is the credential of the call."""
     own = {name.lower(): without(key, value) for name, value in headers.items() if not CONTROL.search(value)}
     kept = _PASSED_ON.union(besides)
     return {name: value for name, value in own.items() if name in kept or name.startswith(_FAMILIES_PASSED_ON)}
 
 
 def told(message: str, key: str = "") -> str:
-    """A message as clients may have it: without tracebacks, paths of this machine and credentials, and not too long."""
+    """A message as clients may see it: without tracebacks, paths of this machine and credentials, and not too long."""
     message = without_secrets(message, key)
     if traceback := _TRACEBACK.search(message):
         message = message[: traceback.start()].rstrip()
@@ -54,11 +55,11 @@ def without_secrets(text: str, key: str) -> str:
 
 
 def _secrets(key: str) -> list[str]:
-    """This call's credential and those in the environment, the longest first."""
+    """The call's credential and those in the environment, the longest first."""
     known = {value.strip() for name, value in os.environ.items() if names_credential(name)} | {key}
     return sorted((value for value in known if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
 def names_credential(variable: str) -> bool:
-    """Whether an environment variable has a credential, by its name."""
+    """Whether an environment variable has a credential, going by its name."""
     return _CREDENTIAL.search(variable) is not None

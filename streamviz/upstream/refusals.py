@@ -1,4 +1,4 @@
-"""What went wrong in a call of LiteLLM's, in the words of the provider."""
+"""What went wrong in a call of LiteLLM's, in the provider's words."""
 
 import logging
 import re
@@ -20,7 +20,7 @@ from streamviz.upstream.redaction import told, told_headers, without_secrets
 E = TypeVar("E", bound=BaseException)
 log = logging.getLogger(__name__)
 
-# What providers call an error of a status, where LiteLLM has kept the status alone.
+# What providers call an error with this status, if LiteLLM has kept only the status.
 _KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -34,21 +34,22 @@ _KINDS = {
 }
 
 _LONGEST_CODE = 100
-# No longer refusal is read (lite.py), and each of its bytes is at most four characters then.
+# No longer refusal is read (lite.py), and each of its bytes is at most four characters here.
 _LONGEST_QUOTED = 70_000
-# Bytes as Python writes them, up to the end. Nothing else is given to its reader: of much that is nested that dies.
+# Bytes as Python writes them, up to the end. Nothing else is given to literal_eval, which crashes on deep nesting.
 _BYTES = re.compile(r"""b(['"])(?:[^\\'"]|\\.|(?!\1)['"])*\1\Z""", re.DOTALL)
-# How LiteLLM fails where a request is not as it takes it to be, and says nothing of its own about that.
+# How LiteLLM fails at a request that is not as it expects, without saying anything about that itself.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
-# What LiteLLM says where a provider gave no status, or none that there is an error for.
+# What LiteLLM reports if a provider gave no status, or one for which it has no error.
 _MADE_UP = (400, 422, 500, 502)
-# Its functions that read a request. What fails in others is of addresses and credentials, or of LiteLLM itself.
+# Its functions that read a request. Failures in others are about addresses and credentials, or LiteLLM itself.
 _READS_REQUEST = re.compile(r"transform|optional_params|validate_and_fix")
 
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^((litellm\.)?\w+Error: )*(\w+(Exception|Error) - )?")
 _ADVICE = re.compile(r"\. To drop these, set `litellm\.drop_params.*", re.DOTALL)
-# The conversation, or arguments of a call in it, which LiteLLM quotes where it cannot read them. More is not told.
+# The conversation, or arguments of a call in it, which LiteLLM quotes if it cannot read them; the quotation is left
+# out.
 _QUOTED = re.compile(
     r"(Failed to parse tool call arguments.{0,2000}?\.) Arguments: .*|\nReceived Messages=.*", re.DOTALL
 )
@@ -58,21 +59,20 @@ _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 def as_upstream_error(
     error: Exception, key: str = "", *, was_sent: bool = True, was_accepted: bool = False
 ) -> UpstreamError:
-    """The error with the provider's status, message, rate limits and request id, where it gave any. Where nothing
-    `was_sent`, the request is at fault for what LiteLLM stumbled over as it read it; where the call `was_accepted`, the
+    """The error with the provider's status, message, rate limits and request id, as far as it gave them. If nothing
+    `was_sent`, the request is at fault for what LiteLLM failed at while reading it; if the call `was_accepted`, the
     provider is.
 
-    `key` is the credential of the call, which no message holds; nor does one hold those of the environment, or a
-    traceback.
+    `key` is the credential of the call. Messages contain neither it nor the environment's credentials, nor a traceback.
     """
-    # An error in mid-stream comes in a wrapping of LiteLLM's.
+    # LiteLLM wraps an error in mid-stream.
     error = getattr(error, "original_exception", None) or error
     if (ours := next((each for each in _behind(error) if isinstance(each, UpstreamError)), None)) is not None:
-        return ours  # it was too much, no JSON, a redirect, or not compressed as it says
+        return ours  # the answer was too long, not JSON, a redirect, or not compressed as it says
     if (cut := _first_of(error, aiohttp.ClientPayloadError)) is not None:
         return cut_off(cut)
-    # The headers of `response` are LiteLLM's own; what the provider sent is here, or where a call was refused as its
-    # stream was opened.
+    # The headers of `response` are LiteLLM's own. The provider's are in `litellm_response_headers`, or in `headers` if
+    # the call was refused as its stream was opened.
     came = told_headers(getattr(error, "litellm_response_headers", None) or getattr(error, "headers", None) or {})
     headers = {name: without_secrets(value, key) for name, value in came.items()}
     headers.pop("content-type", None)
@@ -94,7 +94,7 @@ def as_upstream_error(
 
 
 def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError | None:
-    """What is wrong with an answer that the provider gave, where it has not said so itself with a status."""
+    """What is wrong with an answer that the provider accepted to give, if it did not say so itself with a status."""
     if status not in _MADE_UP:
         return None
     if _first_of(error, JSONDecodeError) is not None:
@@ -105,8 +105,8 @@ def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError
 
 
 def inconvertible(error: Exception, key: str = "") -> UpstreamError:
-    """What a client is told whose request LiteLLM cannot convert: it takes all for well-formed, and fails as it
-    happens."""
+    """The error for a request that LiteLLM cannot convert: it takes everything for well-formed, and fails in arbitrary
+    ways."""
     _note(error)
     absent = str(error.args[0])[:_LONGEST_CODE] if isinstance(error, KeyError) and error.args else None
     why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
@@ -119,8 +119,8 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
 
 
 def _stumble(error: Exception) -> Exception | None:
-    """What LiteLLM failed at as it read the request, if it did: also what it may not fetch; some of what it raises on
-    purpose is of no class of its own."""
+    """What LiteLLM failed at while reading the request, if it did, including what it may not fetch; some errors that it
+    raises on purpose are plain Exceptions."""
     kinds = (*_STUMBLES, ValueError, UnaskedCall)
     found = (each for each in _behind(error) if isinstance(each, kinds) or type(each) is Exception)
     return next((each for each in found if isinstance(each, Exception) and _is_of_request(each)), None)
@@ -132,13 +132,13 @@ def _is_of_request(error: Exception) -> bool:
 
 
 def _note(error: Exception) -> None:
-    """Where in LiteLLM it happened, without the message, which may quote what a client sent."""
+    """Log where in LiteLLM it happened, without the message, which may quote what a client sent."""
     log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
 
 
 def unreached(error: BaseException) -> aiohttp.ClientError | None:
-    """What kept a call from reaching its provider, or from being answered at all, where LiteLLM says so in its own
-    words, which have the address."""
+    """The error that kept a call from reaching its provider, or from being answered at all. LiteLLM's own message for
+    it contains the address."""
     return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientHttpProxyError)
 
 
@@ -147,7 +147,7 @@ def _first_of(error: BaseException, *kinds: type[E]) -> E | None:
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that led to it, each once: one that is raised anew may have led to itself."""
+    """The error, and those that led to it, each once: an error that was raised again may have led to itself."""
     here: BaseException | None = error
     seen: set[int] = set()
     while here is not None and id(here) not in seen:
@@ -157,7 +157,7 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status_of(error: Exception) -> int:
-    """The provider's: for some of its statuses LiteLLM says 500."""
+    """The provider's status: LiteLLM turns some into 500."""
     statuses = [getattr(each, "status_code", None) for each in _behind(error)]
     known = [status for status in statuses if isinstance(status, int) and 400 <= status < 600]
     if not known or not isinstance(statuses[0], int):
@@ -166,29 +166,30 @@ def _status_of(error: Exception) -> int:
 
 
 def _code_of(error: Exception, body: JsonObject) -> str | None:
-    """The provider's word for the error, by which clients tell what to do."""
+    """The provider's code for the error, by which clients decide what to do."""
     codes = [as_object(body.get("error")).get("code"), *(getattr(each, "code", None) for each in _behind(error))]
     return next((code for code in codes if isinstance(code, str) and code), None)
 
 
 def _plain(message: str) -> str:
-    """Of a stream that was refused LiteLLM quotes the provider's answer as Python writes bytes."""
+    """The message with the provider's answer decoded: if a stream was refused, LiteLLM quotes that as Python writes
+    bytes."""
     start = message.find("b" + message[-1:])
     if start < 0 or len(message) > _LONGEST_QUOTED or _BYTES.match(message, start) is None:
         return message
-    with suppress(ValueError, SyntaxError):  # an escape of Python's that is none, a letter beyond ASCII
+    with suppress(ValueError, SyntaxError):  # an invalid escape, or a letter beyond ASCII
         quoted: bytes = literal_eval(message[start:])
         return message[:start] + quoted.decode(errors="replace")
     return message
 
 
 def _quoted_body(message: str) -> JsonObject:
-    """The body of the provider's answer, where LiteLLM quotes it."""
+    """The body of the provider's answer, if LiteLLM quotes it."""
     return object_in(message[message.find("{") : message.rfind("}") + 1])
 
 
 def _providers_words(message: str, body: JsonObject) -> str:
-    """The message in the error body that LiteLLM quotes, or what LiteLLM says without what the client said."""
+    """The message in the error body that LiteLLM quotes, or LiteLLM's message without what the client said."""
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
     words = words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message
     return _QUOTED.sub(r"\1", words)

@@ -1,10 +1,10 @@
-"""Fields of a request: those that say nothing, and those for which it is refused."""
+"""Fields of a request: those that mean nothing, and those for which it is refused."""
 
 from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject
 from streamviz.upstream.targets import Target
 
-# These say nothing where they have this value.
+# Values that mean the same as leaving the field out.
 _USUAL: JsonObject = {
     "background": False,
     "container": {},
@@ -27,12 +27,12 @@ _USUAL: JsonObject = {
 
 
 def is_usual(name: str, value: object) -> bool:
-    """Whether a field says nothing."""
+    """Whether a field means the same as if it were left out."""
     return name in _USUAL and value == _USUAL[name]
 
 
 def object_out(fields: JsonObject, name: str) -> JsonObject:
-    """A field, taken out. Raises RequestError (400) where it is no object, and there."""
+    """Take out a field that must be an object. Raises RequestError (400) if it is there and is not one."""
     value = fields.pop(name, {})
     if not isinstance(value, dict):
         raise wrong_type(name, "an object")
@@ -40,7 +40,7 @@ def object_out(fields: JsonObject, name: str) -> JsonObject:
 
 
 def list_out(fields: JsonObject, name: str) -> list[object]:
-    """The same of a list."""
+    """The same for a list."""
     value = fields.pop(name, [])
     if not isinstance(value, list):
         raise wrong_type(name, "a list")
@@ -48,7 +48,7 @@ def list_out(fields: JsonObject, name: str) -> list[object]:
 
 
 def refusal(target: Target, name: str) -> RequestError:
-    """Of a parameter, or of something said, that changes the answer, and that the provider does not have."""
+    """The error for a parameter, or something said, that changes the answer and that the provider does not have."""
     message = (
         f"`{name}` changes the answer, and {target.provider}/{target.model} is called in a format that"
         f" does not have it. Leave it out, or ask for a model whose provider speaks {target.wire_format}."

@@ -1,7 +1,7 @@
-"""The types of what a request says, for a provider of another format: LiteLLM takes them for right, and where they are
-not it fails as if the provider did.
+"""The types in a request to a provider of another format: LiteLLM takes them for granted, and if they are wrong it
+fails as if the provider did.
 
-Not all of a format is here, but what LiteLLM looks into. What else is wrong, the provider tells.
+Only what LiteLLM looks into is here, not all of a format. The provider reports anything else that is wrong.
 """
 
 import re
@@ -20,7 +20,7 @@ class _Address(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """A part of what is said, in any format."""
+    """A part of a message or an item, in any format."""
 
     type: str
     text: str | None = None
@@ -96,7 +96,7 @@ class _Message(msgspec.Struct):
 
 
 class _Tool(msgspec.Struct):
-    """Of Anthropic's messages, or of OpenAI's responses."""
+    """A tool of Anthropic's messages, or of OpenAI's responses."""
 
     type: str | None = None
     name: str | None = None
@@ -163,7 +163,7 @@ class _Gemini(msgspec.Struct, rename="camel"):
 
 
 class _Embeddings(msgspec.Struct):
-    """The members of `input` may be objects, in which Gemini takes files, and Jina pictures."""
+    """The members of `input` may be objects, in which Gemini takes files, and Jina images."""
 
     input: str | list[str | int | list[int] | Json]
     dimensions: int | None = None
@@ -179,13 +179,13 @@ _TYPES: dict[str, type[msgspec.Struct]] = {
 }
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<name>\w+)`$")
-# What JSON Schema calls msgspec's types.
+# JSON Schema's names for msgspec's types.
 _NAMES = {"bool": "boolean", "float": "number", "int": "integer", "str": "string"}
 _NAME = re.compile(r"\b(?:bool|float|int|str)\b")
 
 
 def require_types(wire_format: str, fields: JsonObject) -> None:
-    """Raises RequestError (400) that names what of a request is of another type than it must be, or is missing."""
+    """Raises RequestError (400) that names what is missing in a request, or is not of the type that it must be."""
     try:
         msgspec.convert(fields, _TYPES[wire_format])
     except msgspec.ValidationError as error:

@@ -1,4 +1,5 @@
-"""The items of a responses request as those that LiteLLM can say in chat: it drops the others without a word."""
+"""Items of a request in the responses format, as ones that LiteLLM can express in chat: it silently drops any
+others."""
 
 from typing import NamedTuple
 
@@ -12,9 +13,9 @@ from streamviz.upstream.targets import Target
 
 _TAKEN = frozenset({"", "custom_tool_call", "function_call", "message", "reasoning"})
 _RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
-# Calls of OpenAI's own tools that a client carries out, and where they have what the tool is given.
+# Calls of OpenAI's own tools that a client carries out, and the member that has the tool's input.
 _RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
-# What OpenAI ran by itself, or looked up: the answer that follows says what the model made of it.
+# What OpenAI ran or looked up by itself: the answer that follows says what the model made of it.
 _RUN_THERE = frozenset(
     "code_interpreter_call file_search_call image_generation_call mcp_call mcp_list_tools tool_search_call"
     " tool_search_output web_search_call".split()
@@ -26,7 +27,8 @@ _LONGEST_NAME = 50
 
 
 def sayable(target: Target, items: list[object], left_out: list[str]) -> list[object]:
-    """Raises RequestError (400) for what chat has no words for, and the answer depends on."""
+    """Items that chat can express. Raises RequestError (400) for what chat cannot express although the answer depends
+    on it."""
     said, made = _Items(target, left_out), list[object]()
     for item in items:
         made += said.of(item) if isinstance(item, dict) else (item,)
@@ -68,7 +70,7 @@ def _id(item: JsonObject) -> JsonObject:
 
 
 def _output(item: JsonObject) -> str:
-    """What came of a call; that it failed stands beside that."""
+    """The output of a call, with its status in front if it failed."""
     output, status = as_json_text(item.get("output")), as_text(item.get("status"))
     return f"{status}: {output}" if output and status == "failed" else output or status
 

@@ -9,7 +9,7 @@ from streamviz.upstream.targets import Target
 
 
 class Structure(StrEnum):
-    """By a schema that it keeps to, as JSON of any kind, or in words alone."""
+    """By a schema that it keeps to, as JSON of any kind, or only in words."""
 
     SCHEMA = "schema"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""Where a model's calls go: LiteLLM resolves the provider, its base URL and the credential, once a model."""
+"""Where a model's calls go: LiteLLM resolves the provider, its base URL and the credential, once per model."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,12 @@ from streamviz.upstream.providers import ONE_KEY, PROVIDERS, is_any_configured, 
 
 @dataclass(frozen=True)
 class _Home:
-    """Where a provider lives and what its variables are called, for those of which LiteLLM does not tell."""
+    """Where a provider is and what its environment variables are called, if LiteLLM does not say so."""
 
     url: str
     url_variable: str
     key_variable: str
-    # Where LiteLLM has an address of its own for its calls, the one format that this address is for.
+    # If LiteLLM has an address of its own for its calls, the only format that this address is for.
     only: str = ""
 
 
@@ -33,7 +33,7 @@ _HOMES = {
 }
 
 
-# Stands where LiteLLM would otherwise take the credential of the environment, for an address that has none.
+# Passed for an address without a credential, as LiteLLM would otherwise take the environment's.
 NO_KEY = "none"
 
 
@@ -51,7 +51,7 @@ class Replay:
     """A recorded stream that is sent again, `speed` times as fast.
 
     `requested_at` is in µs since the epoch, `names` are those of its model, and `hides_usage` says that its client did
-    not get the usage that upstream told.
+    not get the usage that upstream reported.
     """
 
     stream: UUID
@@ -73,10 +73,10 @@ class RoutePlan:
 
 @dataclass(frozen=True)
 class Target:
-    """Where to send a request. `url` is the raw lane's; `base_url` and `key` are LiteLLM's in the other lane.
+    """Where to send a request. `url` is for the raw lane; `base_url` and `key` are for LiteLLM on the other lane.
 
     `missing` names the environment variable of a credential that is needed and not set; `takes_client_key` says whether
-    one of the client's own can stand in for it.
+    a client's own credential can replace it.
     """
 
     model: str
@@ -92,51 +92,51 @@ class Target:
     replay: Replay | None = None
 
     def names(self, asked: str) -> tuple[str, ...]:
-        """All names of the model that is called, where the client asked for `asked`."""
+        """All names of the model that is called, if the client asked for `asked`."""
         names = model_names(asked, self.provider, self.model)
         return names if self.replay is None else tuple(dict.fromkeys((*self.replay.names, *names)))
 
     @property
     def headers(self) -> dict[str, str]:
-        """The credential, as the provider wants it."""
+        """The headers with the credential, as the provider wants it."""
         return WIRE_FORMATS[self.wire_format].credential.headers(self.key, self.key_header)
 
     def with_key(self, key: str, header: str = "") -> "Target":
-        """The same place, with a credential of the client's own, in the header that it came in."""
+        """The same target with a client's own credential, in the header that it came in."""
         return replace(self, key=key, key_header=header, missing="") if self.takes_client_key else self
 
     def is_beside(self, other: "Target") -> bool:
-        """Whether both are the same provider's, at one address."""
+        """Whether both are at the same provider and address."""
         return (self.provider, self.base_url) == (other.provider, other.base_url)
 
     def at(self, path: str) -> "Target":
-        """The raw lane's place below this one's."""
+        """The raw lane's target for a path below this one."""
         return replace(self, url=self.url + path)
 
     def require_key(self) -> None:
-        """Raises RequestError (401) where the provider's credential is not set."""
+        """Raises RequestError (401) if the provider's credential is not set."""
         if self.missing:
             message = f"No credential is set for {self.provider}: the server's environment lacks {self.missing}."
             raise RequestError(401, message, kind="authentication_error", code="no_credential")
 
 
 def simulator_target(model: str, wire_format: str, simulator_url: str) -> Target:
-    """Where a `sim/…` model is: the simulator speaks every format, and LiteLLM has nothing to say of it."""
+    """The target of a `sim/…` model. The simulator speaks every format, and LiteLLM is not asked."""
     name, spoken = model.removeprefix(SIMULATOR_PREFIX), WIRE_FORMATS[wire_format]
     url = spoken.url(simulator_url + spoken.base_path)
     return Target(name, SIMULATOR, wire_format, Lane.RAW, url, simulator_url, key=SIMULATOR)
 
 
 def resolve(model: str, wire_format: str, plan: RoutePlan | None = None) -> Target:
-    """The target of calls for `model` in a wire format. Raises RequestError (404) where a client may not call it.
+    """The target of calls for `model` in a wire format. Raises RequestError (404) if clients may not call it.
 
-    Without a `plan` of an operator's it must be of a provider that clients may name.
+    Without an operator's `plan`, the model must be of a provider that clients may name.
     """
     return _planned(model, wire_format, plan) if plan is not None else _named(model, wire_format)
 
 
 def _named(model: str, wire_format: str) -> Target:
-    """What a client may name: its provider's usual address and the credential of the environment."""
+    """The target of a model that a client may name: its provider's usual address and the environment's credential."""
     if not is_callable(model):
         raise _unknown(model)
     name, provider, key, base_url = _found(model, RoutePlan(model))
@@ -153,7 +153,8 @@ def _named(model: str, wire_format: str) -> Target:
 
 
 def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
-    """What an operator set. At an address of its own no credential of the environment's is used but the one named."""
+    """The target that an operator set. At an address of its own, only the named credential of the environment is
+    used."""
     if plan.base_url and (why := wrong_with_url(plan.base_url)):
         raise _unusable(model, f"its base URL {why}")
     name, provider, found_key, base_url = _found(model, plan)
@@ -180,7 +181,7 @@ def _home(provider: str, wire_format: str) -> _Home | None:
 
 
 def _without_key(model: str, target: Target) -> Target:
-    """LiteLLM would look for a credential of its own. Raises RequestError where it cannot be kept from that."""
+    """Keep LiteLLM from looking for a credential of its own. Raises RequestError if that is not possible."""
     if target.provider not in ONE_KEY:
         raise _unusable(
             model, f"it has a base URL but no credential, and one for {target.provider} would be sent there"
@@ -196,13 +197,14 @@ def _found(model: str, plan: RoutePlan) -> tuple[str, str, str, str]:
         name, provider, key, base_url = litellm.get_llm_provider(
             plan.target, api_base=plan.base_url or None, api_key=plan.key or None
         )
-    except Exception as error:  # LiteLLM stumbles in its own ways over names that it does not know.
+    except Exception as error:  # LiteLLM fails in various ways for names that it does not know.
         raise _unknown(model) from error
     return name, provider, (key or "").strip(), base_url or ""
 
 
 def _credential(variable: str) -> str:
-    """Without the line break with which files end that variables are set from: no header takes it."""
+    """A variable's value, without a line break at the end, as in files that variables are set from: headers do not take
+    it."""
     return os.environ.get(variable, "").strip()
 
 

@@ -1,4 +1,4 @@
-"""LiteLLM's ways to count tokens: it asks the provider, or has a tokenizer of its own."""
+"""Counting tokens with LiteLLM, which asks the provider or uses a tokenizer of its own."""
 
 import asyncio
 from typing import Any
@@ -19,9 +19,9 @@ _LOCAL = "local_tokenizer"
 async def count_tokens(target: Target, request: JsonObject, silence_seconds: float) -> JsonObject:
     """How many tokens a request has, at a provider that does not speak its format.
 
-    The count is in the format's shape; `estimated` stands beside it where the provider did not count itself.
+    The count has the shape of the request's format, plus `estimated` if the provider did not count itself.
 
-    Raises UpstreamError where the request cannot be counted.
+    Raises UpstreamError if the request cannot be counted.
     """
     chat, word = _chat(target, arguments_for(target, request))
     asked: dict[str, Any] = {
@@ -32,20 +32,21 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
             counted = await litellm.acount_tokens(**asked)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
-    except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
+    except Exception as error:  # LiteLLM's errors have no common base but OpenAI's, and some are bare.
         raise as_upstream_error(error, target.key) from error
     estimated = {"estimated": True} if counted.tokenizer_type == _LOCAL else {}
     return {word: counted.total_tokens, **estimated}
 
 
 def _chat(target: Target, arguments: JsonObject) -> tuple[JsonObject, str]:
-    """The request as one of chat, and what the format calls the count."""
+    """The request as a chat request, and what the format calls the count."""
     if target.wire_format == GEMINI.name:
         return {**arguments, **as_chat(arguments)}, "totalTokens"
     return as_chat_request({"max_tokens": 1, **arguments, "stream": False})[0], "input_tokens"
 
 
 def tokens_in(text: str) -> int:
-    """By OpenAI's tokenizer. The first time it is read from a file of LiteLLM's, which takes a third of a second."""
+    """The tokens by OpenAI's tokenizer. The first call reads it from a file of LiteLLM's, which takes a third of a
+    second."""
     encoding: Any = litellm.encoding
     return len(encoding.encode_ordinary(text))

@@ -1,4 +1,4 @@
-"""The translating lane: LiteLLM makes the call in the provider's own format and answers in the client's."""
+"""The translated lane: LiteLLM makes the call in the provider's own format and answers in the client's."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,15 +38,15 @@ _KEEP_ALIVE_SECONDS = 5.0
 
 
 def require_translatable(target: Target, request: JsonObject) -> None:
-    """Raises RequestError (400) for what this lane cannot pass on and the answer depends on."""
+    """Raises RequestError (400) for what this lane cannot pass on although the answer depends on it."""
     fit(target, request)
 
 
 def arguments_for(target: Target, request: JsonObject) -> JsonObject:
-    """LiteLLM's arguments for a call: what of the request the model can take, and where it is to go.
+    """LiteLLM's arguments for a call: what the model can take of the request, and where to send it.
 
-    LiteLLM takes its own settings as arguments beside the model's parameters: where to send the call, with what
-    credential, what to mock. None of those may come from a client, so only what is known to be a parameter goes on.
+    LiteLLM takes its own settings as arguments besides the model's parameters: where to send the call, with which
+    credential, what to mock. None of those may come from a client, so only known parameters are passed on.
     """
     return _arguments(target, fit(target, request).request)
 
@@ -63,8 +63,8 @@ def _arguments(target: Target, fitted: JsonObject) -> JsonObject:
 async def open_translated(
     target: Target, request: JsonObject, silence_seconds: float, bounds: Bounds | None = None
 ) -> TranslatedAnswer:
-    """Make the call; `bounds` are those of its answer, None for none. Raises ClientFacingError where LiteLLM or the
-    provider refuses it, or nothing comes for too long."""
+    """Make the call; `bounds` limit its answer, unless None. Raises ClientFacingError if LiteLLM or the provider
+    refuses it, or nothing comes for too long."""
     fitted = fit(target, request)
     arguments = _arguments(target, fitted.request)
     sending = Sending(UNBOUNDED if bounds is None else _bounds_of(target, bounds))
@@ -76,7 +76,7 @@ async def open_translated(
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except ClientFacingError:
         raise
-    except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
+    except Exception as error:  # LiteLLM's errors have no common base but OpenAI's, and some are bare.
         if (why := unreached(error)) is not None:
             raise no_answer(why, target.provider) from error
         raise as_upstream_error(
@@ -87,7 +87,7 @@ async def open_translated(
 
 
 def _bounds_of(target: Target, bounds: Bounds) -> Bounds:
-    """Embeddings have hundreds of thousands of numbers, which take hardly any time to read."""
+    """Do not limit the numbers in embeddings: there are hundreds of thousands, which take hardly any time to read."""
     return replace(bounds, values=UNBOUNDED.values) if target.wire_format == EMBEDDINGS.name else bounds
 
 
@@ -141,7 +141,8 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
 
 
 def _thought(item: object, *, keeps: bool) -> object:
-    """A reasoning item with its blocks as LiteLLM takes them back; without what else is sealed, which nobody opens."""
+    """A reasoning item with its blocks in the form in which LiteLLM takes them back, and without other encrypted
+    content, which nobody can read."""
     details = as_object(item)
     if details.get("type") != "reasoning":
         return item
@@ -176,7 +177,7 @@ async def _whole(response: object) -> AsyncIterator[bytes]:
 
 
 def _native(response: object) -> Opened:
-    """The provider speaks the client's format, and LiteLLM has its own way to call it."""
+    """An answer already in the client's format, which the provider speaks and LiteLLM has its own way to call."""
     return Opened(_events(response) if isinstance(response, AsyncIterator) else _whole(response), response)
 
 
@@ -192,13 +193,14 @@ async def _chat_events(chunks: ChatStream) -> AsyncIterator[bytes]:
 
 
 async def _translated(response: object, translator: Translator, arguments: JsonObject) -> Opened:
-    """The provider speaks chat. LiteLLM's own way back loses pieces of interleaved calls, refusals, and numbers.
+    """An answer of a provider that speaks chat. LiteLLM's own conversion loses pieces of interleaved calls, refusals
+    and numbers.
 
-    Upstream is always asked for a stream: so one way of translating serves both kinds of answer.
+    Upstream is always asked for a stream, so one translation serves both kinds of answer.
     """
     assert isinstance(response, litellm.CustomStreamWrapper), type(response)
-    # Some calls, Gemini's among them, LiteLLM would make with the first chunk that is asked for. Whether the provider
-    # refuses is to be known before the client has its status.
+    # LiteLLM makes some calls, Gemini's among them, only when the first chunk is asked for. Whether the provider
+    # refuses must be known before the client gets a status.
     await response.fetch_stream()
     chunks = ChatStream(response, choices=1, has_usage=True)
     written = _written(chunks, translator)
@@ -236,7 +238,7 @@ def _as_json(value: object) -> bytes:
 
 
 def _as_event(event: object) -> bytes:
-    """One event of LiteLLM's: written already, or as an object."""
+    """One event of LiteLLM's, which is either written already or an object."""
     if isinstance(event, bytes):
         return event
     data = _as_json(event)

@@ -1,4 +1,4 @@
-"""The answer to a call that LiteLLM makes, as it is read by whoever has asked for it."""
+"""The answer to a call that LiteLLM makes, as its caller reads it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -9,12 +9,12 @@ from streamviz.core.wire.translator import Translator
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.refusals import as_upstream_error
 
-# The event loop itself keeps no task alive.
+# The event loop itself does not keep tasks alive.
 _closing: set[asyncio.Future[None]] = set()
 
 
 class Opened(NamedTuple):
-    """The bytes of an answer, what is closed when nobody wants more of them, and what writes them, if they are written
+    """The bytes of an answer, what to close when no more of them are wanted, and what writes them, if they are written
     here."""
 
     pieces: AsyncIterator[bytes]
@@ -23,9 +23,10 @@ class Opened(NamedTuple):
 
 
 class TranslatedAnswer:
-    """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
+    """An answer whose bytes are written here: server-sent events for a stream, otherwise one JSON body.
 
-    `key` is the credential of the call, which nothing of it tells, and `fitted` what was left out of the request.
+    `key` is the credential of the call, which is masked in the answer, and `fitted` is what was left out of the
+    request.
     """
 
     status = 200
@@ -66,11 +67,11 @@ class TranslatedAnswer:
             raise UpstreamError(504, "upstream was silent for too long") from error
         except UpstreamError:
             raise
-        except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
+        except Exception as error:  # LiteLLM's errors have no common base, and its iterators raise what they meet.
             raise as_upstream_error(error, self._key, was_accepted=True) from error
 
     def close(self) -> None:
-        """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""
+        """Close the answer. LiteLLM's streams are closed by a coroutine, which is left to the event loop."""
         if aclose := getattr(self._source, "aclose", None):
             closing = asyncio.ensure_future(aclose())
             _closing.add(closing)

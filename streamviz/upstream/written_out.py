@@ -1,5 +1,5 @@
-"""What the schemas of a request come to once each reference in them is written out, as LiteLLM does for providers that
-take none: a kilobyte of definitions that refer to each other can come to more than there is memory for."""
+"""How large a request's schemas become once each reference in them is written out, as LiteLLM does for providers that
+take none. A kilobyte of definitions that refer to each other can become more than fits into memory."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,18 +10,18 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, e
 from streamviz.core.model_names import SIMULATOR
 from streamviz.upstream.providers import PROVIDERS
 
-# For these LiteLLM writes schemas out, or some of them; for those that only a route can name it may.
+# LiteLLM writes out schemas, or some of them, for these providers; it may do so for any that only a route can name.
 _WRITTEN_OUT_FOR = frozenset("anthropic azure_ai bedrock databricks fireworks_ai gemini vertex_ai".split())
 KEEP_REFERENCES = frozenset({*PROVIDERS, SIMULATOR}) - _WRITTEN_OUT_FOR
-# Where formats have schemas.
+# The fields in which formats have schemas.
 _FIELDS = ("tools", "functions", "response_format", "text", "output_config", "generationConfig")
 _KEYWORDS = ("$defs", "definitions")
 _WORDS = tuple(f'"{each}"'.encode() for each in (*_KEYWORDS, "components"))
-# In JSON values: as many as may be translated at all by default. So many characters of a text, or definitions that an
-# object stands among, which LiteLLM lists anew for each, take as long as one.
+# In JSON values: as many as may be translated at all by default. This many characters of a text take as long as one
+# value. So does, for each object, this number of definitions, which LiteLLM lists anew for every object among them.
 _MOST = 50_000
 _CHARACTERS, _LISTED = 100, 50
-# LiteLLM gives up on what is nested deeper.
+# LiteLLM gives up on anything nested deeper.
 _DEEPEST = 100
 
 
@@ -34,7 +34,7 @@ class _Part(NamedTuple):
 
 
 def require_short(request: JsonObject) -> None:
-    """Raises RequestError (413) for schemas that come to more than anybody reads."""
+    """Raises RequestError (413) for schemas that become larger, once written out, than anybody reads."""
     said = [request[name] for name in _FIELDS if name in request]
     written = encode(said)
     if not any(word in written for word in _WORDS):
@@ -54,23 +54,23 @@ def _roots(value: object) -> Iterator[JsonObject]:
 
 
 def _definitions_in(part: JsonObject) -> Iterator[tuple[str, object]]:
-    """Its definitions by name, in the words of all that are in use."""
+    """Its definitions by name, under all keywords in use."""
     for told in (*map(part.get, _KEYWORDS), as_object(part.get("components")).get("schemas")):
         yield from as_object(told).items()
 
 
 class _Schema:
-    """One schema, with the definitions that stand in it; `most` values may come of it."""
+    """One schema, with the definitions in it; it may have `most` values when written out."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._values = 0
-        self._read: dict[int, _Part] = {}  # by the object's identity, so that each is looked at once
+        self._read: dict[int, _Part] = {}  # by the object's identity, so that each is read once
         self._definitions: defaultdict[str, list[_Part]] = defaultdict(list)
         self._on_the_way: set[str] = set()
 
     def values_of(self, root: JsonObject) -> int:
-        """How many values it has, all references written out. Raises RequestError for more than may be."""
+        """How many values the schema has with all references written out. Raises RequestError if there are too many."""
         whole = self._part(root)
         self._add(whole._replace(values=0))
         for name in whole.names:
@@ -89,7 +89,7 @@ class _Schema:
         return part
 
     def _write_out(self, name: str) -> None:
-        """What goes in a circle is left as it is where that closes."""
+        """Add what a name refers to. A circular reference stays as it is where the circle closes."""
         if name in self._on_the_way or name not in self._definitions:
             return
         self._on_the_way.add(name)
@@ -108,7 +108,7 @@ class _Schema:
 
 
 def _sum(parts: Iterable[_Part], holder: JsonObject | None = None) -> _Part:
-    """A list, or the object `holder`, with what is in it."""
+    """A list, or the object `holder`, with everything in it."""
     values, objects, names = 1, int(holder is not None), _names(holder or {})
     for part in parts:
         values += part.values
@@ -118,7 +118,7 @@ def _sum(parts: Iterable[_Part], holder: JsonObject | None = None) -> _Part:
 
 
 def _names(part: JsonObject) -> list[str]:
-    """What it refers to: LiteLLM goes by the last step of the way there."""
+    """The names that it refers to: LiteLLM goes by the last step of a reference's path."""
     way = as_text(part.get("$ref"))
     return [way.rpartition("/")[2]] if way else []
 
