@@ -1,1 +1,1 @@
-"""What the server is: its protocols, its processes, and what it answers."""
+"""The server: its protocols, its processes, and what it answers."""

@@ -1,14 +1,14 @@
-"""Access lines: what each request was and what it came to. Without its query, which may hold a secret."""
+"""Access lines: what each request was and how it ended, without its query, which may contain a secret."""
 
 import logging
 import re
 import time
 from typing import Any
 
-# Of its own, so that it can be switched by itself: ACCESS_LOG.
+# A logger of its own, so that it can be switched separately: ACCESS_LOG.
 log = logging.getLogger("streamviz.access")
 
-# Who left before there was an answer, as nginx says it.
+# nginx's status for a client that left before there was an answer.
 _LEFT = 499
 _LONGEST_PATH = 200
 _ID = b"x-request-id"
@@ -16,8 +16,8 @@ _AN_ID = re.compile(rb"[\w.:-]{1,100}")
 
 
 def tell(request: Any) -> None:
-    """Log a request of Daphne's that is over, once. One that never was whole is none: what is refused before its body
-    has come has a line of its own."""
+    """Log a request of Daphne's that is over, once. A request that never was complete is not logged: what is refused
+    before its body has come has a line of its own."""
     began_at = getattr(request, "request_start", None)
     if began_at is None or not log.isEnabledFor(logging.INFO):
         return
@@ -42,6 +42,6 @@ def tell(request: Any) -> None:
 
 
 def _named(headers: Any, name: bytes) -> str:
-    """An id that a header has; empty where there is none, or something else."""
+    """The id in a header; empty if there is none, or if it is something else."""
     [value] = headers.getRawHeaders(name, [b""])[:1]
     return value.decode() if _AN_ID.fullmatch(value) else ""

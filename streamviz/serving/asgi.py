@@ -1,4 +1,4 @@
-"""The ASGI application: what a request is answered by, according to its protocol and path."""
+"""The ASGI application: what answers a request, according to its protocol and path."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ vitals = Vitals("server")
 
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
-    """The proxy's endpoints, the API and the probes pass no middleware; every other page is Django's."""
+    """The proxy's endpoints, the API and the probes bypass all middleware; every other page is Django's."""
     path = below(scope["path"])
     if path in PROBES:
         await health.application(cast(HTTPScope, {**scope, "path": path}), send)
@@ -59,7 +59,8 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
 
 
 def _is_the_proxys(scope: Message) -> bool:
-    """Also what a client of models asks for where there is no page: its errors are in its format."""
+    """Whether the proxy answers this request, including one from a client of models for a path without a page: its
+    errors are then in that client's format."""
     if is_ours(canonical(scope["path"])):
         return True
     path = below(scope["path"])

@@ -1,4 +1,4 @@
-"""Clients' connections: what their sockets take, and who waits for room in them."""
+"""Clients' connections: writing to their sockets, and waiting for room in them."""
 
 import streamviz.serving.event_loop  # noqa: F401  isort: skip  (before Twisted's own)
 
@@ -16,15 +16,16 @@ from zope.interface import implementer
 
 from streamviz.serving.closing import hear
 
-# So much the system may hold that is not on its way yet: by itself it takes some MB for a client that takes nothing.
-# What is on its way is not limited, so none is slower for it.
+# How much unsent data the system may hold: by default it takes some MB for a client that takes nothing. Data in flight
+# is not limited, so no client is slower for this.
 UNSENT_BYTES = 128 * 1024
-# However busy the server is, it cuts off who takes nothing before the system does, which says no reason.
+# However busy the server is, it cuts off a client that takes nothing before the system does, which gives no reason.
 _LATER_SECONDS = 60
 
 
 class Connection(tcp.Server):
-    """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
+    """A client's connection. What is written goes to the socket at once, as far as it takes it; the reactor sends the
+    rest."""
 
     taken_at = 0.0  # when the socket last took something (s)
     _together: list[bytes] | None = None
@@ -33,7 +34,7 @@ class Connection(tcp.Server):
     def __init__(
         self, sock: socket.socket, protocol: Any, client: Any, server: Any, sessionno: Any, reactor: Any
     ) -> None:
-        """Called by Twisted for each connection that a port takes, and for one that another process took."""
+        """Called by Twisted for each connection that a port accepts, and for one that another process accepted."""
         super().__init__(sock, protocol, client, server, sessionno, reactor)
         self._port = server if isinstance(server, Port) else None
         if self._port is not None:
@@ -47,15 +48,15 @@ class Connection(tcp.Server):
             port.lost()
 
     def doRead(self) -> Any:
-        """Called by Twisted. Of a reset that came with something to read uvloop tells once: what is read then, Twisted
-        would take for all that there is."""
+        """Called by Twisted. uvloop signals a reset that came with data only once: Twisted would read the data and miss
+        the reset."""
         lost = super().doRead()
         if lost is None and self.connected and self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             return ConnectionLost()
         return lost
 
     def getHost(self) -> Any:
-        """Called by Twisted with each request; it stays the same."""
+        """Called by Twisted for each request; it stays the same."""
         if self._host is None:
             self._host = super().getHost()
         return self._host
@@ -68,7 +69,8 @@ class Connection(tcp.Server):
         return taken
 
     def write(self, data: bytes) -> None:
-        """Called by Twisted's protocols. What cannot be sent, also because the client has left, the reactor sees to."""
+        """Called by Twisted's protocols. The reactor sees to what cannot be sent now, including if the client has
+        left."""
         if self._together is not None:
             self._together.append(data)
             return
@@ -85,7 +87,7 @@ class Connection(tcp.Server):
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is written while this lasts goes to the socket in one piece."""
+        """Send what is written within the context to the socket in one piece."""
         pieces: list[bytes] = []
         self._together = pieces
         try:
@@ -96,12 +98,12 @@ class Connection(tcp.Server):
 
     @property
     def has_unsent(self) -> bool:
-        """Whether the client's socket has not taken all that it was given."""
+        """Whether there is something that the client's socket has not taken yet."""
         return bool(self.dataBuffer or self._tempDataBuffer or self._together)
 
     def notice_lost_peers(self, seconds: float) -> None:
-        """Have the system end it where the other side is gone without a word, be it silent or sent to. One that takes
-        nothing for so many seconds the server cuts off itself, and says why, before the system does."""
+        """Have the system end the connection if the other side is gone without a word, whether idle or being sent to. A
+        client that takes nothing for so many seconds is cut off by the server first, which says why."""
         self.setTcpKeepAlive(True)
         chosen = {
             "TCP_KEEPIDLE": seconds / 2,
@@ -113,19 +115,19 @@ class Connection(tcp.Server):
                 self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))
 
     def hold_little(self) -> None:
-        """Have the system take no more for a client than it soon gets."""
+        """Have the system hold no more for a client than the client will soon get."""
         if option := getattr(socket, "TCP_NOTSENT_LOWAT", None):  # not every system has it
             self.socket.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
 
     def detach(self) -> None:
-        """Close it here alone: it goes on in another process."""
+        """Close it only here: it continues in another process."""
         self._shouldShutdown = False
         self.loseConnection()
 
 
 class Timer:
-    """A call that is due in so many seconds, unless it is reset or cancelled: what Twisted's protocols want of one,
-    without the reactor, whose own takes ten times as long, twice a request."""
+    """A call that is due in so many seconds, unless it is reset or cancelled: the interface that Twisted's protocols
+    need, without the reactor, whose own timers take ten times as long, twice a request."""
 
     def __init__(self, seconds: float, call: Callable[[], object]) -> None:
         self._call = call
@@ -134,7 +136,8 @@ class Timer:
         self._handle = self._loop.call_at(self._due, self._ring)
 
     def reset(self, seconds: float) -> None:
-        """It is due so long from now. One that is put off is looked at again when it would have been due."""
+        """Make the call due so long from now. If that is later than before, the timer still fires at the old time, and
+        then waits for the rest."""
         due = self._loop.time() + seconds
         if due < self._due:
             self._handle.cancel()
@@ -142,7 +145,7 @@ class Timer:
         self._due = due
 
     def cancel(self) -> None:
-        """It is not due any more."""
+        """Cancel the call."""
         self._handle.cancel()
 
     def _ring(self) -> None:
@@ -153,13 +156,13 @@ class Timer:
 
 
 class Port(tcp.Port):
-    """A port whose connections are ours."""
+    """A port that makes connections of our class."""
 
     transport = Connection
     silence_seconds = 0.0
 
     def took(self, connection: Connection) -> None:
-        """Called by each connection that it takes."""
+        """Called by each connection that it accepts."""
         hear(connection.socket)
         connection.notice_lost_peers(self.silence_seconds)
         connection.hold_little()
@@ -170,7 +173,7 @@ class Port(tcp.Port):
 
 @implementer(IPushProducer)
 class Brake:
-    """Twisted tells it when the client's socket is full; who sends waits here until there is room."""
+    """Twisted tells it when the client's socket is full; senders wait here until there is room."""
 
     def __init__(self, transport: Any, starts_full: bool = False) -> None:
         self._transport = transport
@@ -198,7 +201,7 @@ class Brake:
         return not self._has_room.is_set()
 
     async def wait_for_room(self, seconds: float) -> bool:
-        """Return once the client has caught up or left; False where it has taken nothing at all for so long."""
+        """Return once the client has caught up or left; False if it has taken nothing at all for this long."""
         since = monotonic()
         while self.is_full:
             left = max(since, self._transport.taken_at) + seconds - monotonic()

@@ -1,6 +1,6 @@
 """The event loop of a process that serves: uvloop's, with Twisted's reactor on it.
 
-To be imported before anything that imports Twisted's reactor, which Daphne does: the first to come decides.
+Import this before anything that imports Twisted's reactor, as Daphne does: the first import decides.
 """
 
 from typing import Any
@@ -12,4 +12,4 @@ asyncioreactor.install(uvloop.new_event_loop())
 
 from twisted.internet import reactor as installed_reactor  # noqa: E402
 
-reactor: Any = installed_reactor  # a module that is made when it is first imported, of a type that depends on that
+reactor: Any = installed_reactor  # a module made at its first import, with a type that depends on that

@@ -1,6 +1,6 @@
-"""Who a request comes from, where proxies stand before the server: they say so in X-Forwarded-For and -Proto.
+"""Who a request comes from if proxies are in front of the server: they say so in X-Forwarded-For and -Proto.
 
-Anybody can send these headers. They count only as far as a proxy that is trusted added to them, from the right.
+Anybody can send these headers. They count only as far as trusted proxies added to them, read from the right.
 """
 
 import re
@@ -10,13 +10,13 @@ from typing import Any
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
-# Of IPv6 the address stands in brackets then.
+# An address that may have a port; an IPv6 address is in brackets then.
 _PORTED = re.compile(r"(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d+)?", re.IGNORECASE)
 _SECURE = {"http": "https", "ws": "wss"}
 
 
 def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
-    """The scope of a request, with the client and the scheme that trusted proxies tell of."""
+    """The scope of a request, with the client and the scheme that trusted proxies report."""
     scheme = scope.get("scheme") or ("ws" if scope["type"] == "websocket" else "http")
     scope = {**scope, "scheme": scheme}
     client = scope["client"]
@@ -27,8 +27,8 @@ def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
     for word in reversed(_said(scope, b"x-forwarded-for")):
         address = _without_port(word)
         if not _is_address(address):
-            break  # what stands before it nobody vouches for
-        scope["client"] = [address, 0]  # its port is seldom told
+            break  # nobody vouches for what precedes it
+        scope["client"] = [address, 0]  # its port is seldom reported
         if not is_in(address, proxies):
             break
     return scope
@@ -40,14 +40,14 @@ def is_in(text: str, networks: Networks) -> bool:
 
 
 def _said(scope: dict[str, Any], name: bytes) -> list[str]:
-    """The values of a header that may come several times, each a list with commas."""
+    """The values of a header that may come several times, each as a comma-separated list."""
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     lines = [value.decode("latin-1") for key, value in headers if key == name]
     return [word.strip() for line in lines for word in line.split(",")]
 
 
 def _without_port(word: str) -> str:
-    """Some proxies, such as Azure's, say the client's port too."""
+    """An address without the client's port, which some proxies add, such as Azure's."""
     found = _PORTED.fullmatch(word)
     return (found[1] or found[2]) if found else word
 
@@ -61,6 +61,6 @@ def _is_address(text: str) -> bool:
 
 
 def _plain(text: str) -> Any:
-    """An IPv4 address that came over IPv6 is what it is."""
+    """The address, as plain IPv4 if it came over IPv6."""
     address = ip_address(text)
     return getattr(address, "ipv4_mapped", None) or address

@@ -1,5 +1,5 @@
-"""Refusing a request before its body is taken, which would lie in a file of its own however long it is, and one that is
-no HTTP, or whose head is too long."""
+"""Refuses requests before their bodies are read, each of which would go to a file of its own however long it is, and
+requests that are not HTTP, or whose head is too long."""
 
 import io
 import logging
@@ -14,36 +14,36 @@ from streamviz.serving.event_loop import reactor
 
 logger = logging.getLogger(__name__)
 
-# How a connection begins whose client speaks TLS (RFC 8446, section 5.1), and HTTP does not.
+# How a connection begins if its client speaks TLS (RFC 8446, section 5.1); HTTP never begins like this.
 TLS_HANDSHAKE = b"\x16"
 NO_TLS = "This port takes http://, not https://."
-# A body so short is no longer than a head may be (Twisted's limit), so nothing is won by refusing it before it is read:
-# the application does.
+# A body this short is no longer than a head may be (Twisted's limit), so nothing is gained by refusing it unread: the
+# application does that.
 SHORT_BODY = 16 * 1024
-# What a refused client gets to read why, while what it still sends is thrown away.
+# How long a refused client gets to read why, while anything that it still sends is discarded.
 LINGER_SECONDS = 5.0
 
 Headers = Sequence[tuple[bytes, bytes]]
-# Given how long a body is, so far as that is known, this gives the response that refuses it, or None.
+# Takes the length of a body, as far as it is known, and returns the response that refuses it, or None.
 Passage = Callable[[int], bytes | None]
 
 
 class Malformed(Protocol):
-    """Given what a request asks for, as far as it was read, and 400, 414 or 431, this gives the response."""
+    """Takes a request's target, as far as it was read, and 400, 414 or 431; returns the response."""
 
     def __call__(self, target: bytes, status: int, why: str = "", headers: Headers = ...) -> bytes: ...
 
 
-# Given what a websocket is asked for at, and the request's headers, this gives the response that refuses it, or None.
+# Takes the target and the headers of a request for a websocket, and returns the response that refuses it, or None.
 NoWebsocket = Callable[[bytes, Headers], bytes | None]
-# Asked once a request whose body is long, or of unknown length, with the path and the headers, whose names are in small
-# letters.
+# Called once for a request whose body is long, or of unknown length, with the path and the headers, whose names are in
+# lower case.
 Gate = Callable[[bytes, Headers], Passage]
 
 
 def refuse_malformed(channel: Any, malformed: Malformed) -> None:
-    """Have a connection's requests refused in words where Twisted has none for them, and for a line, or headers, longer
-    than it takes closes the connection."""
+    """Refuse a connection's bad requests with an explanation: Twisted has none, and if a line or the headers are too
+    long, it closes the connection."""
 
     def refuse(line: bytes = b"") -> None:
         path = getattr(channel, "_path", None) or b""
@@ -61,9 +61,9 @@ def refuse_malformed(channel: Any, malformed: Malformed) -> None:
 
 
 def _begin(channel: Any, malformed: Malformed, data: bytes) -> None:
-    """Called with the first bytes of a connection. Who speaks TLS would otherwise wait for its answer as long as it
-    can, since no line ends in what it said. From ours it knows what is wrong: `wrong version number`."""
-    del channel.dataReceived  # what comes next is for the class's own
+    """Called with the first bytes of a connection. A client that speaks TLS would otherwise wait for its answer as long
+    as it can, since its bytes contain no line end. Our answer tells it what is wrong: `wrong version number`."""
+    del channel.dataReceived  # what comes next is for the class's own method
     if data.startswith(TLS_HANDSHAKE):
         logger.info("%s was refused, as it speaks TLS: this port takes http://", channel.transport.getPeer().host)
         end_with(channel, malformed(b"", 400, NO_TLS))
@@ -72,8 +72,8 @@ def _begin(channel: Any, malformed: Malformed, data: bytes) -> None:
 
 
 def end_with(channel: Any, answer: bytes) -> None:
-    """Answer this, and read nothing more: what has come already may be wrong in more ways. To close at once would have
-    the client's system throw away the answer with what was not read."""
+    """Send this answer, and read nothing more: what has come already may be wrong in more ways. If the connection
+    closed at once, the client's system would discard the answer because of the unread data."""
     channel.is_refused = True
     channel.dataReceived = channel.lineReceived = channel.rawDataReceived = _throw_away
     channel.lineLengthExceeded = channel._respondToBadRequestAndDisconnect = _throw_away
@@ -83,7 +83,7 @@ def end_with(channel: Any, answer: bytes) -> None:
 
 
 def _close(transport: Any) -> None:
-    """Unless the client still takes what was on its way before."""
+    """Close the connection, unless the client is still taking what was sent before."""
     if transport.has_unsent and monotonic() - transport.taken_at < LINGER_SECONDS:
         reactor.callLater(LINGER_SECONDS, _close, transport)
     else:
@@ -91,11 +91,11 @@ def _close(transport: Any) -> None:
 
 
 def _throw_away(data: bytes = b"") -> None:
-    """In place of reading what a refused client still sends."""
+    """Discard what a refused client still sends."""
 
 
 class GatedRequest(WebRequest):
-    """A request that is looked at when its headers are there, unless its body is short, and while a body of unknown
+    """A request that is checked once its headers are there, unless its body is short, and while a body of unknown
     length comes."""
 
     is_refused = False  # it is not to be processed
@@ -104,7 +104,7 @@ class GatedRequest(WebRequest):
     _passage: Passage | None = None
 
     def gotLength(self, length: int | None) -> None:
-        """Called by Twisted once the headers are there; `length` is None where the body comes in chunks."""
+        """Called by Twisted once the headers are there; `length` is None if the body comes in chunks."""
         self._length = length
         if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
@@ -130,7 +130,7 @@ class GatedRequest(WebRequest):
 
     @property
     def all_headers(self) -> Headers:
-        """All, with names in small letters."""
+        """All headers, with names in lower case."""
         named = self.requestHeaders.getAllRawHeaders()
         return [(name.lower(), value) for name, values in named for value in values]
 

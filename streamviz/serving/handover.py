@@ -1,7 +1,7 @@
 """Handing a client's connection to another process: its socket, and the request that came over it.
 
-Both sides hold one end of a pair of datagram sockets: a datagram is a request as it came, with the descriptor of its
-connection beside it.
+Each side holds one end of a pair of datagram sockets: a datagram is a request as it came, with its connection's
+descriptor attached.
 """
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
@@ -16,12 +16,12 @@ from streamviz.serving.server import Limits, Server
 
 # More than the head of any request that the server takes.
 _MOST_BYTES = 128 * 1024
-# Many browsers may come back while the other process is only starting.
+# Many browsers may come back while the other process is still starting.
 _BUFFER_BYTES = 1024 * 1024
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """The two ends. Neither ever waits."""
+    """The two ends, neither of which ever blocks."""
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     for end in ends:
         end.setblocking(False)
@@ -31,7 +31,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def hand_over(end: socket.socket, descriptor: int, request: bytes) -> bool:
-    """Give a connection to whoever has the other end; it stays open here. False where nobody takes it."""
+    """Give a connection to whoever has the other end; it stays open here. Return False if nobody takes it."""
     try:
         socket.send_fds(end, [request], [descriptor])
     except OSError:
@@ -72,5 +72,5 @@ class Adopter(Server):
             os.close(descriptor)
         before = transport.protocol
         before.dataReceived(request)
-        if transport.protocol is before:  # It was refused, and this process serves nothing but websockets.
+        if transport.protocol is before:  # It was refused, and this process serves only websockets.
             transport.loseConnection()

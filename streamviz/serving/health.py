@@ -1,8 +1,9 @@
-"""/healthz and /readyz: a bare ASGI application, so that a probe needs no name that Django knows, and no session.
+"""/healthz and /readyz: a bare ASGI application, so that a probe needs neither a host name that Django allows nor a
+session.
 
-/readyz fails only where this worker must get no new requests. A database, Redis or a writer that is away is so for all
-workers, and in no client's way: the answer is 200 then too, and says what is `degraded`. With `?verbose` each tells of
-all processes of all machines, to whoever may read /metrics.
+/readyz fails only if this worker must get no new requests. If a database, Redis or a writer is away, all workers are
+affected, and no client is: the answer is still 200, and says what is `degraded`. With `?verbose` each describes all
+processes of all machines, for those who may read /metrics.
 """
 
 from urllib.parse import parse_qs
@@ -20,7 +21,7 @@ from streamviz.serving.metrics import may_read, who_may_read
 
 
 async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
-    """Answer 200, or 503 where /readyz finds that no new requests are to come here, with what it found as JSON."""
+    """Answer 200, or 503 if /readyz finds that no new requests should come here, with the findings as JSON."""
     found: JsonObject = {"process": OK}
     status = 200
     if "verbose" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
@@ -33,7 +34,7 @@ async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
 
 
 def _judged(facts: dict[str, str]) -> tuple[int, JsonObject]:
-    """The status that says whether new requests are to come here, and what is found."""
+    """The status that says whether new requests should come here, and the findings."""
     degraded = [name for name, said in facts.items() if said != OK]
     is_ready = facts["server"] == OK
     state = "not ready" if not is_ready else f"degraded: {', '.join(degraded)}" if degraded else OK
@@ -41,7 +42,7 @@ def _judged(facts: dict[str, str]) -> tuple[int, JsonObject]:
 
 
 async def _everything() -> tuple[int, JsonObject]:
-    """What this server finds, and what each process of each machine tells of itself."""
+    """What this server finds, and what each process of each machine reports about itself."""
     machines = machines_of(publisher.members())
     status, found = _judged({**await facts_now(), "servers": "; ".join(lacking(machines)) or OK})
     told = {"versions": versions_of(machines), "machines": [to_builtins(machine._asdict()) for machine in machines]}
@@ -49,7 +50,7 @@ async def _everything() -> tuple[int, JsonObject]:
 
 
 async def _replica() -> JsonObject:
-    """How far the replica is behind, in seconds; nothing where there is none."""
+    """How far the replica is behind, in seconds; empty if there is none."""
     if not replica.is_set():
         return {}
     await sync_to_async(replica.health.is_usable)()

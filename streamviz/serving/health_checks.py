@@ -1,4 +1,4 @@
-"""What a server finds of what it needs: the database, the channel layer and the journal."""
+"""Checks of what a server needs: the database, the channel layer and the journal."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,14 +12,14 @@ from streamviz.live.peer_channel import away
 from streamviz.proxy.worker import worker
 from streamviz.records.backlog import backlog
 
-# A probe waits no longer for what is only told.
+# A probe waits no longer for what is only reported.
 SECONDS = 2.0
 OK = "ok"
 Check = Callable[[], Awaitable[str]]
 
 
 async def facts_now() -> dict[str, str]:
-    """What this server finds of what it needs: OK, or what is wrong."""
+    """What this server finds about what it needs: for each, OK or what is wrong."""
     checks: dict[str, Check] = {"database": _database, "channel_layer": _channel_layer, "journal": _journal}
     answers = await asyncio.gather(*(_within_time(check) for check in checks.values()))
     return {"server": worker.why_refused() or OK, **dict(zip(checks, answers, strict=True))}
@@ -41,13 +41,13 @@ def _ask_database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError:  # Why, a stranger need not know; the log says it.
+    except DatabaseError:  # A stranger need not know why; the log says it.
         return "cannot be reached"
     return OK
 
 
 async def _channel_layer() -> str:
-    """A message to ourselves and back."""
+    """Send a message to ourselves and receive it."""
     layer = get_channel_layer()
     try:
         name = await layer.new_channel()

@@ -1,4 +1,4 @@
-"""ASGI's lifespan protocol: what tells an application that its server starts and stops."""
+"""ASGI's lifespan protocol, which tells an application that its server starts and stops."""
 
 import asyncio
 
@@ -15,8 +15,8 @@ class Lifespan:
         self._replies: asyncio.Queue[Message] = asyncio.Queue()
 
     async def startup(self) -> None:
-        """Return once the application is ready for requests. Raises Fault when it says that it cannot be, and
-        whatever the application raises."""
+        """Return once the application is ready for requests. Raises Fault if it says that it cannot be, and whatever
+        the application raises."""
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}}
         self._run = asyncio.ensure_future(self._application(scope, self._inbox.get, self._replies.put))
         reply = await self._ask("lifespan.startup")

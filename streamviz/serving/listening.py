@@ -1,4 +1,4 @@
-"""Where a server takes its connections: at an address of its own, or at a socket where others wait too."""
+"""Where a server accepts its connections: at an address of its own, or at a socket shared with other servers."""
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
@@ -19,7 +19,7 @@ from streamviz.serving.sharing import Share
 
 logger = logging.getLogger(__name__)
 
-# A server that has nothing to do takes whoever connects within a millisecond.
+# An idle server accepts a connection within a millisecond.
 GIVE_WAY_SECONDS = 0.005
 
 
@@ -50,24 +50,24 @@ class Listening(Server):
 
 
 def _close_alone(listener: Port) -> None:
-    """Where nobody else waits at its socket."""
+    """Close a listener at whose socket nobody else waits."""
     connect_nobody_more(listener.socket)
     _close(listener)
 
 
 def _close(listener: Port) -> None:
-    """Whoever waits already, as far as the system can tell, is served: Twisted by itself takes about as many as it took
-    the last time, and the rest would be cut off. Then nobody more is taken."""
+    """Accept all that are already waiting, as far as the system can tell, and then nobody more. Twisted by itself
+    accepts about as many as the last time, and the rest would be cut off."""
     listener.stopReading()
     listener.numberAccepts = BACKLOG
     Port.doRead(listener)
-    listener.connectionLost(Failure(ConnectionDone()))  # now: Twisted would close it when its loop comes round
+    listener.connectionLost(Failure(ConnectionDone()))  # now: Twisted would close it in its loop's next round
 
 
 class SharedPort(Port):
-    """Takes one connection at a time, so that whichever server has time for it takes the next. One that has more
-    connections than another leaves it that one for a moment: streams last, and by chance alone a server has twice as
-    many as the other."""
+    """Accepts one connection at a time, so that whichever server has time for it takes the next. A server that has more
+    connections than another leaves the next to that one for a moment: streams last, and by chance alone one server has
+    twice as many as another."""
 
     share: Share
 
@@ -81,7 +81,7 @@ class SharedPort(Port):
         self.share.change(-1)
 
     def doRead(self) -> None:
-        """Called by Twisted where somebody connects."""
+        """Called by Twisted when somebody connects."""
         if self.share.is_more_than_anothers():
             self.stopReading()
             reactor.callLater(GIVE_WAY_SECONDS, self._take_what_is_left)
@@ -99,7 +99,7 @@ class SharedPort(Port):
 
 
 class Sharing(Server):
-    """Serves those who connect to a socket that listens already, which goes on listening when this server stops."""
+    """Serves those who connect to a socket that is already listening, and goes on listening when this server stops."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a server, and the screens of one, tell of themselves."""
+"""What a server, and the screens of one, report about themselves."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ _BEGAN_AT = time.time_ns() // 1000
 
 
 def server(vitals: Vitals, worker: "Worker") -> Member:
-    """This process, which serves."""
+    """This process, as a server."""
     refused = worker.why_refused()
     away = ["other servers cannot be reached"] if publisher.wall.are_others_away else []
     troubles = [*([refused] if refused else []), *away, *late(vitals.lag)]
@@ -32,7 +32,7 @@ def server(vitals: Vitals, worker: "Worker") -> Member:
 
 
 def screens(vitals: Vitals) -> Member:
-    """This process, which has browsers' websockets."""
+    """This process, as the screens."""
     return _member(SCREENS, vitals, late(vitals.lag), True)
 
 

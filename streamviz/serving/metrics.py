@@ -1,6 +1,6 @@
 """/metrics, as Prometheus reads it: what all processes of this machine count, and its journal.
 
-For whoever asks from this machine itself, or with METRICS_TOKEN.
+Only for requests from this machine itself, or with METRICS_TOKEN.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ _others_away = figures.worst("others_away", "Whether other servers cannot be rea
 
 
 class _Told:
-    """How many updates were left out when somebody looked last."""
+    """How many updates had been left out at the last look."""
 
     left_out = 0
 
 
 def look() -> None:
-    """Note how it is with what runs in this process, and who watches."""
+    """Note the state of what runs in this process, and who watches."""
     metrics.look(list(publisher.feed.running.values()))
     _left_out.inc(Subscriber.dropped_of_all - _Told.left_out)
     _Told.left_out = Subscriber.dropped_of_all
@@ -52,7 +52,7 @@ async def application(scope: Message, send: Send) -> None:
 
 
 def exposition() -> bytes:
-    """What processes count, and how the journal is just now, in Prometheus' text format. Reads files."""
+    """What processes count, and the current state of the journal, in Prometheus' text format. Reads files."""
     return (figures.exposition() + "".join(_lines((*_journal(), *_servers())))).encode()
 
 
@@ -66,7 +66,8 @@ def _lines(gauges: Iterable[_Gauge]) -> Iterator[str]:
 
 
 def _servers() -> Iterator[_Gauge]:
-    """A server that stands still counts as a process; who waits for its answer must be told by another."""
+    """How many servers respond. A hung server still counts as a process, and while it does not answer another has to
+    report it."""
     itself = publisher.itself()
     own = [] if itself is None else [each for each in publisher.members() if each.machine == itself.machine]
     yield "servers_responding", "Servers on this machine that the scraped one hears from", len(responding(own))
@@ -88,24 +89,24 @@ def _journal() -> tuple[_Gauge, ...]:
 
 
 def _lag(found: Backlog) -> float:
-    """The writer's, or where none runs, how long what was recorded has waited for one."""
+    """The writer's lag, or if none runs, how long what was recorded has waited for one."""
     return found.lag if found.is_moved and found.lag is not None else max(found.lag or 0, found.waits)
 
 
 def may_read(scope: Message) -> bool:
-    """Whether whoever asks has the token or, where there is none, is this machine itself."""
+    """Whether the request has the token or, if none is set, comes from this machine itself."""
     headers = dict(scope["headers"])
     if settings.METRICS_TOKEN:
         given: bytes = headers.get(b"authorization", b"")
         return secrets.compare_digest(given, b"Bearer " + settings.METRICS_TOKEN.encode())
-    # What comes through a proxy on this machine comes from this machine.
+    # What comes through a proxy on this machine seems to come from this machine.
     is_direct = not settings.TRUSTED_PROXIES and not {b"x-forwarded-for", b"forwarded"} & headers.keys()
     host = re.sub(r":\d+$", "", headers.get(b"host", b"").decode("latin-1"))
     return is_direct and host in settings.LOOPBACK_NAMES and _is_loopback(scope)
 
 
 def who_may_read() -> str:
-    """What to tell who may not."""
+    """What to tell those who may not read the figures."""
     if settings.METRICS_TOKEN:
         return "Send METRICS_TOKEN as a bearer token."
     if settings.TRUSTED_PROXIES:

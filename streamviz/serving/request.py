@@ -1,8 +1,7 @@
-"""One request to the server: how the application comes to know of it, and how its answer and its connection end.
+"""One request to the server: how the application learns of it, and how its answer and its connection end.
 
-Whatever is not a websocket bypasses Daphne's own reading of requests and writing of answers, which looks at each byte
-of each header for what a websocket's may not have, lets a header set the root path and describes each request's end to
-a log.
+Anything but a websocket bypasses Daphne's own reading of requests and writing of answers, which checks each byte of
+each header for what a websocket's may not have, lets a header set the root path, and logs each request's end.
 """
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 from streamviz.asgi_types import WHY, Message
 from streamviz.serving.gate import GatedRequest, Headers
 
-APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
+APPLICATION_CLOSE_SECONDS = 10  # how long an application gets to end by itself after its client has left
 REQUEST_PART_BYTES = 64 * 1024
 SERVER_NAME = b"streamviz"
 
@@ -24,7 +23,8 @@ SERVER_NAME = b"streamviz"
 class Request(GatedRequest):
     """Daphne's request, for an application that reads forms itself, and may fail in the middle of its response."""
 
-    # It is looked up for each message: Daphne's own, which are the same in Python, cost ten times as much.
+    # Requests are looked up for each message: Daphne's own versions, which do the same in Python, take ten times as
+    # long.
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
@@ -35,7 +35,7 @@ class Request(GatedRequest):
         self.left: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
 
     def process(self) -> Any:
-        """Called by Twisted once the request is whole. A websocket, which is asked for with GET, may be for another
+        """Called by Twisted once the request is complete. A websocket, which is asked for with GET, may be for another
         process."""
         if self.is_refused:
             return None
@@ -81,26 +81,28 @@ class Request(GatedRequest):
             self.application_queue.put_nowait({"type": "http.request", "body": part, "more_body": more})
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """In place of Daphne's, which answers with a page."""
+        """Refuse a malformed request in its client's format, where Daphne answers with a page."""
         if status == HTTPStatus.BAD_REQUEST:
             self._refuse_whole(status, self.server.malformed(self.uri, status, f"{body}.", self.all_headers))
         else:
             super().basic_error(status, status_text, body)
 
     def _refuse_whole(self, status: int, answer: bytes) -> None:
-        """One that has come whole has an access line."""
+        """Refuse a request that has come whole, and so has an access line."""
         self.request_start = time()
         self.code, self._response_started = status, True
         self._refuse(answer)
 
     def _keep_session_header(self) -> None:
-        """Names with an underscore, which CGI takes for those with a hyphen, are dropped; older Codex sends one."""
+        """Keep the `session_id` of older Codex. Names with an underscore are dropped, as CGI takes them for those with
+        a hyphen."""
         headers = self.requestHeaders
         if (values := headers.getRawHeaders(b"session_id")) and not headers.hasHeader(b"session-id"):
             headers.setRawHeaders(b"session-id", values)
 
     def _forget_headers(self) -> None:
-        """Neither is a client's to choose, and Daphne reads the protocols as ASCII, whatever they are."""
+        """Remove headers that clients may not choose; besides, Daphne reads the protocols as ASCII, whatever they
+        are."""
         for name in (b"daphne-root-path", b"sec-websocket-protocol"):
             self.requestHeaders.removeHeader(name)
 
@@ -120,7 +122,8 @@ class Request(GatedRequest):
         return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.uri), *headers, b"", b""])
 
     def handle_reply(self, message: Message) -> None:
-        """Called by the server with one message of the application's. Raises ValueError for one out of order."""
+        """Called by the server with one of the application's messages. Raises ValueError for one that is out of
+        order."""
         if self.finished or self.channel is None:
             return
         begins = message["type"] == "http.response.start"
@@ -131,7 +134,7 @@ class Request(GatedRequest):
         elif self.startedWriting and message.get("more_body", False):
             self.write(message.get("body", b""))
         else:
-            # The head, which Twisted writes by itself, goes with what comes first, and the end with what comes last.
+            # The head, which Twisted writes separately, is sent with the first piece, and the end with the last.
             with self.channel.transport.at_once():
                 self.write(message.get("body", b""))
                 if not message.get("more_body", False):
@@ -146,7 +149,7 @@ class Request(GatedRequest):
             self.responseHeaders.setRawHeaders(b"server", [SERVER_NAME])
 
     def cut_off(self, why: str) -> None:
-        """Drop the connection without a further word, and tell the application why."""
+        """Drop the connection without another word, and tell the application why."""
         self._why = why
         self.channel.transport.abortConnection()
 
@@ -158,7 +161,8 @@ class Request(GatedRequest):
             self.left.set_result(message)
 
     def handle_exception(self, exception: BaseException) -> None:
-        """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
+        """Answer 500 if no answer has begun, otherwise cut the connection: the client must not take the answer for
+        complete."""
         self.server.release_brake(self)
         if self._response_started:
             self.hang_up()
@@ -166,7 +170,8 @@ class Request(GatedRequest):
             super().handle_exception(exception)
 
     def hang_up(self) -> None:
-        """Close the connection in the midst of its answer, once the client has what is on its way, if it takes it."""
+        """Close the connection in the middle of its answer, after the client has taken what is on its way, if it
+        does."""
         self.server.release_brake(self)
         transport = self.channel.transport
         self.channel.loseConnection()

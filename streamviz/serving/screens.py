@@ -1,8 +1,8 @@
-"""The process that has the browsers' websockets, so that sending to them, and painting the Live page, is never in a
-client's way.
+"""The process that has the browsers' websockets, so that sending to them and rendering the Live page never delay a
+client.
 
-It runs no streams: it is told of those of the workers as another worker would be. The server starts it with the first
-websocket, and again where it ended.
+It runs no streams: it hears of the workers' streams as another worker would. The server starts it with the first
+websocket, and again after it has ended.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _RETRY_SECONDS = 60.0
 
 
 class Screens:
-    """The server's side: gives websockets to the process, and tells it of the streams that run here."""
+    """The server's side: hands websockets to the process, and tells it of the streams that run here."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -34,8 +34,8 @@ class Screens:
         self._not_before = 0.0
 
     def hand_over(self, descriptor: int, request: bytes) -> bool:
-        """Give it a websocket's connection; False where it cannot take it, and the server has to serve it itself: so it
-        is while it would hear of none of the streams, Redis being away."""
+        """Hand a websocket's connection to the process. Return False if it cannot take it, so that the server has to
+        serve it itself; that includes when Redis is away, as the process would then hear of no streams."""
         if self._publisher.wall.are_others_away:
             return False
         try:
@@ -46,7 +46,7 @@ class Screens:
         return self._end is not None and handover.hand_over(self._end, descriptor, request)
 
     def _start(self) -> None:
-        """What it is given until it is there waits for it."""
+        """Start the process. What it is handed before it is ready waits for it."""
         link, its_link = socket.socketpair()
         end, its_end = handover.pair()
         with its_link, its_end:
@@ -61,14 +61,14 @@ class Screens:
         self._tending = asyncio.ensure_future(self._tend(process, Link(link, "server")))
 
     async def stop(self) -> None:
-        """End it, and with it what browsers watch."""
+        """End the process, and with it what browsers watch."""
         if self._tending is not None:
-            await asyncio.sleep(0)  # a task that is cancelled before it began would tidy nothing up
+            await asyncio.sleep(0)  # a task that is cancelled before it began would not clean up
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
 
     async def _tend(self, process: "subprocess.Popen[bytes]", link: Link) -> None:
-        # Where workers hear each other, it is one of them.
+        # If the workers hear each other, the process is one of them.
         peers = None if settings.HAS_PEERS else Peers(self._publisher, link, are_workers=False)
         try:
             await link.open()

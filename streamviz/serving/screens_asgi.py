@@ -21,7 +21,7 @@ from streamviz.records.moves import Move, follow
 from streamviz.serving import members, metrics
 from streamviz.vitals import Vitals
 
-# Where they share a processor, clients come before those who watch them.
+# When they share a processor, clients come before those who watch them.
 NICENESS = 5
 
 
@@ -43,9 +43,9 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         watching = [_stop_without(link, stop), vitals.watch(metrics.look), listening]
         tasks = [asyncio.ensure_future(each) for each in watching]
         gc.collect()
-        gc.freeze()  # what is loaded by now stays
+        gc.freeze()  # everything loaded so far stays
         link.say_ready()
-        give_way(NICENESS)  # not sooner: people wait for this process to be there
+        give_way(NICENESS)  # not sooner: people are waiting for this process
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for task in tasks:
@@ -58,7 +58,7 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
 
 
 def _pass_over(move: Move) -> None:
-    """The worker that has the stream tells of it."""
+    """Ignore the move: the worker that has the stream reports it."""
 
 
 async def _stop_without(link: Link, stop: Callable[[], None]) -> None:

@@ -1,9 +1,9 @@
-"""The HTTP and websocket server: Daphne run in code, with what a server of long streams needs besides.
+"""The HTTP and websocket server: Daphne, run in code, with what a server of long streams needs besides.
 
-Daphne's own `send` never waits, so whoever reads slowly is buffered without bound; here `send` waits until the
-client's socket has room. It also speaks ASGI's lifespan protocol, so that the application can start what it needs
-before the first request and finish its work after the last. What is sent goes to the socket at once, rather than when
-the event loop comes round.
+Daphne's own `send` never waits, so what a slow reader is sent would be buffered without limit; here `send` waits until
+the client's socket has room. The server also speaks ASGI's lifespan protocol, so that the application can start what it
+needs before the first request and finish its work after the last. Data goes to the socket at once, not in the event
+loop's next round.
 """
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
@@ -34,8 +34,8 @@ from streamviz.serving.websockets import factory_for
 
 logger = logging.getLogger(__name__)
 
-KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
-WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
+KEEP_ALIVE_SECONDS = 75  # how long an idle connection is kept for the client's next request
+WEBSOCKET_CLOSE_SECONDS = 5  # how long a browser gets to confirm that its websocket is closed, before it is dropped
 BACKLOG = 512
 
 MayCome = Callable[[], bool]
@@ -44,8 +44,8 @@ HandOver = Callable[[int, bytes], bool]
 
 
 class Limits(NamedTuple):
-    """How long a client may take nothing of what it is sent (s), the proxies whose word on who it is counts, and what
-    the application gets (s) to end its requests, and then its own work, when the server stops."""
+    """How long a client may take nothing of what it is sent (s), the proxies that are trusted to say who a client is,
+    and how long the application gets (s) to end its requests, and then its own work, when the server stops."""
 
     silence_seconds: float = 120.0
     proxies: Networks = ()
@@ -60,7 +60,7 @@ class Factory(HTTPFactory):
         self.timeOut = KEEP_ALIVE_SECONDS
 
     def buildProtocol(self, address: Any) -> Any:
-        """One connection's protocol, which makes our requests."""
+        """Make one connection's protocol, which makes requests of our class."""
         protocol = super().buildProtocol(address)
         protocol.requestFactory = Request
         protocol.callLater = Timer
@@ -69,7 +69,7 @@ class Factory(HTTPFactory):
         return protocol
 
     def log(self, request: Any) -> None:
-        """Nothing: URLs can hold tokens. See serving/access.py."""
+        """Log nothing: URLs can contain tokens. See serving/access.py."""
 
 
 class Server(DaphneServer, ABC):
@@ -82,12 +82,12 @@ class Server(DaphneServer, ABC):
         hand_over: HandOver | None = None,
         limits: Limits = Limits(),  # noqa: B008 - it never changes
     ) -> None:
-        """`drain` is awaited when the server is to stop, before requests that still run are cancelled; it is given what
-        tells whether a proxy may have one on its way on a connection that is open. `hand_over` gives a websocket's
-        connection, a descriptor and a request, to another process, or says that it cannot."""
+        """`drain` is awaited when the server is to stop, before requests that still run are cancelled; its argument
+        tells whether a proxy may have a request on its way on an open connection. `hand_over` gives a websocket's
+        connection, as a descriptor and a request, to another process; it returns False if it cannot."""
         super().__init__(
             application,
-            endpoints=["ours"],  # Daphne complains of none, and uses them in its own `run` alone
+            endpoints=["ours"],  # Daphne complains if there are none, and uses them only in its own `run`
             application_close_timeout=APPLICATION_CLOSE_SECONDS,
         )
         self.hand_over = hand_over
@@ -103,7 +103,7 @@ class Server(DaphneServer, ABC):
         self._drain = drain
 
     def run(self) -> None:
-        """Start the application, take connections, serve, stop the application. Raises Fault when it cannot start."""
+        """Start the application, accept connections, serve, stop the application. Raises Fault if it cannot start."""
         observers: list[Any] = [STDLibLogObserver("twisted")]
         globalLogBeginner.beginLoggingTo(observers, redirectStandardIO=False, discardBuffer=True)
         loop = reactor._asyncioEventloop
@@ -123,10 +123,10 @@ class Server(DaphneServer, ABC):
 
     @abstractmethod
     def _open(self) -> Callable[[], object]:
-        """Begin to take connections, and give what ends that. Raises Fault where that cannot be."""
+        """Begin to accept connections, and return a function that ends that. Raises Fault if it cannot."""
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Called for each request and, by Daphne, each websocket. Proxies that are trusted say who they speak for."""
+        """Called for each request and, by Daphne, for each websocket. Trusted proxies say whom they speak for."""
         scope = forwarded(scope, self.limits.proxies)
         if isinstance(protocol, Request):
             protocol.client_addr = scope["client"]
@@ -138,8 +138,8 @@ class Server(DaphneServer, ABC):
         return inbox
 
     def application_checker(self) -> None:
-        """Called by Daphne once a second, which would never do so again where a client cannot be told of a failure: it
-        is cut off then, and the others come a second later."""
+        """Called by Daphne once a second, which would stop doing so after failing to tell a client of an error. Here
+        that client is cut off, and the others are checked a second later."""
         try:
             super().application_checker()
         except Exception:
@@ -152,7 +152,7 @@ class Server(DaphneServer, ABC):
             reactor.callLater(1, self.application_checker)
 
     def timeout_checker(self) -> None:
-        """Called by Daphne every two seconds, for which the same is true."""
+        """Called by Daphne every two seconds; it would stop after an error in the same way."""
         for protocol in list(self.connections):
             try:
                 protocol.check_timeouts()
@@ -162,24 +162,24 @@ class Server(DaphneServer, ABC):
         reactor.callLater(2, self.timeout_checker)
 
     def _ended(self, protocol: Request, running: "asyncio.Task[None]") -> None:
-        """An answer that its application has left unfinished is not to keep its client waiting."""
+        """Do not keep a client waiting for an answer that its application has left unfinished."""
         if running.cancelled() or running.exception() is not None:
             return  # Daphne sees to that
         if self._is_gone(protocol):
-            # All there is to know is known: Daphne would go through it, and all others, once a second.
+            # Nothing more can happen to it: Daphne would check it once a second, with all others.
             self.connections.pop(protocol, None)
         elif not protocol.finished:
             protocol.hang_up()
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Hand one message of the application's to its client, then wait while the client's socket is full."""
+        """Pass one of the application's messages to its client, then wait while the client's socket is full."""
         if self._is_gone(protocol):
             return
         is_last = message["type"] == "websocket.close" or (
             message["type"] == "http.response.body" and not message.get("more_body", False)
         )
         if is_last:
-            self.release_brake(protocol)  # Twisted closes no connection that still has a producer
+            self.release_brake(protocol)  # Twisted does not close a connection that still has a producer
             protocol.handle_reply(message)
             return
         brake = self._brakes.get(protocol) or self._brake(protocol)
@@ -191,7 +191,7 @@ class Server(DaphneServer, ABC):
             self._cut_off(protocol)
 
     def _cut_off(self, protocol: Any) -> None:
-        """A client that takes nothing costs memory, and keeps upstream waiting."""
+        """Cut off a client that takes nothing: it costs memory, and keeps upstream waiting."""
         if isinstance(protocol, Request):
             protocol.cut_off(f"the client read nothing for {self.limits.silence_seconds:g} s")
         else:
@@ -205,8 +205,9 @@ class Server(DaphneServer, ABC):
         super().protocol_disconnected(protocol)
 
     def _shut_down(self, close: Callable[[], object]) -> defer.Deferred[None]:
-        """Take no more connections, say in each answer that begins from now on that its connection ends with it, and
-        tell Twisted when the rest is done. A connection whose answer has begun is not told, so it stays."""
+        """Accept no more connections, announce in each answer that begins from now on that its connection ends with it,
+        and tell Twisted when the rest is done. A client whose answer has begun cannot be told, so its connection
+        stays."""
         close()
         self._is_stopping = True
         done = defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
@@ -222,7 +223,7 @@ class Server(DaphneServer, ABC):
             application.cancel()
         if running:
             await asyncio.wait(running, timeout=last_seconds)
-        # What is recorded is in the journal by now: a database that does not answer is no reason to stay.
+        # What is recorded is in the journal by now: there is no reason to wait for a database that does not answer.
         try:
             await asyncio.wait_for(self._lifespan.shutdown(), last_seconds)
         except TimeoutError:
@@ -233,19 +234,19 @@ class Server(DaphneServer, ABC):
         return details is None or "disconnected" in details
 
     def _brake(self, protocol: Any) -> Brake:
-        """A brake for a request or a websocket, registered with its transport."""
+        """Make a brake for a request or a websocket, and register it with its transport."""
         if isinstance(protocol, WebRequest):
             brake = Brake(protocol.channel.transport, starts_full=protocol.channel._waitingForTransport)
             protocol.registerProducer(brake, True)
         else:
             brake = Brake(protocol.transport)
-            protocol.transport.unregisterProducer()  # the HTTP connection that this websocket began as
+            protocol.transport.unregisterProducer()  # that of the HTTP connection which became this websocket
             protocol.transport.registerProducer(brake, True)
         self._brakes[protocol] = brake
         return brake
 
     def release_brake(self, protocol: Any) -> None:
-        """Let go whoever waits for this client's socket; the connection can close from now on."""
+        """Release whoever waits for this client's socket; the connection can close from now on."""
         brake = self._brakes.pop(protocol, None)
         if brake is None:
             return
@@ -258,14 +259,14 @@ class Server(DaphneServer, ABC):
 
 
 def _malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) -> bytes:
-    """What refuses a request of which no application knows a better word."""
+    """The response that refuses a request if no application provides a better one."""
     said = f"{why or HTTPStatus(status).phrase}\n".encode()
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\nconnection: close\r\n"
     return b"%scontent-length: %d\r\n\r\n%s" % (head.encode(), len(said), said)
 
 
 def _close_after(protocol: Any) -> None:
-    """Keep its connection for no further request."""
+    """Close its connection after this response."""
     if isinstance(protocol, WebRequest) and protocol.channel is not None:
         protocol.channel.persistent = False
 

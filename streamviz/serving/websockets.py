@@ -1,4 +1,4 @@
-"""Browsers' websockets: what comes in over one is bounded, and a handshake that is none of ours is no fault."""
+"""Browsers' websockets: what comes in is limited, and a handshake that is not ours is not logged as a fault."""
 
 import streamviz.serving.event_loop  # noqa: F401  isort: skip  (before Daphne)
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
-# A page of ours says some 40 bytes, five times a second at most.
+# Our pages send some 40 bytes, five times a second at most.
 MESSAGE_BYTES = 4096
 _BYTES_AT_ONCE = 16 * 1024
 _BYTES_A_SECOND = 2048
 
 
 class Websocket(WebSocketProtocol):
-    """One websocket. Who says more than any page of ours is cut off before it is read: each frame is work, however
-    short it is."""
+    """One websocket. A client that sends more than any page of ours is cut off before that is read: each frame is work,
+    however short it is."""
 
     wasClean: bool  # noqa: N815  Autobahn's name
     _is_asked = False
@@ -23,7 +23,7 @@ class Websocket(WebSocketProtocol):
     _counted_at = 0.0
 
     def dataReceived(self, data: bytes) -> None:
-        """Called by Daphne with the request, and by Twisted with all that comes after it."""
+        """Called by Daphne with the request, and by Twisted with everything that comes after it."""
         if not self._is_asked:
             self._is_asked = True
         elif self.state == self.STATE_CONNECTING or not self._may_say(len(data)):
@@ -39,12 +39,12 @@ class Websocket(WebSocketProtocol):
         return self._left >= 0
 
     def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:
-        """Called by Autobahn. Who asked is told why, and whoever refused it has logged it where that matters."""
+        """Called by Autobahn. The client is told why, and whoever refused it has logged it if it matters."""
         self.sendHttpErrorResponse(code, reason, responseHeaders)
         self.dropConnection(abort=False)
 
     def dropConnection(self, abort: bool = False) -> None:
-        """Called by Autobahn, which would warn of each. Browsers go without a word as often as a laptop is closed, and
+        """Called by Autobahn, which would warn about each. Browsers go without a word whenever a laptop is closed, and
         strangers can do so as often as they like."""
         was_clean, self.wasClean = self.wasClean, True
         super().dropConnection(abort)
@@ -57,26 +57,26 @@ class Websocket(WebSocketProtocol):
             self.transport.abortConnection()
 
     def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
-        """Called by Autobahn, also where its own look at the request refused it before Daphne knew of it."""
+        """Called by Autobahn, even if its own check of the request refused it before Daphne knew of it."""
         if self in self.factory.server_class.connections:
             super().onClose(wasClean, code, reason)
 
 
 class Factory(WebSocketFactory):
-    """Makes them."""
+    """Makes websockets."""
 
     protocol = Websocket
 
 
 def factory_for(server: Any, name: str, close_seconds: float) -> Factory:
-    """The one of a server; browsers get so long to answer that their websocket is closed."""
+    """A server's factory; browsers get `close_seconds` to confirm that their websocket is closed."""
     factory = Factory(server, server=name)
     factory.setProtocolOptions(
         autoPingTimeout=server.ping_timeout,
         allowNullOrigin=False,
         closeHandshakeTimeout=close_seconds,
         openHandshakeTimeout=server.websocket_handshake_timeout,
-        # Autobahn would send nothing that is longer, either.
+        # A limit here would also apply to what Autobahn sends.
         maxMessagePayloadSize=0,
         maxFramePayloadSize=0,
     )
