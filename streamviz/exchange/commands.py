@@ -55,7 +55,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Forget(msgspec.Struct, frozen=True, gc=False):
-    """The answer to this question is no longer needed."""
+    """Stop asking a question: its answer is no longer needed."""
 
     number: int
 

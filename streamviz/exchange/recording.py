@@ -20,7 +20,7 @@ _LATENCY_CHUNKS = 2_000
 _OUTLINED = 500
 # A row shows less of a name than this, and a filter cannot match more.
 NAME_CHARACTERS = 300
-# Left out where it would cost too much to compute.
+# Stands in where computing it would cost too much.
 _UNKNOWN = Percentiles(None, None)
 
 

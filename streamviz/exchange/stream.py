@@ -48,8 +48,8 @@ class LiveStream:
     that are kept, except the user agent.
     `tokens` and `cost` (US dollars) are the totals once it is over. `hides_usage`: upstream was asked for usage that
     the client did not want. `left_out` names what its provider could not take of the request, and what of the answer
-    has no place in the client's format. `reserved` maps each tally to the reservation made there: its key's tallies by
-    their period, its session's by "".
+    has no place in the client's format. `reserved` has the tally of each of its reservations: its key's by period, its
+    session's under "".
     `executor` is what answers it with calls of its own, which makes it a run; `calls` are those calls, in the order in
     which they began; `part` is what a call of a run is for.
     `calls_model` is false if no model answers it itself: then it takes no tokens.

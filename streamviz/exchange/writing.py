@@ -60,7 +60,7 @@ class Writing:
 
     @property
     def composer(self) -> Composer:
-        """What writes frames; made on first use, as most streams need none."""
+        """The composer; made on first use, as most streams need none."""
         if self._composer is None:
             self._composer = self._for_client(self._new_composer())
         return self._composer

@@ -1,4 +1,4 @@
-"""Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
+"""Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses, as well as Gemini's calls and embeddings."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

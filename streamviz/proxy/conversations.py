@@ -133,15 +133,15 @@ class Conversations:
         return None
 
     def settle(self, owner: str) -> bool:
-        """Note the marks of streams that are over. Return whether there were any."""
+        """Note the marks of the owner's streams that are over. Return whether there were any."""
         over = [stream for id, stream in self._over.items() if self._known[id].owner == owner]
         for stream in over:
             self.ended(stream)
         return bool(over)
 
     def catch_up(self, owner: str) -> bool:
-        """Note the marks of running streams whose answers are complete: some clients continue as soon as they have an
-        answer's last word, before its stream is over. Return whether there were any."""
+        """Note the marks of the owner's running streams whose answers are complete: some clients continue as soon as
+        they have an answer's last word, before its stream is over. Return whether there were any."""
         said = [
             (one, answer)
             for one in self._running.values()

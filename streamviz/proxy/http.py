@@ -158,8 +158,8 @@ async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
 
 
 async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) -> None:
-    """Send the head of a response. Browsers must not take the body for any other type than it says, since models write
-    what is in it. Caches must not keep it for others, since none knows all headers that keys come in."""
+    """Send the head of a response. Browsers must not guess another content type, since models write the content. Caches
+    must not keep it for others, since none knows all headers that keys come in."""
     headers = {"cache-control": "no-store", **headers, "x-content-type-options": "nosniff"}
     await send(
         {

@@ -252,7 +252,8 @@ class Marks:
         return at < len(self._read)
 
     def _is_whole_by(self, at: int) -> bool:
-        """Whether the conversation began less than so many turns ago; that many are read, whatever it continues."""
+        """Whether the request has its conversation from the beginning, in at most this many turns; reads that many in
+        any case."""
         return not (self._has(at) or self._goes_on_from)
 
     def _said(self, turn: Turn) -> _Said:

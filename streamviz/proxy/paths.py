@@ -69,7 +69,7 @@ def is_gemini_call(path: str) -> bool:
 
 
 def no_such(path: str) -> RequestError:
-    """The error for a path that does not exist; it names the right path of a known call."""
+    """The error for a path that does not exist. If it ends like the path of a known call, the error names that."""
     called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith(VERSIONS)]
     meant = next((each for each in called if path.rstrip("/").endswith(each)), "")
     here = f"here; {meant} is. Check the base URL." if meant else "here."

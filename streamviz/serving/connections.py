@@ -69,7 +69,7 @@ class Connection(tcp.Server):
         return taken
 
     def write(self, data: bytes) -> None:
-        """Called by Twisted's protocols. The reactor sees to what cannot be sent now, including if the client has
+        """Called by Twisted's protocols. The reactor sends later what cannot be sent now, and notices if the client has
         left."""
         if self._together is not None:
             self._together.append(data)
@@ -186,7 +186,8 @@ class Brake:
         self._has_room.clear()
 
     def resumeProducing(self) -> None:
-        """Called by Twisted: the buffer is empty. A socket that is to be closed closes once its producer is gone."""
+        """Called by Twisted: the buffer is empty. A connection that is being closed closes once its producer is
+        gone."""
         self._has_room.set()
         if getattr(self._transport, "disconnecting", False):
             self._transport.unregisterProducer()

@@ -170,8 +170,8 @@ class Request(GatedRequest):
             super().handle_exception(exception)
 
     def hang_up(self) -> None:
-        """Close the connection in the middle of its answer, after the client has taken what is on its way, if it
-        does."""
+        """Close the connection in the middle of its answer, once the client has taken what is on its way; drop it if
+        that takes too long."""
         self.server.release_brake(self)
         transport = self.channel.transport
         self.channel.loseConnection()

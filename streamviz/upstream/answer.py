@@ -30,8 +30,7 @@ class Answer(Protocol):
 
 
 class BoundedAnswer:
-    """An answer of which no more is read than the bounds allow. An UpstreamError ends it, after what came is passed
-    on."""
+    """An answer that is cut off at its bounds: what was read is passed on, and then an UpstreamError is raised."""
 
     def __init__(self, answer: Answer, bounds: Bounds) -> None:
         self._answer = answer

@@ -18,8 +18,8 @@ class Asking:
         self._refused: set[tuple[str, str, str]] = set()
 
     def asks(self, target: Target, request: JsonObject) -> bool:
-        """Whether streamviz asks for usage. On the translated lane it always does: LiteLLM accepts the parameter for
-        any provider."""
+        """Whether streamviz is to ask for usage. On the translated lane LiteLLM asks, and accepts the parameter for any
+        provider."""
         if target.wire_format != OPENAI_CHAT.name or request.get("stream") is not True:
             return False
         if as_object(request.get("stream_options")).get("include_usage") is True or _place(target) in self._refused:

@@ -93,7 +93,8 @@ def is_any_configured() -> bool:
 
 
 def is_callable(model: str) -> bool:
-    """Whether a client's name for a model may be given to LiteLLM: no provider but those above, no address, no path."""
+    """Whether a client's name for a model may be given to LiteLLM: only a provider listed above, no address, no
+    path."""
     prefix, is_prefixed, name = model.partition("/")
     return may_call(prefix, name) if is_prefixed else _is_plain(model, is_in_path=True)
 

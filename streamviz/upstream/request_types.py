@@ -185,7 +185,7 @@ _NAME = re.compile(r"\b(?:bool|float|int|str)\b")
 
 
 def require_types(wire_format: str, fields: JsonObject) -> None:
-    """Raises RequestError (400) that names what is missing in a request, or is not of the type that it must be."""
+    """Raises RequestError (400) naming what is missing in a request, or has the wrong type."""
     try:
         msgspec.convert(fields, _TYPES[wire_format])
     except msgspec.ValidationError as error:

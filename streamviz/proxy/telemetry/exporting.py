@@ -72,8 +72,7 @@ class Telemetry:
         return trace._replace(is_sampled=sampled.decision.is_sampled())
 
     def closed(self, stream: LiveStream, model: str) -> None:
-        """Report a stream that is closed. `model` is its model's name for metrics, whose number of names must stay
-        bounded."""
+        """Report a stream that is closed. `model` is its model's name in metrics, where names must stay few."""
         said = self._contents.take(stream.id) if self._contents else None
         if conventions.operation_of(stream) and self._room.acquire(blocking=False):
             self._thread.submit(self._tell_all, stream, model, said)
