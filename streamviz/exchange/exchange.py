@@ -30,8 +30,8 @@ class Exchange(Progress):
     """The life of one call. No I/O: its driver reports what happens, and carries out what `commands` yields after each
     event.
 
-    The order is fixed here: chunks are recorded before they are judged, and frames before they are sent. Whatever
-    happens, the client gets a legal end. Only `advance` may await policies.
+    The order is fixed here: chunks are put on the tape before they are judged, and frames are recorded before they are
+    sent. Whatever happens, the client gets a legal end. Only `advance` may await policies.
     """
 
     def adopt(self, policies: Sequence[ActivePolicy]) -> None:

@@ -19,7 +19,7 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.exchange.tape import Tape
 from streamviz.exchange.writing import Writing
 
-# Finding the end of an event this long, recording it and processing it each take milliseconds.
+# Finding the end of an event this long and recording it takes some ms, and so does what follows.
 _LONG_EVENT_BYTES = 1_000_000
 # After this many bytes of white space the content type decides: each empty line is an event, and all of them would be
 # processed at once.

@@ -86,7 +86,7 @@ def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
 
 
 def times_of(stream: LiveStream) -> Times:
-    """When each chunk arrived and each frame was sent, so far."""
+    """When chunks arrived, frames were sent and the client was slow, so far."""
     waits: list[tuple[int, int | None]] = [*stream.client_waits]
     if stream.sending_since is not None:
         waits.append((stream.sending_since, None))

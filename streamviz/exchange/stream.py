@@ -39,7 +39,7 @@ class LiveStream:
     Times are µs since the epoch. `received_at` holds one time per chunk, in order. `passed_seqs` and `passed_at` hold,
     in upstream's order, the chunks that the client was sent unchanged, and when; `made_at` has the times of all other
     frames.
-    `decide(asks, decision, by)` records a person's decision on a question, given by its number; it returns False if
+    `decide(asks, decision, by)` answers a question, given by its number, with a person's decision; it returns False if
     nobody is waiting for one (any more). It is None while nothing is judged.
     `cancel(by)` stops the stream on behalf of a person; it returns False if it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet; `client_waits` has the start and

@@ -50,8 +50,8 @@ async def open_counted(
 async def _opened_asking(
     worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer | None:
-    """Send the request with the question for usage; None if the provider does not accept that. The call without it is
-    made elsewhere, outside the `except`: otherwise its errors would be chained to this refusal."""
+    """Send the request, asking for usage; None if the provider does not accept that. The call without it is made
+    elsewhere, outside the `except`: otherwise its errors would be chained to this refusal."""
     try:
         return await open_answer(worker, request.asking_for_usage(), target, client_headers)
     except UpstreamError as error:

@@ -61,7 +61,7 @@ class Caller:
     part: Part | None = None
 
     def find(self, request: ModelRequest, before: Target | None = None) -> Awaitable[Target]:
-        """Where a request goes. Raises RequestError if it cannot or may not go anywhere."""
+        """Where a request goes. Raises RequestError if it cannot or may not be sent."""
         return target_of(self.worker, self.wire_format, self.scope, self.key, request, before)
 
     def says(self, request: ModelRequest) -> Said:
@@ -95,7 +95,7 @@ async def target_of(
     before: Target | None = None,
 ) -> Target:
     """Where a request goes, and its credential. A client's own credential goes only where the client's request led: to
-    `before`, if a policy changed the request. Raises RequestError if the request cannot or may not go anywhere."""
+    `before`, if a policy changed the request. Raises RequestError if the request cannot or may not be sent."""
     if is_replay(worker, request.model):
         return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)

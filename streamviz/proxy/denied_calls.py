@@ -1,5 +1,5 @@
-"""Calls that clients of OpenAI's responses format did not get, and whose outputs the provider, which keeps its answers,
-waits for.
+"""Calls that clients of OpenAI's responses format did not get, although the provider, which keeps its answers, waits
+for their outputs.
 
 A request that continues such an answer by its id, or in its conversation, is refused until each call in it has an
 output. Its client cannot give one for a call that it never had.
@@ -21,7 +21,7 @@ from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import ADDED, conversation_of
 from streamviz.records.configuration import KnownKey
 
-# In answers and outputs of calls in them.
+# Counts answers, and the outputs kept for their calls.
 _REMEMBERED = 20_000
 # OpenAI's ids have some 60 characters.
 _LONGEST_ID = 200

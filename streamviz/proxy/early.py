@@ -1,4 +1,4 @@
-"""What is refused of a request before its body is read."""
+"""Refusing requests before their bodies are read."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

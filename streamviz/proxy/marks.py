@@ -169,8 +169,8 @@ class Marks:
         return next(self._answers(), None) is None
 
     def _answered_ids(self) -> Iterator[tuple[list[str], bool]]:
-        """The ids of answers that the request says it continues; then, turn by turn from the last, the ids in it and
-        whether it is an answer, as one turn may contain several answers."""
+        """The ids of answers that the request says it continues; then, turn by turn from the last, the ids in it, the
+        last ones first as one turn may contain several answers, and whether it is an answer."""
         ids = self._goes_on_from
         number = len(ids)
         yield ids, False

@@ -94,7 +94,7 @@ class ModelRequest:
         return self._saying(without_credentials(self.fields))
 
     def _saying(self, fields: JsonObject) -> bytes:
-        """The request with these fields; those that it has already keep their bytes."""
+        """The request with these fields; those that are unchanged keep their bytes."""
         if fields is self.fields:
             return self.body
         old = _fields.decode(self.body)

@@ -95,7 +95,7 @@ def _throw_away(data: bytes = b"") -> None:
 
 
 class GatedRequest(WebRequest):
-    """A request that is checked once its headers are there, unless its body is short, and while a body of unknown
+    """A request that is checked once its headers are there, unless its body is short, and again while a body of unknown
     length comes."""
 
     is_refused = False  # it is not to be processed

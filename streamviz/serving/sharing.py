@@ -1,5 +1,4 @@
-"""How many connections each server has, of the servers that share a port, in a file that all of them map into
-memory."""
+"""How many connections each of the servers that share a port has, in a file that all of them map into memory."""
 
 import mmap
 import os

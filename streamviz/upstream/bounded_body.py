@@ -1,4 +1,4 @@
-"""What a provider sends to LiteLLM, which takes everything that comes: unpacked bit by bit, and limited."""
+"""What a provider sends to LiteLLM, which takes everything that comes: unpacked bit by bit, within limits."""
 
 import asyncio
 import zlib

@@ -233,5 +233,5 @@ def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> 
 
 
 def _has_budget(thinking: JsonObject) -> bool:
-    """Whether it says in tokens how much to think, for which chat has words; -1 leaves that to the model."""
+    """Whether it says in tokens how much to think, which chat says in words; -1 leaves that to the model."""
     return thinking.get("thinkingBudget", thinking.get("thinking_budget")) not in (None, -1)

@@ -65,7 +65,7 @@ def may_not_think(provider: str, model: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def drops_json_mode(provider: str, model: str) -> bool:
-    """Whether LiteLLM silently leaves out that an answer may be JSON of any kind."""
+    """Whether LiteLLM silently drops the request for an answer in JSON of any kind."""
     if provider == SIMULATOR:
         return False
     of: dict[str, Any] = {"model": model, "custom_llm_provider": provider}

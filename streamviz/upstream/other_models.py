@@ -1,4 +1,5 @@
-"""Fields by which a request names models other than its own, which no key and no policy's scope is checked against.
+"""Fields by which a request names models other than its own, which are not checked against the key or the scope of any
+policy.
 
 Routers (OpenRouter, LiteLLM's proxy, Vercel's gateway) read them. An operator's own address may be a router too, so no
 provider gets them.

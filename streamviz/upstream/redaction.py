@@ -10,8 +10,8 @@ _READ = 5 * MOST_CHARACTERS
 # A shorter text is not a credential, and masking it would spoil words.
 SHORTEST_SECRET = 8
 
-# The headers of upstream's that clients get: those that SDKs read. Any other might give a browser instructions meant
-# for another site.
+# The headers of upstream's that clients get: those that SDKs read. Any other may be meant for a browser, and for
+# another site.
 _PASSED_ON = frozenset(
     "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
     " x-amzn-requestid apim-request-id cf-ray".split()

@@ -94,7 +94,7 @@ def as_upstream_error(
 
 
 def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError | None:
-    """What is wrong with an answer that the provider accepted to give, if it did not say so itself with a status."""
+    """What is wrong with the answer of a provider that accepted the call, if it did not say so itself with a status."""
     if status not in _MADE_UP:
         return None
     if _first_of(error, JSONDecodeError) is not None:
