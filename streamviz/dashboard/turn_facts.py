@@ -6,7 +6,7 @@ from streamviz.core.tokens import Tokens
 from streamviz.dashboard.conversations import Turns
 from streamviz.dashboard.queries import SessionRow, Spent
 from streamviz.live.presentation.block_views import VerdictView
-from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.durations import exact, lasted
 from streamviz.live.presentation.facts import Fact
 from streamviz.live.presentation.figures import UNKNOWN, about, count, money, plural
 from streamviz.live.presentation.text import one_line
@@ -32,7 +32,7 @@ def session_facts(session: Session, totals: SessionRow, turns: Turns) -> list[Fa
         Fact("Key", one_line(session.key.name, 100) if session.key else UNKNOWN),
         Fact("Client", client or UNKNOWN, _format(newest[0]) if newest else ""),
         Fact("Models", models[0] if models else UNKNOWN, ", ".join(f"+ {each}" for each in models[1:4])),
-        Fact("Duration", age(totals.duration), f"{age(_streaming(turns))} streaming"),
+        Fact("Duration", lasted(totals.duration), f"{lasted(_streaming(turns))} streaming"),
         Fact("Turns", count(len(turns.all)), _branches(turns, totals)),
         _tokens(totals.spent),
         _cost(totals.spent),
@@ -109,7 +109,7 @@ def _facts(record: Stream, stream: StreamView) -> list[TurnFact]:
         TurnFact("Model", [(one_line(stream.model, 80), "" if called == stream.model else called)]),
         TurnFact("HTTP", [(status, _format(record))]),
         TurnFact("TTFT", [(exact(upstream), "upstream"), (exact(client), later or "client")]),
-        TurnFact("Duration", [(age(stream.since_start(stream.ended_at)), f"held {exact(held)}" if held else "")]),
+        TurnFact("Duration", [(lasted(stream.since_start(stream.ended_at)), f"held {exact(held)}" if held else "")]),
         TurnFact("ITL", [(exact(stream.itl_p50), "p50"), (exact(stream.itl_p95), "p95")]),
         *(_spent_by_calls() if stream.executor else _spent(stream, tokens)),
         TurnFact("Finish", [(one_line(stream.finish_reason, 60) or UNKNOWN, _outcome(stream))]),

@@ -9,7 +9,7 @@ from streamviz.core.medium import Medium
 from streamviz.core.sounds import media_in
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.durations import exact, lasted
 from streamviz.live.presentation.figures import byte_size, plural
 from streamviz.live.presentation.text import last_line, one_line
 from streamviz.records.moments import as_datetime
@@ -237,7 +237,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         if self.completed_at is None:
             return f"{size}, {self._unfinished}"
         held = f" · held {exact(self.hold)}" if self.hold else ""
-        return f"{size}, {age(self.completed_at - self.started_at)}{held}"
+        return f"{size}, {lasted(self.completed_at - self.started_at)}{held}"
 
     @property
     def summary(self) -> str:

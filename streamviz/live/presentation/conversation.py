@@ -10,7 +10,7 @@ from streamviz.core.request_parts import Part, PartKind
 from streamviz.live.presentation.arguments import ArgumentTree, tree_of
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import Cut, cut, share
-from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.durations import exact, lasted
 from streamviz.live.presentation.figures import byte_size, plural
 from streamviz.live.presentation.offered_changes import Change, changes_of
 from streamviz.live.presentation.rows import Badge, row_of
@@ -98,7 +98,7 @@ def anchor(number: str) -> str:
 
 def took(stream: StreamView) -> str:
     """How long a stream lasted."""
-    return age(stream.since_start(stream.ended_at)) if stream.ended_at else "running"
+    return lasted(stream.since_start(stream.ended_at)) if stream.ended_at else "running"
 
 
 def title_for(stream: StreamView) -> str:

@@ -6,7 +6,7 @@ _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def age(microseconds: int | None) -> str:
-    """How long something lasts or lasted: `0.4 s`, `14.2 s`, `1 m 12 s`, `2 h 5 m`."""
+    """How long something has lasted so far: `0.4 s`, `14.2 s`, `1 m 12 s`, `2 h 5 m`."""
     if microseconds is None:
         return UNKNOWN
     seconds = max(0, microseconds) / 1_000_000
@@ -16,6 +16,11 @@ def age(microseconds: int | None) -> str:
     if minutes < 60:
         return f"{minutes} m {rest} s"
     return f"{minutes // 60} h {minutes % 60} m"
+
+
+def lasted(microseconds: int | None) -> str:
+    """How long something lasted that is over: as `age`, but `17 ms` where that would be `0.0 s`."""
+    return age(microseconds) if microseconds is None or microseconds >= 50_000 else exact(microseconds)
 
 
 def ago(seconds: float) -> str:

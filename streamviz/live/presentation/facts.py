@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
-from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.durations import age, exact, lasted
 from streamviz.live.presentation.figures import UNKNOWN, about, count, money
 from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
@@ -61,7 +61,7 @@ def _upstream(stream: StreamView) -> str:
 def _duration(stream: StreamView, now: int) -> Fact:
     if stream.is_running:
         return Fact("Duration", age(now - stream.requested_at), "running", stream.requested_at // 1000)
-    return Fact("Duration", age(stream.since_start(stream.ended_at)))
+    return Fact("Duration", lasted(stream.since_start(stream.ended_at)))
 
 
 def _spent(stream: StreamView) -> list[Fact]:

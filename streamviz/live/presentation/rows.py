@@ -10,7 +10,7 @@ from typing import NamedTuple
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
-from streamviz.live.presentation.durations import age, ago
+from streamviz.live.presentation.durations import age, ago, lasted
 from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
@@ -155,7 +155,7 @@ def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
 
 def _age(stream: StreamView, now: int) -> Clock:
     if stream.ended_at is not None:
-        return Clock(age(stream.ended_at - stream.requested_at), None)
+        return Clock(lasted(stream.ended_at - stream.requested_at), None)
     return Clock(age(now - stream.requested_at), stream.requested_at // 1000)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from streamviz.core.outcome import Outcome
-from streamviz.live.presentation.durations import age
+from streamviz.live.presentation.durations import age, lasted
 from streamviz.live.presentation.figures import UNKNOWN, about, count, money, plural
 from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
@@ -61,7 +61,7 @@ def _lane(call: StreamView, start: int, length: int, now: int, until: int) -> Ca
     width = max(_LEAST, right - left)
     part = one_line(call.part, 60)
     state = call.settled_state(now).word
-    took = age(end - call.requested_at)
+    took = lasted(end - call.requested_at)
     said = f"{', '.join(block.title for block in denied[:_NAMED])} denied" if denied else ""
     words = f"{part}: {state}, {took}, from {age(call.requested_at - start)} on" + (f", {said}" if said else "")
     span = Span(f"{left:.2f}%", f"{width:.2f}%", f"{left + width:.2f}%")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.durations import age
+from streamviz.live.presentation.durations import age, lasted
 from streamviz.live.presentation.turn_scale import Scale
 from streamviz.live.presentation.turn_tree import Line, Turn
 from streamviz.live.presentation.views import LASTING_US, StreamView
@@ -139,13 +139,13 @@ class _Pen(NamedTuple):
             bars,
             self.scale.percent(denied[0].hold_ended_at or end) if denied else None,
             self.scale.span(max(stream.requested_at, end - 1), end, 0.5) if is_failed else None,
-            f"Turn {turn.number}, {age(end - stream.requested_at)}, {_said(stream)}",
+            f"Turn {turn.number}, {lasted(end - stream.requested_at)}, {_said(stream)}",
         )
 
     def _attempt(self, turn: Turn, stream: StreamView) -> DrawnTurn:
         end = _end(stream, self.now)
         hit = self.scale.span(stream.requested_at, end, 0.5)
-        words = f"Turn {turn.number}, an attempt that failed, {age(end - stream.requested_at)}"
+        words = f"Turn {turn.number}, an attempt that failed, {lasted(end - stream.requested_at)}"
         return DrawnTurn(turn.number, "", hit, hit.x, None, [], None, hit, words)
 
     def _bar(self, block: BlockView, end: int) -> Bar:

@@ -15,6 +15,7 @@ from streamviz.live.presentation import cutting, durations, figures, text
 register = template.Library()
 
 register.filter("age", durations.age)
+register.filter("lasted", durations.lasted)
 register.filter("exact", durations.exact)
 register.filter("printable", text.printable)
 register.filter("clipped", cutting.clipped)

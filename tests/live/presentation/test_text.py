@@ -29,20 +29,22 @@ def test_it_names_characters_that_cannot_be_read(given: str, shown: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("microseconds", "age", "exact"),
+    ("microseconds", "age", "lasted", "exact"),
     [
-        (None, "–", "–"),
-        (0, "0.0 s", "< 1 ms"),
-        (38_400, "0.0 s", "38 ms"),
-        (620_000, "0.6 s", "0.62 s"),
-        (14_200_000, "14.2 s", "14.2 s"),
-        (59_960_000, "1 m 0 s", "1 m 0 s"),
-        (72_000_000, "1 m 12 s", "1 m 12 s"),
-        (7_500_000_000, "2 h 5 m", "2 h 5 m"),
+        (None, "–", "–", "–"),
+        (0, "0.0 s", "< 1 ms", "< 1 ms"),
+        (38_400, "0.0 s", "38 ms", "38 ms"),
+        (50_001, "0.1 s", "0.1 s", "50 ms"),
+        (620_000, "0.6 s", "0.6 s", "0.62 s"),
+        (14_200_000, "14.2 s", "14.2 s", "14.2 s"),
+        (59_960_000, "1 m 0 s", "1 m 0 s", "1 m 0 s"),
+        (72_000_000, "1 m 12 s", "1 m 12 s", "1 m 12 s"),
+        (7_500_000_000, "2 h 5 m", "2 h 5 m", "2 h 5 m"),
     ],
 )
-def test_it_tells_times_as_precisely_as_they_matter(microseconds: int | None, age: str, exact: str) -> None:
+def test_it_tells_times_as_precisely_as_needed(microseconds: int | None, age: str, lasted: str, exact: str) -> None:
     assert durations.age(microseconds) == age
+    assert durations.lasted(microseconds) == lasted
     assert durations.exact(microseconds) == exact
 
 
