@@ -1,7 +1,7 @@
-"""The built-in policies, one file each, and the registry that makes them from what an operator set.
+"""The built-in policies, one file each, and the registry that builds them from an operator's parameters.
 
-Most processes make no policy, and the libraries that policies need take a fifth of the time in which one starts: so the
-registry is imported once one is asked for.
+Most processes make no policies, and the libraries that policies need take a fifth of a process's start-up time, so the
+registry is imported on first use.
 """
 
 from streamviz.core.json_value import JsonObject
@@ -11,7 +11,7 @@ __all__ = ["build", "build_short", "kinds"]
 
 
 def kinds() -> list[tuple[str, str]]:
-    """Each kind and the words for it."""
+    """Each kind with its display name."""
     from streamviz.policies import registry
 
     return registry.kinds()
@@ -25,7 +25,7 @@ def build(kind: str, parameters: JsonObject) -> Policy:
 
 
 def build_short(kind: str, parameters: JsonObject) -> Policy:
-    """The same for where clients wait: see the registry's."""
+    """Like `build`, for use where clients wait: see `registry.build_short`."""
     from streamviz.policies import registry
 
     return registry.build_short(kind, parameters)

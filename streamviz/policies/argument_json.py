@@ -11,11 +11,11 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def read(block: ToolCallStreamBlock) -> JsonObject:
-    """What a call is given, as every client reads it: nothing at all is an object without members, and plain text is
-    the one member `input`.
+    """A call's arguments as every client reads them: none at all are an empty object, and plain text is the one member
+    `input`.
 
-    Raises ValueError where clients do not agree on it, or not all of them can read it: what is no JSON, no object, more
-    than one value, nested deeper than MAX_DEPTH, or has a key twice, halves of surrogates or numbers out of range.
+    Raises ValueError if clients may disagree about them, or not all can read them: not JSON, not an object, more than
+    one value, nested deeper than MAX_DEPTH, or with a duplicate key, half of a surrogate pair or a number out of range.
     """
     if block.is_free_text:
         return {"input": block.arguments}
@@ -23,7 +23,7 @@ def read(block: ToolCallStreamBlock) -> JsonObject:
 
 
 def read_json(text: str) -> object:
-    """The value that every client reads there. Raises ValueError where they do not agree on it."""
+    """The value that every client reads. Raises ValueError if clients may disagree about it."""
     value = decode_strictly(text)
     json.loads(text, object_pairs_hook=_unique)
     return value
@@ -33,7 +33,7 @@ def _read_once(raw: str) -> JsonObject:
     try:
         value = read_json(raw)
     except ValueError as error:
-        # The library's own words may quote what is there.
+        # The library's message may quote the arguments.
         raise ValueError(f"the arguments cannot be read as one JSON object ({_why(error)})") from None
     if not isinstance(value, dict):
         raise ValueError("the arguments are not a JSON object")
@@ -45,12 +45,12 @@ def _why(error: ValueError) -> str:
 
 
 def unescaped(text: str) -> str:
-    """What a text says that has JSON's escapes in it, whether it is JSON or not."""
+    """A text with its JSON escapes decoded, whether or not it is JSON."""
     return _ESCAPE.sub(_character, text)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Of a key that comes twice one client takes the first value and another the last."""
+    """The members. Raises ValueError for a duplicate key: one client takes its first value, another its last."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a key appears twice")

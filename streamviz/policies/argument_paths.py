@@ -1,4 +1,4 @@
-"""Paths that lead to what is in the arguments of a tool call."""
+"""JSON paths into the arguments of a tool call."""
 
 import re
 
@@ -10,7 +10,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 class _Paths(JSONPathEnvironment):
-    """RFC 9535 without its functions for regular expressions, which run on Python's `re`."""
+    """RFC 9535 without its functions for regular expressions, which use Python's `re`."""
 
     def setup_function_extensions(self) -> None:
         super().setup_function_extensions()
@@ -21,8 +21,8 @@ _paths = _Paths(strict=True)
 
 
 def compile_path(path: str, field: str) -> JSONPath:
-    """Raises PolicyParametersError for what is no JSON path (RFC 9535), such as one that does not begin with `$`, and
-    for one that goes through everything for each thing: arguments can be long."""
+    """Compile a JSON path (RFC 9535). Raises PolicyParametersError if it is invalid, such as one that does not begin
+    with `$`, or could search everything again for each thing found: arguments can be long."""
     bare = _QUOTED.sub("", path)
     if bare.count("..") > 1 or bare.count("$") > 1:
         raise PolicyParametersError(f"{field}: at most one `..`, and no `$` but the first", field)

@@ -1,4 +1,4 @@
-"""Looking into the arguments of a tool call so that no way of writing them hides what they say."""
+"""Search the arguments of a tool call so that no way of writing them hides what they say."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.policies.argument_json import read, unescaped
 
-# To follow a path takes some µs a value.
+# Following a path takes some µs per value.
 MOST_VALUES = 50_000
 
 
@@ -26,26 +26,26 @@ class Arguments:
         self._whole: list[str] | None = None
 
     def require_readable(self) -> None:
-        """Raises ValueError where `read` does."""
+        """Raises ValueError if `read` did."""
         if self._unreadable is not None:
             raise self._unreadable
 
     def texts(self, path: JSONPath | None) -> Iterable[str]:
-        """The texts at `path`; everything where there is none, also of arguments that cannot be read.
+        """The texts at `path`; without a path, all texts, even of arguments that cannot be read.
 
-        Raises ValueError for a path where they cannot, or where there are so many values that to follow it would take
-        too long.
+        With a path, raises ValueError if the arguments cannot be read, or have so many values that following it would
+        take too long.
         """
         if path is None:
             return self._everything()
         self.require_readable()
         if self._raw.count(",") > MOST_VALUES:
             raise ValueError("there are too many values in the arguments")
-        # One by one: values lie within values, and all their texts can come to a hundred times the arguments.
+        # Lazily: values are nested, and their texts together can be a hundred times as long as the arguments.
         return map(as_json_text, path.findall(self._value))
 
     def _everything(self) -> list[str]:
-        """The raw text and each string in it, as they are and without escapes: arguments may be JSON within JSON."""
+        """The raw text and its strings, as written and with escapes decoded: arguments may be JSON within JSON."""
         if self._whole is None:
             texts = [self._raw, *_strings(self._value)]
             self._whole = texts + [unescaped(text) for text in texts if "\\" in text]

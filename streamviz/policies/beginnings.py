@@ -1,9 +1,9 @@
-"""Which end of a text may be the beginning of a match, told from the pattern itself.
+"""Derive from a pattern which end of a text may be the beginning of a match.
 
-A rule for running text has to keep back what may still become a match. For a pattern p this makes the pattern of all
-beginnings of p's matches but the empty one: `abc` gives `a(?:b(?:c)?)?`. Searched for at the end of a text it finds
-exactly what has to wait, which is nothing in most texts. It may match too much (an assertion counts as met), never too
-little.
+A rule for running text has to keep back whatever may still become a match. From a pattern p this makes a pattern that
+matches all non-empty beginnings of p's matches: `abc` gives `a(?:b(?:c)?)?`. Searched for at the end of a text, it
+finds exactly what has to wait, which in most texts is nothing. It may match too much (assertions are assumed to hold),
+never too little.
 """
 
 import re
@@ -14,29 +14,29 @@ _NAME = re.compile(r"\?P?<\w+>")
 _ESCAPE = re.compile(r"\\(?:p\{\^?\w+\}|P\{\^?\w+\}|x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|[0-7]{1,3}|[^QECx])", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
-# What matches nothing, and so begins nothing.
+# Matches nothing: the beginnings of a part that consumes no text.
 _NOTHING = r"[^\x00-\x{10FFFF}]"
 _COUNTED: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-# RE2 takes patterns that are 1,000 deep.
+# RE2 accepts patterns nested up to 1,000 deep.
 _DEEPEST = 500
-# The time that they take grows with the square of the length.
+# The time taken grows with the square of a pattern's length.
 _LONGEST = 4_000
 _ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
 
 
 class Unreadable(ValueError):
-    """A pattern with something in it that is not known here."""
+    """A pattern with syntax that is not known here."""
 
 
 class _Part(NamedTuple):
-    """A piece of a pattern, and the pattern of all its beginnings, the whole one included and the empty one not."""
+    """A piece of a pattern, and the pattern of all its non-empty beginnings, itself included."""
 
     raw: str
     start: str
 
 
 def beginnings(pattern: str) -> str:
-    """The pattern of all beginnings of the matches of `pattern`, which RE2 takes. Raises Unreadable."""
+    """An RE2 pattern of all non-empty beginnings of the matches of `pattern`. Raises Unreadable."""
     if len(pattern) > _LONGEST:
         raise Unreadable("a pattern that is too long")
     reader = _Reader(pattern)
@@ -52,7 +52,7 @@ class _Reader:
         self.at = 0
 
     def alternatives(self) -> _Part:
-        """Up to the end, or to the parenthesis that closes a group."""
+        """Read to the end, or to the parenthesis that closes a group."""
         parts = [self._sequence()]
         while self._next() == "|":
             self.at += 1
@@ -118,14 +118,15 @@ class _Reader:
 
 
 def _start_of_both(part: _Part, rest: str) -> str:
-    """What begins a part with a rest behind it: a beginning of the part, or all of it and a beginning of the rest."""
+    """The beginnings of `part` and what follows it: a beginning of the part, or all of it and then `rest`, a beginning
+    of what follows."""
     if part.start == part.raw:
         return f"{part.raw}{_group(rest)}?"
     return _group(f"{part.start}|{part.raw}{rest}")
 
 
 def _counted(count: re.Match[str]) -> tuple[int, int | None]:
-    """How often at least and at most; None where there is no end to it."""
+    """The least and most repetitions; None if there is no upper limit."""
     least, comma, most = count.groups()
     if not comma:
         return int(least), int(least)
@@ -133,9 +134,8 @@ def _counted(count: re.Match[str]) -> tuple[int, int | None]:
 
 
 def _repeated(pattern: str, least: int, most: int | None) -> str:
-    """So many times a pattern: `(?:(?:a)?a)?a{2}` for `a{2,4}`. The search begins at the end of the text, and written
-    like this it has one place to go on from; in `a{2,4}` itself, which means the same, it has as many as there may be.
-    """
+    """A pattern repeated: `(?:(?:a)?a)?a{2}` for `a{2,4}`. The search runs backwards from the end of the text, and in
+    this form it has one state to continue from; in the equivalent `a{2,4}` it has one for each possible count."""
     one = _group(pattern)
     if most is None:
         return f"{one}{{{least},}}"

@@ -16,14 +16,14 @@ from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
 
 LONGEST = 4000
-# What comes from a model can be a long list, and each loop within a loop multiplies by its length.
+# Lists from a model can be long, and each nested loop multiplies the steps by their length.
 MOST_LOOPS = 2
 MOST_STEPS = 1_000_000
-# A step may copy all that the expression can see, and join it as often as it has a `+`: so many characters in all.
+# A step may copy everything that the expression can see, and again for each `+`: this many characters in all.
 MOST_COPIED = 2_000_000_000
 _SHORT_COPIED = 1_000_000
 _SHORT = 2_000
-# Of an expression so many characters are a step.
+# This many characters of an expression count as one step.
 _WORD = 4
 _SHOWN = 200
 _LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w*)")
@@ -35,21 +35,21 @@ class CelRule(Policy):
     """Denies or halts whatever makes an expression in CEL (the Common Expression Language) true.
 
     The expression can use:
-    - `block`: `kind` (content, thinking, tool_call, refusal, media, other), `name`, `label` (what the wire calls a
-      call that is no ordinary one, such as `shell_call`), `runner` (who carries a call out, `client` or `provider`),
-      `text` (a call's raw arguments), `size`, `ordinal`, `choice`;
-    - `args`: the parsed arguments of a tool call, plain text being `args.input`;
-    - `request`: `model` (its name at the provider that is called), `models` (all names it goes by), `asked` (the one
-      that the client wrote), `format`, `tools` (names, and types of the provider's own), `fields` (all of it);
+    - `block`: `kind` (content, thinking, tool_call, refusal, media, other), `name`, `label` (the wire's name for a
+      special kind of call, such as `shell_call`), `runner` (who runs a call, `client` or `provider`), `text` (a call's
+      raw arguments), `size`, `ordinal`, `choice`;
+    - `args`: the parsed arguments of a tool call; plain text is `args.input`;
+    - `request`: `model` (its name at the provider that is called), `models` (all its names), `asked` (the name that the
+      client sent), `format`, `tools` (names, and types of the provider's own), `fields` (the whole request);
     - `stream`: `blocks`, `tool_calls` and `seconds` so far;
-    - `session`: `streams`, `blocks`, `tool_calls`, `output_tokens`, `cost` and `seconds` of its earlier streams, as
-      far as this worker has seen them: a limit that holds for streams at once is `limits`.
+    - `session`: `streams`, `blocks`, `tool_calls`, `output_tokens`, `cost` and `seconds` of its earlier streams, as far
+      as this worker has seen them; for a limit across streams that run at once, use `limits`.
 
-    `block.name == "run_shell" && has(args.command) && args.command.contains("rm -rf")`. A field that is not there is a
-    failure of the policy, so ask `has(…)` first; so are arguments that clients do not all read as the same JSON object,
-    where the expression has `args`, and a loop (`all`, `exists`, `map`, `filter`) that would take more than a million
-    steps, or copy more than 2 GB. `on` lists what it is asked about: kinds of block, which are held
-    until they are judged, or `request` (then `block` is empty).
+    For example, `block.name == "run_shell" && has(args.command) && args.command.contains("rm -rf")`. These count as
+    failures of the policy: a missing field, so test it with `has(…)` first; if the expression uses `args`, arguments
+    that clients do not all read as the same JSON object; and a loop (`all`, `exists`, `map`, `filter`) that would take
+    more than a million steps or copy more than 2 GB. `on` lists what to judge: kinds of block, which are held until
+    they are judged, or `request` (then `block` is empty).
     """
 
     kind = "cel_rule"
@@ -85,7 +85,7 @@ class CelRule(Policy):
         self._loops = len(_LOOP.findall(expression))
         self._words = 1 + len(expression) // _WORD
         self._sums = 1 + expression.count("+")
-        # To compile a pattern can take long, most of all one that a model wrote.
+        # Compiling a pattern can take long, especially one that a model wrote.
         self._has_patterns = "matches" in expression
         self.reads = None if "request" in self._wanted else frozenset()
         self._on = frozenset(texts(parameters.get("on"), ("tool_call",)))
@@ -115,7 +115,7 @@ class CelRule(Policy):
             "stream": lambda: _stream(context),
             "session": lambda: _session(context),
         }
-        # A request can be long, and there is one for each block: what the expression does not name is not made.
+        # A request can be long and is converted for each block, so only what the expression names is made.
         values = {name: make() for name, make in makers.items() if name in self._wanted}
         steps = max(1, _longest(values)) ** self._loops
         copied = steps * self._words * self._sums * (size + 1)
@@ -124,7 +124,7 @@ class CelRule(Policy):
         self.require_short(copied <= _SHORT_COPIED)
         try:
             result = self._program.execute(values)
-        except Exception as error:  # The library's own words may quote what is judged, which may hold a secret.
+        except Exception as error:  # The library's message may quote what is judged, which may hold a secret.
             raise ValueError(f"the expression cannot be evaluated ({_WHY.get(type(error), 'a call fails')})") from None
         if not isinstance(result, bool):
             raise TypeError(f"the expression gives {type(result).__name__}, not true or false")
@@ -166,7 +166,7 @@ def _block(block: StreamBlock) -> JsonObject:
 
 
 def _longest(value: object) -> int:
-    """How long the longest list or map in it is."""
+    """The length of the longest list or map in a value."""
     longest, level = 0, [value]
     while level:
         item = level.pop()

@@ -1,6 +1,6 @@
 """CEL (the Common Expression Language) without its command line.
 
-The package imports that too, and with it libraries for terminals that take longer to import than all of Django.
+The package imports that too, and with it terminal libraries that take longer to import than all of Django.
 """
 
 import sys

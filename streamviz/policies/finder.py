@@ -1,4 +1,4 @@
-"""Finding patterns in a running text, also where a match comes in many pieces."""
+"""Find patterns in a running text, even if a match comes in many pieces."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -7,29 +7,29 @@ from streamviz.core.policy import Tail
 from streamviz.policies.beginnings import Unreadable, beginnings
 from streamviz.policies.parameters import BytesPattern, compile_bytes_pattern, compile_pattern, encodable
 
-# So much is read at once of a text that is there as a whole, and more where a match may be longer.
+# Characters searched at once; doubled while a match may be longer.
 _SLICE = 1024
 
 
-# A match, and what looks like one and is none, takes some 50 µs.
+# A match takes some 50 µs, whether its check accepts it or not.
 MOST_MATCHES = 10_000
 
 
 class Budget:
-    """How many matches may still be looked at."""
+    """How many more matches may be checked."""
 
     def __init__(self, most: int = MOST_MATCHES) -> None:
         self._most = self._left = most
 
     def spend(self) -> None:
-        """One is looked at. Raises ValueError where that is one too many."""
+        """Count one match. Raises ValueError if it is one too many."""
         self._left -= 1
         if self._left < 0:
             raise ValueError(f"it has more than {self._most} places to check")
 
 
 class Shape(NamedTuple):
-    """What to look for: `check` says of a match whether it is one (a checksum, for one)."""
+    """A pattern to look for; `check` says whether a match is a real one (by its checksum, for example)."""
 
     label: str
     pattern: str
@@ -37,7 +37,7 @@ class Shape(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A match: its places, and what it is."""
+    """A match: where it is, and what it is."""
 
     start: int
     end: int
@@ -47,9 +47,9 @@ class Found(NamedTuple):
 class Finder:
     """Finds all of `shapes`; where matches overlap, the one that begins first.
 
-    Keeps back at most `look_back` characters: those from which on the text may be the beginning of a match. Where that
-    cannot be told from the patterns, all of them. Raises PolicyParametersError, at `field`, for a pattern that RE2 does
-    not take.
+    Keeps back at most `look_back` characters: the end of the text that may be the beginning of a match, or, if that
+    cannot be derived from the patterns, always that many. Raises PolicyParametersError, naming `field`, for a pattern
+    that RE2 does not accept.
     """
 
     def __init__(self, shapes: Sequence[Shape], look_back: int, field: str, *, ignore_case: bool = False) -> None:
@@ -66,8 +66,8 @@ class Finder:
         self._start_in_bytes = compile_bytes_pattern(start, field) if start else None
 
     def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:
-        """The matches that are settled, and up to where the text may go. Raises ValueError where there are too many:
-        `budget` is for several texts, each has its own without one."""
+        """The settled matches, and how far the text may be sent. Raises ValueError if there are too many matches:
+        `budget` is for several texts together; without it, each text has its own."""
         if self._start_in_bytes is not None and len(tail.text) < _SLICE and self._is_clear(self._start_in_bytes, tail):
             return [], len(tail.text)
         if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
@@ -76,7 +76,7 @@ class Finder:
         found: list[Found] = []
         at, end, size = tail.begin, len(tail.text), _SLICE
         while True:
-            # With one character before it, so that a pattern can tell where a word begins.
+            # One character more, so that a pattern can tell where a word begins.
             before, upto = max(0, at - 1), min(at + size, end)
             piece = encodable(tail.text[before:upto])
             matches, safe = self._read(piece, at - before, budget, is_whole=tail.is_whole and upto == end)
@@ -89,8 +89,8 @@ class Finder:
                 return found, at
 
     def first(self, text: str, budget: Budget) -> str:
-        """What the first match is in a text that is there as a whole; empty where there is none. Raises ValueError
-        where too much only looks like one."""
+        """The label of the first match in a whole text; empty if there is none. Raises ValueError if too much merely
+        looks like one."""
         text, at = encodable(text), 0
         while (match := self._any.search(text, at)) is not None:
             budget.spend()
@@ -100,12 +100,12 @@ class Finder:
         return ""
 
     def _is_clear(self, start: BytesPattern, tail: Tail) -> bool:
-        """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
+        """Whether the text has no match and no end that may become one, as is true of nearly all text."""
         text = tail.text.encode("utf-8", "replace")
         return start.search(text) is None and self._any_in_bytes.search(text) is None
 
     def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
-        """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
+        """No more may be kept back: what is already a match is taken as it is, however it would continue."""
         before = max(0, at - 1)
         matches, _ = self._read(encodable(text[before:upto]), at - before, budget, is_whole=True)
         least = upto - self._look_back
@@ -131,7 +131,7 @@ class Finder:
         return found, safe
 
     def _settle(self, text: str, start: int) -> Found | None:
-        """What begins here: the first of the shapes that is really one."""
+        """The match that begins here: of the first shape whose check accepts it."""
         for shape, pattern in self._shapes:
             match = pattern.match(text, start)
             if match is None or match.end() == start:
@@ -148,7 +148,7 @@ class Finder:
 
 
 def together(*readings: tuple[list[Found], int]) -> tuple[list[Found], int]:
-    """What several readings of one text have found, where it overlaps as one, and up to where the text may go."""
+    """Merge several readings of one text, joining matches that overlap; also how far the text may be sent."""
     safe = min(upto for _, upto in readings)
     found: list[Found] = []
     for each in sorted(match for matches, _ in readings for match in matches):
@@ -162,7 +162,7 @@ def together(*readings: tuple[list[Found], int]) -> tuple[list[Found], int]:
 
 
 def _start_pattern(patterns: Sequence[str], flags: str) -> str:
-    """The pattern of an end that may become a match; empty where that cannot be told."""
+    """The pattern of an end that may become a match; empty if that cannot be derived."""
     try:
         return f"{flags}(?:{'|'.join(map(beginnings, patterns))})\\z"
     except Unreadable:

@@ -1,4 +1,4 @@
-"""What a text says to a reader, whatever characters it is written with, and what is encoded in it."""
+"""Text as a reader sees it, whatever characters it is written with, and what is encoded in it."""
 
 import base64
 import re
@@ -12,7 +12,7 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import decode
 from streamviz.policies.parameters import compile_pattern
 
-# Letters of other scripts that look like Latin ones; what is only another form of a letter NFKC knows.
+# Letters of other scripts that look like Latin ones. Other forms of the same letter are left to NFKD.
 _LOOKS_LIKE = {
     "a": "аαɑᴀ",
     "b": "ЬβʙƄ",
@@ -72,12 +72,12 @@ _LOOKS_LIKE = {
     ";": ";",
 }
 _SAME = {other: letter for letter, others in _LOOKS_LIKE.items() for other in others}
-# Format characters and accents are there or not without a reader's noticing.
+# Accents and format characters: a reader does not notice whether they are there.
 _UNSEEN = frozenset({"Mn", "Me", "Cf"})
-# So are these, of other categories: Unicode's property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.
+# Nor these, in other categories: Unicode's property Default_Ignorable_Code_Point, DerivedCoreProperties.txt.
 _IGNORABLE = re.compile(r"[\u115f\u1160\u2065\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
-# Bytes that are no text hold few as long.
+# Bytes that are not text seldom have a readable run this long.
 _READABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]{6,}")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
@@ -87,33 +87,33 @@ MOST_CHARACTERS = 1_000_000
 
 
 class Folded(NamedTuple):
-    """A text as it reads, and for each of its characters where in the original that stands; then the original's end."""
+    """A folded text, and the place in the original of each of its characters; the last place is the original's end."""
 
     text: str
     places: list[int]
 
 
 def folded(text: str) -> str:
-    """A text without invisible characters and accents, in compatible forms, look-alikes as Latin letters."""
+    """A text without invisible characters and accents, in compatible forms, with look-alikes as Latin letters."""
     return text if text.isascii() else "".join(map(_folded, text))
 
 
 def folded_with_places(text: str) -> Folded:
-    """The same, character by character."""
+    """The same, with each character's place in the original."""
     pieces = [_folded(character) for character in text]
     places = [at for at, piece in enumerate(pieces) for _ in piece]
     return Folded("".join(pieces), [*places, len(text)])
 
 
 def with_folded(pattern: str, field: str) -> str:
-    """A pattern that also has what it says as a folded text says it: nothing with an accent in it is left there."""
+    """A pattern that also matches its folded form, because a folded text has no accents."""
     plain = "".join(each if each.isascii() else re.escape(_folded(each)) for each in pattern)
     both = f"(?:{pattern})|(?:{plain})"
     try:
         is_in_nothing = [compile_pattern(each, field).search("") is None for each in (pattern, both)]
-    except PolicyParametersError:  # as of a range whose ends are now in another order
+    except PolicyParametersError:  # such as for a range whose ends are now in reverse order
         return pattern
-    # Of a pattern for characters that are not to be seen nothing is left, and that is in all texts.
+    # A pattern of only invisible characters folds to the empty pattern, which matches every text.
     return both if plain != pattern and is_in_nothing[0] == is_in_nothing[1] else pattern
 
 
@@ -130,8 +130,8 @@ def _is_seen(character: str) -> bool:
 
 
 def forms(text: str) -> Iterator[str]:
-    """Each thing that a text says: folded, and what is in it as JSON, base64 or in percent signs, also within each
-    other, DEEPEST levels down. Raises ValueError where that is too much to look at."""
+    """Everything that a text says: folded, and decoded from JSON, base64 and percent-encoding, also nested, DEEPEST
+    levels deep. Raises ValueError if that is too much to check."""
     level, made, length = [text], 0, 0
     seen: set[str] = set()
     for _ in range(DEEPEST + 1):
@@ -176,7 +176,7 @@ def _in_json(text: str) -> Iterator[str]:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """What is readable in it, wherever it begins and however it is wrapped: most words look like base64 too."""
+    """What is readable when decoded, wherever base64 begins and however it is wrapped: most words resemble it too."""
     bare = "".join(text.split())
     for each in (text,) if bare == text else (text, bare):
         for found in _BASE64.finditer(each):

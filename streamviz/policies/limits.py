@@ -1,4 +1,4 @@
-"""limits: so much a stream, a session or a key may have, and no more."""
+"""limits: caps what a stream, a session or an API key may use."""
 
 from collections.abc import Mapping
 from math import inf
@@ -14,12 +14,12 @@ from streamviz.core.usage import CHARACTERS_A_TOKEN
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies.parameters import check, number
 
-# To look a price up takes a hundred times as long as all else, so it is done once for so many tokens.
+# Looking up a price takes a hundred times as long as everything else, so it is done once per this many tokens.
 PRICED_TOKENS = 16
 _OF_TOKENS = ("output_tokens", "cost")
 _NO_PRICE = "what the model costs is not known"
 PERIODS = ("hour", "day", "month")
-# What asks for an answer later, at an address of its own: OpenAI's responses and xAI's chat.
+# Parameters that ask for the answer later, at an address of its own: OpenAI's responses and xAI's chat.
 _LATER = ("background", "deferred")
 _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
 _SHARED: JsonObject = {
@@ -33,19 +33,19 @@ _SHARED: JsonObject = {
 
 class Limits(Policy):
     """Halts a stream that goes beyond `stream`, and refuses the next request of a session that is beyond `session`, or
-    of an API key that is beyond `key` in the running hour, day or month (`key_period`, UTC).
+    of an API key that is beyond `key` in the current hour, day or month (`key_period`, UTC).
 
-    Each can limit `blocks`, `tool_calls`, `output_tokens` and `cost` (US dollars), a stream and a session also
-    `seconds`, a session and a key also `streams`. Until the provider tells the tokens they are estimated, four
-    characters to one, and the cost with them; the reason says so. If the model's price is unknown, a
-    limit on cost fails; for a session or key it also fails on later requests. `seconds` are looked at
-    whenever something comes from upstream. A session and a key are counted over all workers, a session from its
-    beginning, a key from when a limit first asks for it. What a running stream may still cost and write is reserved:
-    what its request asks for at most, or its model can write, or else all that is left; its blocks and tool calls count
-    once it is over. The stream that reaches a limit of its session or key is carried to its end. With a limit on tool
-    calls, these are held until they are whole; what is held is bounded while it comes, too. What passes unread (files,
-    images, …) counts as streams of its key; nobody can tell what else it comes to, so a policy with any other limit
-    refuses it, and an answer that is to come later (`background`, `deferred`), too.
+    Each can limit `blocks`, `tool_calls`, `output_tokens` and `cost` (US dollars); a stream and a session also
+    `seconds`; a session and a key also `streams`. Until the provider reports the tokens, they are estimated at four
+    characters each, and the cost with them; the reason says so. If the model's price is unknown, a limit on cost fails;
+    for a session or key it also fails on later requests. `seconds` are checked whenever something comes from upstream.
+    Sessions and keys are counted over all workers, a session from its beginning, a key from that of its hour, day or
+    month. What a running stream may still cost and write is reserved: the most that its request asks for, or that its
+    model can write, or else all that is left; its blocks and tool calls count once it is over. The stream that reaches
+    a limit of its session or key is carried to its end. With a limit on tool calls, calls are held until they are
+    whole, and limits are checked while a held block grows, too. What passes unread (files, images, …) counts as streams
+    of its key; what else it adds up to cannot be known, so a policy with any other limit refuses it, and likewise an
+    answer that is to come later (`background`, `deferred`).
     """
 
     kind = "limits"
@@ -137,7 +137,7 @@ class Limits(Policy):
 
     def holds(self, block: StreamBlock) -> bool:
         is_call = "tool_calls" in self._stream and block.kind is BlockKind.TOOL_CALL
-        # One too many may never grow, and is read where it is held alone.
+        # A block too many may never grow, and without a delta it is judged only if it is held.
         return is_call or block.ordinal + 1 > self._stream.get("blocks", inf)
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
@@ -176,7 +176,7 @@ class Limits(Policy):
 
 
 class _Counted(NamedTuple):
-    """What is limited, and how long a limit is for, in words."""
+    """What is limited, its limits, and what period they are for, in words."""
 
     what: str
     limits: Mapping[str, float]
@@ -184,7 +184,7 @@ class _Counted(NamedTuple):
 
 
 def _come_to(counts: SessionCounts, context: StreamingContext) -> dict[str, float]:
-    """What counts say of each limit, with what running streams have reserved."""
+    """What the counts amount to for each limit, with what running streams have reserved."""
     return {
         "streams": counts.streams + counts.running,
         "blocks": counts.blocks,
@@ -201,7 +201,7 @@ def _amounts(value: object) -> dict[str, float]:
 
 
 def _calls_up_to(block: StreamBlock, state: StreamState, memory: dict[str, object]) -> int:
-    """How many tool calls there are up to and with `block`; each block is looked at once in all."""
+    """How many tool calls there are up to and including `block`; each block is looked at only once."""
     counts = memory.setdefault("calls", [0])
     assert isinstance(counts, list)
     for each in state.blocks[len(counts) - 1 : block.ordinal + 1]:
@@ -210,18 +210,18 @@ def _calls_up_to(block: StreamBlock, state: StreamState, memory: dict[str, objec
 
 
 def _is_told(state: StreamState) -> bool:
-    """Whether upstream has said what there was in the end: Anthropic's format tells a number at first too."""
+    """Whether upstream has reported its final usage: Anthropic's format also reports a number at the start."""
     return state.usage is not None and bool(state.finish_reasons)
 
 
 def _output_tokens(state: StreamState) -> int:
-    """As upstream told, else estimated."""
+    """As upstream reported them, otherwise estimated."""
     told = state.tokens.output if _is_told(state) else None
     return state.length // CHARACTERS_A_TOKEN if told is None else told
 
 
 def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
-    """Raises ValueError where the price is not known."""
+    """Raises ValueError if the price is unknown."""
     said, known = _output_tokens(context.state), memory.get("priced")
     if isinstance(known, tuple) and said - int(known[0]) < PRICED_TOKENS:
         return float(known[1])
@@ -235,7 +235,7 @@ def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
 
 
 def _estimate(context: StreamingContext, memory: dict[str, object]) -> int:
-    """The tokens of the request; it may be long, and is gone through once."""
+    """The estimated tokens of the request, which may be long and is measured only once."""
     asked = memory.get("asked")
     if not isinstance(asked, int):
         asked = memory["asked"] = context.request.length // CHARACTERS_A_TOKEN

@@ -14,9 +14,9 @@ from streamviz.policies.parameters import check, integer, number, shortened, tex
 
 LONGEST = 50_000
 PARTS = 10
-# To put them together is done in the event loop.
+# They are put together on the event loop.
 MOST_TURNS = 10_000
-# What stands where two parts meet is in both: a tenth of a part, and no more than this.
+# Neighbouring parts overlap by a tenth of a part, but at most by this.
 _OVERLAP = 2_000
 _EXPLANATION = 500
 _TASK = """You judge what is sent between an AI model and the program that uses it. Judge it against this instruction:
@@ -32,11 +32,12 @@ Answer with JSON alone: {{"score": <a number from 0, the instruction is not met 
 class LlmJudge(Policy):
     """Asks `model` to score how well `instructions` are met, from 0 to 1, and denies at `threshold` or above.
 
-    `on` lists what is judged: kinds of block, each held until the answer is there; `request`, all that the model is to
-    read; or `tool_results`, only what tools gave back, where injected prompts come from. How long the answer may take,
-    and what happens without one, are the policy's time limit and fail mode. What is longer than `longest` characters is
-    judged in parts that overlap, side by side: if one is denied, all is. More than `parts`, or a request of more than
-    10,000 messages, are not judged: that counts as a failure. Score and explanation are kept with the verdict.
+    `on` lists what is judged: kinds of block, each held until the answer is there; `request`, everything that the model
+    will read; or `tool_results`, only what tools returned, where injected prompts come from. How long the answer may
+    take, and what happens without one, are the policy's time limit and fail mode. Input longer than `longest`
+    characters is judged in overlapping parts, in parallel: if one is denied, all of it is. More than `parts` of them,
+    or a request of more than 10,000 messages, are not judged: that counts as a failure. Score and explanation are kept
+    with the verdict.
 
     Whatever is judged goes to the model's provider.
     """
@@ -133,7 +134,7 @@ class LlmJudge(Policy):
 
 
 def _windows(text: str, longest: int, most: int) -> Iterator[str]:
-    """Parts of a text that overlap. Raises ValueError where there are too many."""
+    """Overlapping parts of a text. Raises ValueError if there are too many."""
     step = longest - min(_OVERLAP, longest // 10)
     if longest + step * (most - 1) < len(text):
         raise ValueError(f"{len(text)} characters are too many: a judge gets at most {most} parts of {longest}")
@@ -142,7 +143,7 @@ def _windows(text: str, longest: int, most: int) -> Iterator[str]:
 
 
 def _read(threshold: float, decision: Decision, text: str, answer: str) -> Verdict:
-    """Raises ValueError where the answer has no score."""
+    """Raises ValueError if the answer has no score."""
     begin, end = answer.find("{"), answer.rfind("}")
     said = as_object(decode(answer[begin : end + 1])) if begin >= 0 else {}
     score = number(said.get("score"))

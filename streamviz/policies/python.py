@@ -28,16 +28,16 @@ PARAMETERS_SCHEMA: JsonObject = {
 
 def python(parameters: JsonObject) -> Policy:
     """Runs a subclass of Policy that you wrote: `path` is where it is (`package.module.Class`, importable by the
-    server), `parameters` what it is made with. docs/policies.md is the guide.
+    server), `parameters` are what it is created with. docs/policies.md is the guide.
 
-    It runs inside the server, with all that the server may do.
+    It runs inside the server, with all of the server's rights.
     """
     check(parameters, PARAMETERS_SCHEMA)
     path = as_text(parameters["path"])
     module, _, name = path.rpartition(".")
     try:
         found: object = vars(import_module(module)).get(name)
-    except BaseException as error:  # Importing runs the module, which is anybody's code.
+    except BaseException as error:  # Importing runs the module, which may raise anything.
         raise PolicyParametersError(f"path: {module} cannot be imported: {error}", "path") from error
     if not isinstance(found, type) or not issubclass(found, Policy):
         raise PolicyParametersError(f"path: {path} is not a subclass of Policy", "path")

@@ -18,35 +18,35 @@ from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
 from streamviz.policies.secrets import SHAPES
 
-# A private key is the longest thing that is looked for.
+# A private key is the longest thing to look for.
 LOOK_BACK = 8000
 _IN = ("request", "content", "tool_call")
-# What a request's texts are in; its other fields say how to answer, and hold texts too: tools, metadata, schemas.
+# The fields that have a request's texts. The others say how to answer, and have texts too: tools, metadata, schemas.
 _READ = frozenset("messages input system instructions prompt contents systemInstruction system_instruction".split())
-# What is carried in them is written for a tool, whatever its members are called.
+# Their content is written for a tool, whatever its members are called.
 _FOR_TOOLS = frozenset({"arguments", "input", "args", "response", "action", "operation", "env"})
 _URLS = frozenset({"image_url", "video_url", "audio_url"})
 _INLINE = frozenset({"inlineData", "inline_data"})
-# Parts and items that have bytes, by what their types begin or end with.
+# Parts and items that hold bytes, by the beginning or end of their types.
 _ENCRYPTED = ("reasoning", "compaction", "context_compaction", "web_search")
 _PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "screenshot")
-# Anthropic's, and OpenRouter's for its models.
+# Anthropic's types, and OpenRouter's for Anthropic's models.
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning.text", "reasoning.encrypted"})
 _THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
-# Of a turn that was nothing but thinking: providers take none without content.
+# Stands for a turn that was nothing but thinking: providers accept no turn without content.
 _LEFT_OUT = {"type": "text", "text": "[thinking left out]"}
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
 _LARGE = 10**40
-# In so many characters there is room for no more matches than take some ms.
+# A text this short cannot hold more matches than can be checked in some ms.
 _SHORT = 500
-# What is no block is read where clients wait, some thousand characters at a time.
+# Matches to check in text outside blocks, which is read where clients wait, some thousand characters at a time.
 _MOST_BESIDE = 100
 
 
 class Redact(Policy):
-    """Masks secrets and personal data, and counts by kind what it masked. What was masked is kept nowhere.
+    """Masks secrets and personal data, and counts what it masked by kind. What was masked is kept nowhere.
 
     `find` lists what to look for: API keys by their known shapes, private keys, JSON web tokens, e-mail addresses,
     payment cards and IBANs (with their checksums), US social security numbers, IP addresses. `in` lists where to look:
@@ -54,8 +54,8 @@ class Redact(Policy):
     a `tool_call`, which are held until they are complete. `mask` is the text that replaces a match; `{kind}` in it says
     what was found. Arguments that not all clients read as the same JSON object cannot be masked, and the policy fails.
     In a request, the bytes of files and what the provider signed stay as they are; a number that says how to answer
-    becomes 0 where it would be masked. Of a turn with signed thinking that would be masked all thinking is left out, as
-    its provider refuses it changed.
+    becomes 0 if it would be masked. If signed thinking in a turn would be masked, all of that turn's thinking is left
+    out, because its provider refuses it changed.
 
     An answer's blocks are masked in the record too. From the first change on, the record has only the size and time of
     what upstream sent, and all of what the client got.
@@ -141,14 +141,14 @@ class Redact(Policy):
 
 
 def _masked(masking: "_Masking", name: str, value: object) -> object:
-    """A field of a request. The model says where it goes."""
+    """A field of a request, masked unless it is the model, which decides where the request goes."""
     if name == "model":
         return value
     return masking.value(value, name) if name in _READ else masking.of_settings().value(value)
 
 
 class _Masking:
-    """What is masked of one request, or one call, and how much of what that was."""
+    """Masks one request or one call, and counts what it masked by kind."""
 
     def __init__(self, finder: Finder, mask: str) -> None:
         self.counts: Counter[str] = Counter()
@@ -158,21 +158,21 @@ class _Masking:
         self._has_text_for_numbers = True
 
     def text(self, text: str) -> str:
-        """A text with all masked in it."""
+        """A text with all matches masked."""
         found, _ = self._finder.find(Tail(text, 0, is_whole=True), self._budget)
         self.counts.update(each.label for each in found)
         return edited(text, [_edit(each, self._mask) for each in found]) if found else text
 
     def of_settings(self) -> "_Masking":
-        """The same for what says how to answer: a number there has to stay one."""
+        """The same for fields that say how to answer, where a number has to stay one."""
         masking = copy.copy(self)
         masking._has_text_for_numbers = False
         return masking
 
     def value(self, value: object, holder: str | None = None) -> object:
-        """A JSON value with all its texts masked; the very same where nothing was found in it.
+        """A JSON value with all its texts masked; the same object if nothing was found in it.
 
-        `holder` is the key that it stands under in a request, where what nobody reads stays as it is.
+        `holder` is the key above it in a request, where text that nobody reads stays as it is; None elsewhere.
         """
         before = self.counts.total()
         made: object = value
@@ -187,8 +187,8 @@ class _Masking:
         return made if self.counts.total() > before else value
 
     def _list(self, items: list[object], holder: str | None) -> list[object]:
-        """What a model thought goes back to it as it is or not at all: changed, its provider refuses it,
-        and so it does a part of what was thought in a turn. Without all of it the model does not think there."""
+        """Thinking goes back to its model unchanged or not at all: the provider refuses it if it is changed, or if part
+        of a turn's thinking is missing. Without any of it, the model does not think in that turn."""
         made = [self.value(item, holder) for item in items]
         if holder is None or all(own is item or not _is_signed(item) for own, item in zip(made, items, strict=True)):
             return made
@@ -196,7 +196,7 @@ class _Masking:
         return left or ([_LEFT_OUT] if holder == "content" else [])
 
     def _object(self, value: JsonObject, holder: str | None) -> JsonObject:
-        """Names that are masked alike are numbered, so that no member goes."""
+        """Names that would be masked alike are numbered, so that no member is lost."""
         made: JsonObject = {}
         alike: Counter[str] = Counter()
         for key, item in value.items():
@@ -217,7 +217,7 @@ class _Masking:
         return self.value(item, None if key in _FOR_TOOLS else key)
 
     def _json_text(self, text: str) -> str:
-        """JSON stays JSON. What is none, such as arguments that were cut off, is read without its escapes too."""
+        """JSON stays JSON. Other text, such as arguments cut off, is also searched with its escapes decoded."""
         before = self.counts.total()
         try:
             made = json.dumps(self.value(read_json(text)), ensure_ascii=False)
@@ -228,7 +228,7 @@ class _Masking:
         return made if self.counts.total() > before else text
 
     def _number(self, number: float) -> object:
-        """Of bare numbers only the long ones can be anything, however they are written."""
+        """Mask a number, however it is written, if it is long: short ones cannot be anything to mask."""
         if not _SMALL <= abs(number) < _LARGE:
             return number
         before = self.counts.total()
@@ -255,14 +255,14 @@ def _edit(found: Found, mask: str) -> Edit:
 
 
 def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether a text of a request is nothing that anybody reads: what the provider signed, or the bytes of a file,
-    where the formats have such, and nothing but base64."""
+    """Whether nobody reads a text of a request: it is nothing but base64, where the formats have what the provider
+    signed or the bytes of a file."""
     is_for_bytes = _is_for_address(key, item, around, holder) or _is_for_bytes(key, around, holder)
     return is_for_bytes and _BYTES.fullmatch(item) is not None
 
 
 def _is_for_address(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether an address stands where a part of the formats has one, and is the bytes themselves."""
+    """Whether this is the address of a part, where the formats have one, and holds the bytes itself."""
     if not item.startswith("data:"):
         return False
     return (key == "url" and holder in _URLS) or (key in _URLS and as_text(around.get("type")).endswith(_PICTURED))

@@ -1,4 +1,4 @@
-"""Which kinds of policy there are."""
+"""The kinds of policy."""
 
 import inspect
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _CLASSES = (ToolRule, CelRule, TextRule, Redact, ToolSchema, LlmJudge, Limits, R
 
 
 class Kind(NamedTuple):
-    """A kind: how it is made, the JSON schema of its parameters, and what an operator reads about it."""
+    """How a kind is made, the JSON schema of its parameters, and its description for operators."""
 
     make: Callable[[JsonObject], Policy]
     schema: JsonObject
@@ -36,12 +36,12 @@ REGISTRY: dict[str, Kind] = {
 
 
 def kinds() -> list[tuple[str, str]]:
-    """Each kind and the words for it."""
+    """Each kind with its display name."""
     return [(kind, words_for(kind)) for kind in REGISTRY]
 
 
 def words_for(kind: str) -> str:
-    """A kind as people read it."""
+    """A kind's display name."""
     return kind.replace("_", " ").replace("llm", "LLM").replace("cel", "CEL")
 
 
@@ -54,14 +54,14 @@ def build(kind: str, parameters: JsonObject) -> Policy:
         return found.make(parameters)
     except PolicyParametersError:
         raise
-    except BaseException as error:  # One policy that cannot be made must not keep the others from being read.
+    except BaseException as error:  # One policy that cannot be made must not keep the others from loading.
         raise PolicyParametersError(f"it cannot be made: {type(error).__name__}: {error}") from error
 
 
 def build_short(kind: str, parameters: JsonObject) -> Policy:
-    """The same for where clients wait: what may take long is put off to a process that makes the policy anew.
+    """Like `build`, for use where clients wait: work that may take long goes to a process that makes the policy anew.
 
-    A class of an operator's own stays where it is. Raises PolicyParametersError.
+    An operator's own class stays in this process. Raises PolicyParametersError.
     """
     policy = build(kind, parameters)
     if type(policy) in _CLASSES and not policy.is_quick:

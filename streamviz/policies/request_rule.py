@@ -1,4 +1,4 @@
-"""request_rule: what a request may not have, and what it always has."""
+"""request_rule: what a request may not contain, and parameters to set or drop."""
 
 from typing import NamedTuple
 
@@ -23,12 +23,12 @@ from streamviz.policies.parameters import (
 
 _GLOBS: JsonObject = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _ROLES = ["system", "user", "assistant", "tool"]
-# Without these a request is none, or is another than the proxy took it for.
+# Without these a request is invalid, or not the kind of request that the proxy took it for.
 _KEPT = frozenset({"messages", "input", "stream"})
 
 
 class Why(NamedTuple):
-    """Why a request is denied: for people, and what was found where."""
+    """Why a request is denied: in words, and what was found where."""
 
     reason: str
     evidence: JsonObject
@@ -37,11 +37,11 @@ class Why(NamedTuple):
 class RequestRule(Policy):
     """Denies requests before they go upstream, and sets or drops their parameters.
 
-    A request is denied where its model, by any of its names, matches one of `models` (globs, in any case), where the
-    name of one of its tools matches one of `tools` (globs), where it has one of `parameters`, or where one of
-    `patterns` (RE2) is in one of its messages; with `roles`, in those of these roles, or of none that is known. Of a
-    request that is not denied, `drop` takes parameters away and `set` gives them a value, also `model`. The client gets
-    `text` as the error's message; where it is empty, a line that names the policy.
+    A request is denied if its model, by any of its names, matches one of `models` (globs, ignoring case), if the name
+    of one of its tools matches one of `tools` (globs), if it has one of `parameters`, or if one of `patterns` (RE2) is
+    in one of its messages; with `roles`, in those of these roles, or of an unknown role. From a request that is not
+    denied, `drop` removes parameters, and `set` sets them, also `model`. The client gets `text` as the error's message;
+    if it is empty, a line that names the policy.
     """
 
     kind = "request_rule"
@@ -136,6 +136,6 @@ def _matching(value: str, globs: list[str]) -> str:
 
 
 def _found(pattern: Pattern, turn: Turn) -> Match | None:
-    """A match in any text of a turn, also as what reads its escapes has it."""
+    """A match in any text of a turn, as written or with its escapes decoded."""
     readings = (reading for text in turn.texts for reading in ((text, unescaped(text)) if "\\" in text else (text,)))
     return next((match for text in readings if (match := pattern.search(encodable(text)))), None)

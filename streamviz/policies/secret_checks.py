@@ -1,4 +1,4 @@
-"""Checks that tell secrets and personal data from what only has their shape."""
+"""Checks that tell secrets and personal data from what merely looks like them."""
 
 import re
 
@@ -7,7 +7,7 @@ from stdnum.us import ssn
 
 
 def is_card(text: str) -> bool:
-    """Whether its checksum is that of a card, and it is not one digit again and again."""
+    """Whether its checksum is that of a card, and its digits are not all the same."""
     digits = "".join(filter(str.isdigit, text))
     return luhn.is_valid(digits) and len(set(digits)) > 1
 
@@ -24,15 +24,14 @@ def is_iban(text: str) -> bool:
     return bool(iban.is_valid(text))
 
 
-# Fewer kinds of characters than this have only names and made-up keys, such as sk-xxxxxxxx.
+# Only names and placeholders, such as sk-xxxxxxxx, have fewer different characters than this.
 _LEAST_KINDS = 9
 _LIKE_NAMES = ("sk-", "sv-", "hf_")
 _HEX = re.compile(r"[0-9a-f]{32}")
 
 
 def is_key(text: str) -> bool:
-    """Whether it looks drawn at random, where names of classes begin in the same way (sk-fading-circle): they and
-    placeholders do not."""
+    """Whether it looks random. Class names that begin like a key (sk-fading-circle) and placeholders do not."""
     if not text.startswith(_LIKE_NAMES):
         return True
     has_digit = any(map(str.isdigit, text))

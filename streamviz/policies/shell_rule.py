@@ -18,10 +18,10 @@ from streamviz.policies.shell.words import prepared
 
 _LONGEST_NAME = 80
 _MOST_LINES = 100
-# In so many characters there is room for no more commands than take some ms.
+# A text this short cannot hold more commands than can be judged in some ms.
 _SHORT = 500
 DENIED = ("deletes", "disks", "system", "remote_code", "credentials", "data")
-# What agents make and throw away every day.
+# What agents create and throw away every day.
 MAY_DELETE = (
     "node_modules", "dist", "build", "out", "target", "bin", "obj", "coverage", "htmlcov", "vendor", "tmp", "temp",
     "venv", ".venv", "env", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox",
@@ -38,22 +38,22 @@ MAY_DELETE = (
 class ShellRule(Policy):
     """Reads the shell commands in tool calls as a shell would, and denies those that would do harm.
 
-    `tools` are globs of the names of tools that run commands; what another tool has in a member called `command` or
-    `cmd` is read too. Commands are parsed, lists of words or of commands as well as text, programs with their arguments
-    in another member: quotes, variables, pipes, substitutions,
-    here-documents, what is behind `sudo`, `xargs`, `find -exec`, what is given to `bash -c` or `eval`.
+    `tools` are globs of the names of tools that run commands; in other tools, members called `command` or `cmd` are
+    read too. A command may be a text, a list of words or of commands, or a program with its arguments in another
+    member. Commands are parsed: quotes, variables, pipes, substitutions, here-documents, what follows `sudo`, `xargs`
+    or `find -exec`, what is given to `bash -c` or `eval`.
 
-    `deny` lists what is denied: `deletes` (recursive deletion, and what no machine or home can do without), `disks`
-    (file systems, partitions, devices), `system` (its files, rights and users, stopping it, every process, protection),
-    `remote_code` (what is downloaded or decoded and then run, shells for others), `credentials` (private keys and
-    tokens read or sent), `data` (databases, clusters, buckets and whatever is deployed) and `force_push` (what others
-    have pushed, overwritten or deleted). `may_delete` are globs of what may be deleted recursively: of any part of a
-    path (`node_modules`, `*` for whatever lies in the project), or from the root on (`/srv/app/*`). The root, the
-    folders in it, homes and the project's own folder never may.
+    `deny` lists what is denied: `deletes` (recursive deletion, and of what no machine or home can do without), `disks`
+    (file systems, partitions, devices), `system` (its files, permissions and users, stopping it, killing every process,
+    switching off protection), `remote_code` (what is downloaded or decoded and then run, shells opened to others),
+    `credentials` (private keys and tokens read or sent), `data` (databases, clusters, buckets and whatever is deployed)
+    and `force_push` (overwriting or deleting what others have pushed). `may_delete` are globs of what may be deleted
+    recursively: they match any part of a path (`node_modules`; `*` for anything in the project), or a whole path from
+    the root (`/srv/app/*`). The root, the folders in it, homes and the project's own folder may never be deleted.
 
-    A command that cannot be parsed is denied where words in it could do harm; one that is too long or nested too deeply
-    is a failure of the policy, and so are arguments that clients do not all read as the same JSON object. `text` is
-    what the client gets in place of the call.
+    A command that cannot be parsed is denied if words in it could do harm; one that is too long or nested too deeply is
+    a failure of the policy, and so are arguments that clients do not all read as the same JSON object. `text` is what
+    the client gets in place of the call.
     """
 
     kind = "shell_rule"
@@ -97,11 +97,11 @@ class ShellRule(Policy):
         return block.kind is BlockKind.TOOL_CALL
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
-        """Raises ValueError where the arguments or the commands in them cannot be read within bounds."""
+        """Raises ValueError if the arguments, or the commands in them, cannot be read within bounds."""
         if not isinstance(block, ToolCallStreamBlock):
             return None
         of_shell = is_shell(block.name, self._tools)
-        # What stands in a loop is read once a round.
+        # The body of a loop is read once per round.
         self.require_short(block.length <= _SHORT and "for" not in block.arguments)
         lines = lines_in(read(block), of_shell=of_shell)
         if len(lines) > _MOST_LINES:

@@ -1,4 +1,4 @@
-"""text_rule: finds patterns in running text, to replace what matches or to halt the stream."""
+"""text_rule: finds patterns in running text, to replace matches or to halt the stream."""
 
 from bisect import bisect_left
 
@@ -16,17 +16,17 @@ LOOK_BACK = 500
 
 
 class TextRule(Policy):
-    """Finds `patterns` in what the model says, also where a match comes in many pieces.
+    """Finds `patterns` in what the model says, even if a match comes in many pieces.
 
     With the action `replace`, each match is replaced by `replacement`; with `halt`, the stream ends before the first
-    match, and `text` is the last that the client gets (where it is empty, a line that names the policy). Each pattern
-    is a regular expression of RE2. `in` lists the kinds of block that are read.
+    match, and `text` is the last that the client gets (if it is empty, a line that names the policy). Each pattern is
+    an RE2 regular expression. `in` lists the kinds of block that are read.
 
-    Text goes out as it comes, but for an end that may still become a match: of that at most `look_back` characters are
-    kept back, so longer matches can slip through. With `normalise`, a text is read without invisible characters and
-    accents, in compatible forms (NFKC), and with look-alikes of other scripts as Latin letters; what is encoded in it
-    is not read, as nobody can say of running text where that begins. Thinking that was changed loses its signature,
-    which was over what the model really thought; some providers want it back with the next turn.
+    Text is sent as it arrives, except for an ending that may still become a match: at most `look_back` characters of it
+    are kept back, so longer matches can slip through. With `normalise`, text is read without invisible characters and
+    accents, in compatible forms (NFKC), and with look-alikes of other scripts as Latin letters; encoded text is not
+    decoded, because nobody can tell where in running text it begins. Thinking that was changed loses its signature,
+    which covered what the model really thought; some providers want it back with the next turn.
     """
 
     kind = "text_rule"
@@ -88,7 +88,7 @@ class TextRule(Policy):
             self._folded_finder = Finder(folded, self.look_back, "patterns", ignore_case=ignore_case)
 
     def _found(self, tail: Tail) -> tuple[list[Found], int]:
-        """What is found, and up to where the text may go: in places of the text as it was written."""
+        """What is found, and how far the text may be sent, as positions in the original text."""
         if not self._normalises:
             return self._finder.find(tail)
         if tail.text.isascii():
@@ -98,7 +98,7 @@ class TextRule(Policy):
     def _found_folded(self, tail: Tail) -> tuple[list[Found], int]:
         text, places = folded_with_places(tail.text)
         found, safe = self._folded_finder.find(Tail(text, bisect_left(places, tail.begin), tail.is_whole))
-        # A match goes on over what cannot be seen behind its last character.
+        # A match includes the invisible characters that follow its last character.
         told = [Found(places[each.start], places[each.end], each.label) for each in found]
         return told, max(tail.begin, places[safe])
 
@@ -106,7 +106,7 @@ class TextRule(Policy):
         return block.kind in self._in
 
     def found_beside(self, text: str, is_word: bool) -> str:
-        # Patterns of words would find themselves in random ids and in names of models.
+        # A pattern for words would match by chance in random ids and in names of models.
         if is_word or "content" not in self._in:
             return ""
         found, _ = self._found(Tail(text, 0, True))

@@ -26,12 +26,12 @@ from streamviz.policies.parameters import (
 )
 
 _LONGEST_NAME = 80
-# To follow a path takes some µs a value.
+# Following a path takes some µs per value.
 _MOST_VALUES = 300
 
 
 class ArgumentRule(NamedTuple):
-    """A pattern, and where to look for it: the words of it, and compiled."""
+    """A pattern and where to look for it; `words` describes both."""
 
     words: str
     path: JSONPath | None
@@ -39,7 +39,7 @@ class ArgumentRule(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A rule whose pattern is there, and where in the text that it was found in."""
+    """A rule whose pattern was found, and where in the text it was found."""
 
     rule: ArgumentRule
     start: int
@@ -48,21 +48,21 @@ class Found(NamedTuple):
 
 class ToolRule(Policy):
     """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`, or with the
-    action `allow_only` every tool call but those.
+    action `allow_only` every tool call except those.
 
-    `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
-    expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
-    pattern is looked for everywhere. With no `arguments` the name decides alone. Of a tool that takes plain text that
-    is at `$.input`. With `allow_only`, all that is at a path must match. `text` is what the client gets instead of the
-    call; where it is empty, a line that names the policy.
+    `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
+    expression, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the pattern is
+    looked for everywhere. With no `arguments`, the name alone decides. If a tool takes plain text, that is at
+    `$.input`. With `allow_only`, everything at a path must match. `text` is what the client gets instead of the call;
+    if it is empty, a line that names the policy.
 
-    Arguments that clients do not all read as the same JSON object (cut off, a key twice, nested deeper than 200) are a
-    failure of the policy, unless a pattern without a path is found in them and denies. A call whose wire gives it no
-    name is known by what the wire calls it (`shell_call`).
+    Arguments that clients do not all read as the same JSON object (cut off, a duplicate key, nested deeper than 200)
+    are a failure of the policy, unless a pattern without a path is found in them and denies. A call that has no name on
+    the wire goes by its label (`shell_call`).
 
-    With `normalise`, names and arguments are also denied by what they say to a reader: without invisible characters and
-    accents, in compatible forms (NFKC), look-alikes of other scripts as Latin letters; and by what is in them as JSON
-    in JSON, in base64 or in percent signs, three levels deep. `allow_only` takes all as it is written.
+    With `normalise`, names and arguments are also matched as a reader sees them: without invisible characters and
+    accents, in compatible forms (NFKC), look-alikes of other scripts as Latin letters; arguments also as decoded from
+    JSON in JSON, base64 and percent-encoding, three levels deep. `allow_only` always reads them as written.
 
     Each tool call is held until it is whole and judged.
     """
@@ -141,8 +141,8 @@ class ToolRule(Policy):
         return fits(called, name) or (self._normalises and fits(folded(called), folded(name)))
 
     def _found(self, block: ToolCallStreamBlock) -> Found | None:
-        """The first rule that these arguments meet. Raises ValueError where they cannot be read."""
-        # Each text that is decoded is one more to look at.
+        """The first rule that these arguments match. Raises ValueError if they cannot be read."""
+        # Decoding produces more texts to search.
         self.require_short(not self._normalises and _is_short(self._rules, block.arguments))
         arguments = Arguments(block)
         if self._allows_only:
@@ -155,7 +155,7 @@ class ToolRule(Policy):
 
 
 def _is_short(rules: Sequence[ArgumentRule], raw: str) -> bool:
-    """Whether to look at these arguments takes no more than some ms, whatever is in them."""
+    """Whether searching these arguments takes no more than some ms, whatever is in them."""
     if len(raw) > MOST_CHARACTERS or len(raw) * sum(rule.pattern.programsize for rule in rules) > MOST_STEPS:
         return False
     values = sum(map(raw.count, ",:[{"))
@@ -171,7 +171,7 @@ def _argument_rule(rule: JsonObject, field: str, normalises: bool) -> ArgumentRu
 
 
 def _matching(rules: Sequence[ArgumentRule], arguments: Arguments, normalises: bool = False) -> Found | None:
-    """The first rule of which these arguments have the pattern, and where."""
+    """The first rule whose pattern is in these arguments, and where."""
     for rule in rules:
         for text in arguments.texts(rule.path):
             for form in (text, *forms(text)) if normalises else (text,):
@@ -181,7 +181,7 @@ def _matching(rules: Sequence[ArgumentRule], arguments: Arguments, normalises: b
 
 
 def _allowing(rules: Sequence[ArgumentRule], arguments: Arguments) -> Found | None:
-    """The first rule that allows these arguments: all that is at its path has the pattern, as every client reads it."""
+    """The first rule that allows these arguments: everything at its path matches, as every client reads it."""
     for rule in rules:
         if rule.path is None:
             found = _matching([rule], arguments)
@@ -195,13 +195,13 @@ def _allowing(rules: Sequence[ArgumentRule], arguments: Arguments) -> Found | No
 
 
 def _evidence(name: str | None, found: Found | None) -> JsonObject:
-    """Which rule it was and where in the text that it looked at: never what stands there."""
+    """Which rule matched, and where in the text: never the text itself."""
     named: JsonObject = {} if name is None else {"name": name}
     return named if found is None else {**named, "rule": found.rule.words, "start": found.start, "end": found.end}
 
 
 def _reason(called: str, name: str | None, found: Found | None) -> str:
-    """For people: which name and which pattern. The arguments may hold a secret and stay out of it."""
+    """Which name and which pattern, in words, without the arguments, which may hold a secret."""
     shown = shortened(called, _LONGEST_NAME)
     why = [f"its name matches {name}"] if name is not None else []
     why += [f"its arguments match {found.rule.words}"] if found is not None else []

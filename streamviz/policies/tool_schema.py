@@ -1,4 +1,4 @@
-"""tool_schema: the arguments of a tool call must be what the request said that the tool takes."""
+"""tool_schema: the arguments of a tool call must satisfy the schema that the request gave for the tool."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -24,16 +24,16 @@ from streamviz.policies.argument_json import read
 from streamviz.policies.parameters import check, compile_pattern, encodable, shortened
 
 _LONGEST_NAME = 80
-# A step is a keyword of the schema at one place of the arguments, and takes some 15 µs, one that refers to another 100.
+# A step is one keyword of the schema at one place in the arguments; it takes some 15 µs, a reference some 100 µs.
 MOST_STEPS = 10_000
 _MOST_ERRORS = 10
-# Where clients wait only short arguments are checked, against schemas that are short and have none of these words:
-# what refers to something else can multiply, and even to compile a pattern can take tens of ms.
+# Where clients wait only short arguments are checked, against short schemas with none of these words: references can
+# multiply, and compiling a pattern alone can take tens of ms.
 _SHORT = 1_000
 _SHORT_SCHEMA = 4_000
 _SHORT_REQUEST = 100_000
 _LONG_WORDS = (b"pattern", b"Ref", b"$ref", b"unevaluated", b"Of", b"contains")
-# Here the library reads patterns with Python's expressions, which can take for ever.
+# With these the library matches patterns with Python's `re`, which can take forever.
 _UNSAFE = {"patternProperties", "unevaluatedProperties"}
 _steps: ContextVar[int] = ContextVar("steps")
 _canonical = msgspec.json.Encoder(order="deterministic").encode
@@ -42,13 +42,13 @@ Keyword = Callable[[Validator, Any, Any, Any], Iterable[ValidationError] | None]
 
 
 class ToolSchema(Policy):
-    """Denies a tool call whose arguments are not what the request's own schema of that tool allows.
+    """Denies a tool call whose arguments are not what the request's own schema for that tool allows.
 
     Tools without a schema are not checked: custom ones, and those that the provider knows (a shell, an editor, a
     computer). A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow` or the
-    provider carries it out itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
-    of the call; where it is empty, a line that names the policy. What cannot be checked in a reasonable time is a
-    failure of the policy, and so are arguments that clients do not all read as the same JSON object.
+    provider runs the tool itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
+    of the call; if it is empty, a line that names the policy. What cannot be checked in a reasonable time is a failure
+    of the policy, and so are arguments that clients do not all read as the same JSON object.
     """
 
     kind = "tool_schema"
@@ -87,7 +87,7 @@ class ToolSchema(Policy):
         return self._judge(name, read(block), schema)
 
     def _without_schema(self, block: ToolCallStreamBlock, context: StreamingContext) -> Verdict | None:
-        """Custom tools, and those whose arguments the provider has set, have none."""
+        """Judge a call of a tool without a schema, such as a custom one or one that the provider defines."""
         if self._allows_undeclared or block.runner is Runner.PROVIDER:
             return None
         if context.request.offers(block.name, block.label):
@@ -109,27 +109,28 @@ class ToolSchema(Policy):
 
 
 def _is_simple(schema: object) -> bool:
-    """Whether it is so short, with nothing in it that multiplies, that to check short arguments takes only some ms."""
+    """Whether the schema is short, with nothing that multiplies, so that checking short arguments takes some ms."""
     told = encode(schema)
     return len(told) <= _SHORT_SCHEMA and not any(word in told for word in _LONG_WORDS)
 
 
 def _checked(arguments: object, schema: object) -> ValidationError | None:
-    """What is wrong with the arguments, the best of the first few errors: each quotes them, and they may be long.
+    """What is wrong with the arguments: the best of the first few errors, because each quotes them, and they may be
+    long.
 
-    Raises ValueError for what cannot be checked in so many steps: a small schema can refer to itself many times over.
+    Raises ValueError if checking takes more than MOST_STEPS: a small schema can refer to itself many times over.
     """
     if isinstance(schema, dict) and _UNSAFE.issubset(_keys(schema)):
         raise ValueError(f"its schema has {' and '.join(sorted(_UNSAFE))}, which are not checked together")
     _steps.set(MOST_STEPS)
-    # With a registry of its own nothing is fetched, whatever the schema refers to.
+    # With a registry of its own it fetches nothing, whatever the schema refers to.
     validator: Validator = _Validator(schema, registry=Registry())
     try:
         return best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
     except Exception as error:
         if type(error) is ValueError:
             raise
-        # The library's own words quote the arguments, which may hold a secret.
+        # The library's message quotes the arguments, which may hold a secret.
         raise ValueError("its schema is invalid or has a broken reference") from None
 
 
@@ -145,8 +146,8 @@ def _keys(value: object) -> Iterator[str]:
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
-    """Python's own expressions can take for ever on what a model writes, so RE2 reads them; what it cannot, counts as
-    broken."""
+    """Match with RE2, because Python's `re` can take forever on what a model writes. A pattern that RE2 rejects counts
+    as broken."""
     if isinstance(instance, str) and not _matches(pattern, instance):
         yield ValidationError("does not match")
 
@@ -171,7 +172,7 @@ def _pattern_properties(
 def _additional_properties(
     validator: Validator, wanted: object, instance: object, schema: JsonObject
 ) -> Iterator[ValidationError]:
-    """The library's own reads the patterns beside it with Python's expressions."""
+    """The library's own version matches the adjacent `patternProperties` with Python's `re`."""
     if not isinstance(instance, dict):
         return
     named, patterns = as_object(schema.get("properties")), as_object(schema.get("patternProperties"))
@@ -185,13 +186,13 @@ def _additional_properties(
 
 
 def _unique_items(validator: Validator, wanted: object, instance: object, schema: object) -> Iterator[ValidationError]:
-    """The library's own compares each with each."""
+    """The library's own version compares every pair of items."""
     if wanted and isinstance(instance, list) and len({_canonical(item) for item in instance}) < len(instance):
         yield ValidationError("an item appears twice")
 
 
 def _counted(keyword: Keyword) -> Keyword:
-    """A keyword's check that counts as a step."""
+    """A keyword's check, counted as a step."""
 
     def check(validator: Validator, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
         left = _steps.get() - 1

@@ -1,4 +1,4 @@
-"""Commands that change who may do what on a machine: its users, their rights, its protection."""
+"""Commands that change users, permissions or protection on a machine."""
 
 import re
 
@@ -20,7 +20,7 @@ _SWITCHED_OFF = frozenset("stop disable mask kill".split())
 
 
 def administers(command: Command) -> str:
-    """What is wrong with it, empty where nothing is."""
+    """What is wrong with it; empty if nothing is."""
     name = command.name
     if name in _RIGHTS:
         return _rights(command)

@@ -1,4 +1,4 @@
-"""The words that one word of a shell script becomes, by its braces and by blanks in its variables."""
+"""The words that one word of a shell script expands to, through braces and through blanks in variables."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,8 +9,8 @@ MOST_WORDS = 200
 
 
 def split(text: str) -> Iterator[str]:
-    """The words that one word becomes: where an unquoted variable has blanks, and for each choice of its braces.
-    Raises ValueError where these are too many."""
+    """The words that one word becomes: split at blanks of unquoted variables, and one for each choice of its braces.
+    Raises ValueError if there are too many."""
     for piece in text.split(GAP):
         for word in _braces(piece):
             yield word.translate(MARKS)
@@ -33,7 +33,7 @@ def _braces(text: str) -> list[str]:
 
 
 def _choices(word: str) -> list[str] | None:
-    """The first braces with a comma in them, each choice in its place; None where there are none."""
+    """The choices of the first braces with a comma in them, each put in their place; None if there are none."""
     start = word.find(OPEN)
     while start >= 0:
         commas, end = _inside(word, start)
@@ -46,7 +46,7 @@ def _choices(word: str) -> list[str] | None:
 
 
 def _inside(word: str, start: int) -> tuple[list[int], int]:
-    """Where the commas of the braces that open at `start` are, and their end; -1 where they have none."""
+    """The positions of the commas in the braces that open at `start`, and of their end; -1 if they are not closed."""
     depth = 0
     commas: list[int] = []
     for at in range(start, len(word)):

@@ -1,4 +1,4 @@
-"""The commands in tool calls, however the tools of agents are called and take them."""
+"""The commands in tool calls, whatever the agents' tools are called and however they take them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from streamviz.core.json_value import JsonObject, as_text, value_in
 from streamviz.core.model_names import fits
 
-# Names of tools that run commands: of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
-# Windsurf, Copilot and of servers of MCP. Capitals make no difference.
+# Names of tools that run commands: those of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
+# Windsurf, Copilot and MCP servers. Case does not matter.
 SHELL_TOOLS = (
     "bash", "bash_*", "shell", "*shell", "*shell_*", "local_shell*", "terminal", "*terminal*", "sh", "zsh", "cmd",
     "powershell", "pwsh", "exec", "exec_command", "unified_exec", "write_stdin", "container.exec", "*execute_command*",
@@ -16,21 +16,21 @@ SHELL_TOOLS = (
     "run_process", "start_process", "*ssh*exec*", "subprocess", "*system_command*", "*command_line*",
     "*run_script*", "*execute_script*", "runscript",
 )  # fmt: skip
-# Members that hold a command, whatever the tool is called; written with small letters and no underscores.
+# Members that hold a command, whatever the tool is called; in lower case, without underscores.
 _COMMANDS = frozenset(
     {"command", "commands", "cmd", "cmds", "commandline", "shellcommand", "bashcommand", "cmdline", "shell", "bash"}
 )
-# Those of which each item of a list is a command of its own.
+# Those in which each item of a list is a command of its own.
 _SEVERAL = frozenset({"commands", "cmds"})
 _PROGRAMS = _COMMANDS | {"program", "executable", "exe", "file", "binary"}
 _ARGUMENTS = frozenset({"args", "argv", "arguments", "argument", "parameters", "params"})
 _LANGUAGES = frozenset({"language", "lang", "interpreter", "runtime"})
 _CODE = frozenset({"code", "script", "source", "sourcecode"})
 _INTERPRETERS = {"javascript": "node", "js": "node", "typescript": "node", "py": "python", "shell": "sh"}
-# Of the words of one command those that may be commands themselves: they have what parts words or commands.
+# Words of a command that may themselves be commands: they contain something that separates words or commands.
 _PARTED = re.compile(r"[\s;|&<>]|\$\{?IFS|\{.*,.*\}")
 _FOLDERS = frozenset({"cwd", "workdir", "workingdirectory", "workingdir", "directory", "dirpath"})
-# What a tool that runs commands has besides them.
+# What a tool that runs commands takes in addition to them.
 _BESIDE = frozenset(
     {"description", "explanation", "reason", "justification", "title", "summary", "sessionid", "id", "type", "env"}
     | {"securityrisk", "thought", "shelltype", "name", "status", "callid", "language", "comment"} | _FOLDERS
@@ -52,7 +52,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """All of them, a line each."""
+        """All of them, one per line."""
         return "\n".join(step if isinstance(step, str) else " ".join(step) for step in self.steps)
 
 
@@ -62,13 +62,13 @@ def is_shell(name: str, globs: Sequence[str]) -> bool:
 
 
 def lines_in(value: JsonObject, *, of_shell: bool) -> list[Line]:
-    """The commands in a call's arguments; those of a tool that runs commands may be anywhere in them."""
+    """The commands in a call's arguments; in a tool that runs commands they may be anywhere."""
     objects = list(_objects(value))
     members = [member for own in objects for member in own]
-    # Tools go by one name for their folder: what another one says is not where they run.
+    # A tool uses one name for its folder, so a member with another of these names need not be where it runs.
     folders = dict.fromkeys(as_text(item) for key, item in members if key in _FOLDERS and isinstance(item, str))
     steps = [steps for own in objects for steps in (*_with_arguments(own), *_in_language(own))]
-    # A tool that runs commands and has nothing but what is usually beside them has them there.
+    # If a tool that runs commands has only members that usually go with them, the commands are in those.
     beside = _BESIDE if any(key not in _BESIDE for key, _ in members) else frozenset[str]()
     for key, item in members:
         if key in _COMMANDS or (of_shell and key not in beside):
@@ -80,7 +80,7 @@ _Members = list[tuple[str, object]]
 
 
 def _objects(value: object) -> Iterator[_Members]:
-    """The members of every object in it, also of those that a text in it is the JSON of."""
+    """The members of every object in it, including objects written as JSON in a string."""
     level = [value]
     while level:
         item = level.pop()
@@ -98,7 +98,7 @@ def _plain(key: str) -> str:
 
 
 def _with_arguments(members: _Members) -> Iterator[tuple[Step, ...]]:
-    """A program in one member, its arguments in another."""
+    """A program in one member and its arguments in another."""
     programs = [item for key, item in members if key in _PROGRAMS and isinstance(item, str) and item]
     for key, item in members:
         if key in _ARGUMENTS and isinstance(item, str):
@@ -108,7 +108,7 @@ def _with_arguments(members: _Members) -> Iterator[tuple[Step, ...]]:
 
 
 def _in_language(members: _Members) -> Iterator[tuple[Step, ...]]:
-    """Code, and the name of its language beside it."""
+    """Code, with the name of its language in another member."""
     for key, item in members:
         if key in _LANGUAGES and isinstance(item, str):
             name = _INTERPRETERS.get(item.lower(), item.lower())
@@ -116,7 +116,7 @@ def _in_language(members: _Members) -> Iterator[tuple[Step, ...]]:
 
 
 def _read(value: object, *, are_several: bool) -> Iterator[tuple[Step, ...]]:
-    """A list may be the words of one command, or one command each."""
+    """A list may be the words of one command, or one command per item."""
     if isinstance(value, str):
         yield (value,)
     elif isinstance(value, list):

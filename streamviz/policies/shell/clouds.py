@@ -1,4 +1,4 @@
-"""Commands that delete what is in a cloud."""
+"""Commands that delete resources in a cloud."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from streamviz.policies.shell.commands import Command, operands, options
 _CLOUDS = frozenset("gcloud az doctl heroku fly flyctl gh glab vercel netlify supabase railway oci ibmcloud".split())
 _CLOUD_DELETES = re.compile(r"(?:.*:)?(?:delete|destroy|purge)")
 _AWS_DELETES = re.compile(r"(?:delete|terminate|deregister|purge|schedule-key-deletion)(?:-.*)?")
-# What is deleted every day, and is no loss.
+# Deleted every day, and no loss.
 _PASSING = frozenset("pr mr issue run cache label branch codespace comment deployment session token".split())
 
 DELETES = "it deletes a server's data"
@@ -35,7 +35,7 @@ def _cloud(command: Command) -> str:
     return DELETES if any(map(_CLOUD_DELETES.fullmatch, rest[:5])) or "pg:reset" in rest else ""
 
 
-# By program, what is wrong with a command; empty where nothing is.
+# By program: what is wrong with a command; empty if nothing is.
 CLOUD_RULES: Mapping[str, Callable[[Command], str]] = {
     **dict.fromkeys(_CLOUDS, _cloud),
     "aws": _aws,

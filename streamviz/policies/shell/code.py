@@ -1,4 +1,4 @@
-"""Code within commands: text given to `bash -c`, input, and files of which it is known what is in them."""
+"""Code within commands: text given to `bash -c`, input, and files whose content is known."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,13 +12,15 @@ from streamviz.policies.shell.patterns import STARTED, has
 from streamviz.policies.shell.runners import REMOTE
 from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options, joined_to
 
-# Options of shells that take a value.
+# Options of shells, grouped after one sign.
 _SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
 _STARTUP_OPTIONS = ("--rcfile", "--init-file")
-# An option with code among those of one letter, and what is joined to it. Of options alone all are letters.
+# An option that takes code, in a group of one-letter options, and any code joined to it. A group of options alone has
+# only letters.
 _GROUPED = re.compile(r"-(?:[A-Za-z]*[ceErp][A-Za-z]{0,3}|[A-Za-z]{0,5}?[ceErp](.*[^A-Za-z].*))", re.DOTALL)
 _ALONE = len("-c")
-# The same of those whose flags are known: any other may take what is joined to it, and the code is still to come.
+# The same for interpreters whose flags are known: any other option may take what is joined to it as a value, and the
+# code would still follow.
 _JOINED_TO_FLAGS = {
     "python": re.compile(r"-[bBdEhiIOPqsSuvVx]*c.+", re.DOTALL),
     "perl": re.compile(r"-[acnpwWltsSTuUX]*[eE].+", re.DOTALL),
@@ -34,7 +36,7 @@ COMMAND_VARIABLES = re.compile(r"(?:\w{0,40}_)?(?:COMMAND|PAGER|EDITOR|VISUAL|SS
 
 
 def code_in(command: Command, files: Mapping[str, str]) -> Iterator[str]:
-    """The scripts that this command runs: its own text, its input, or a file of which is known what was written."""
+    """The scripts that this command runs: its own text, its input, or a file whose written content is known."""
     yield from _known_code(command, files)
     if command.name not in PLAIN | SHELLS | INTERPRETERS | _BUILT_IN.keys():
         yield from _told(command)
@@ -69,12 +71,13 @@ def _given_as_text(name: str, arguments: Sequence[str]) -> Iterator[str]:
     short = [each if not _JOINED_CODE.match(each) else "-c" for each in arguments]
     yield from behind(short, TEXT_OPTIONS[name])
     yield from joined_to(arguments, TEXT_OPTIONS[name])
-    if name == "env":  # what it splits has the rest of its words behind it
+    if name == "env":  # what `-S` splits is followed by the remaining words
         at = next((n for n, each in enumerate(arguments) if each in TEXT_OPTIONS["env"]), len(arguments))
         yield " ".join(arguments[at + 1 :])
 
 
-# A text that begins with a program that can do harm, as programs are told to run it: `!…`, `shell …`, `spawn …`.
+# A text that begins with a program that can do harm, in the forms in which programs are told to run one: `!…`, `shell
+# …`, `spawn …`.
 _TEXT = re.compile(
     r"\W{0,4}(?:(?:shell|spawn|system)\s+)?((?:sudo\s+)?(?:/[\w./-]*/)?"
     r"(?:rm|dd|mkfs[\w.]*|shred|chmod|chown|find|curl|wget|(?:ba|z|da|k)?sh|nc|eval|cat|tar|mv)\s.*)",
@@ -83,7 +86,7 @@ _TEXT = re.compile(
 
 
 def _told(command: Command) -> Iterator[str]:
-    """What a program that is not known may run of its arguments and its input. What has a space in its name is none,
+    """What an unknown program may run from its arguments and its input. If its name has a space, it is not a program
     but the first of several commands."""
     if " " in command.words[0].text:
         return
@@ -92,7 +95,7 @@ def _told(command: Command) -> Iterator[str]:
     yield from (found[1] for text in texts if (found := _TEXT.match(text)))
 
 
-# Words that are commands for a shell behind a mark: `git -c alias.x='!…'`, `vim -c ':!…'`, `sed '1e …'`.
+# Words that are shell commands after a marker: `git -c alias.x='!…'`, `vim -c ':!…'`, `sed '1e …'`.
 _MARKED = re.compile(r"\+?:?(?:silent )?!(.+)", re.DOTALL)
 _SHELLED = {
     "git": re.compile(r"(?:alias\.[^=]{0,80}=)?!(.+)", re.DOTALL),
@@ -102,16 +105,16 @@ _SHELLED = {
 
 
 def writes(command: Command) -> list[str]:
-    """The files that get what the command prints."""
+    """The files that receive the command's output."""
     return [*(word.text for word in command.flow.writes), *(command.arguments if command.name == "tee" else ())]
 
 
 def plain(path: str) -> str:
-    """A path as it is told apart from others in one script."""
+    """The form of a path under which a script's files are compared."""
     return normal(path)
 
 
-# What shells themselves take a script as.
+# What the shell's builtins run as a script.
 _BUILT_IN: Mapping[str, Callable[[tuple[str, ...]], list[str]]] = {
     "eval": lambda arguments: [" ".join(each for each in arguments if each != "--")],
     "trap": lambda arguments: operands(arguments)[:1],
@@ -120,12 +123,12 @@ _BUILT_IN: Mapping[str, Callable[[tuple[str, ...]], list[str]]] = {
 
 
 def shell_text(command: Command) -> Word | None:
-    """The word that a shell is given as its script; None where there is none."""
+    """The word that a shell is given as its script; None if there is none."""
     words = iter(command.words[1:])
     for word in words:
         text = word.text
         if _SHELL_OPTIONS.fullmatch(text):
-            if "o" in text or "O" in text:  # what is set stands behind it: `-euo pipefail`
+            if "o" in text or "O" in text:  # the name of the option to set follows: `-euo pipefail`
                 next(words, None)
             if text.startswith("-") and "c" in text:
                 return next((each for each in words if not each.text.startswith("-")), None)
@@ -137,13 +140,13 @@ def shell_text(command: Command) -> Word | None:
 
 
 def positional(command: Command) -> list[Word]:
-    """What a shell's own script sees as $0, $1 and so on."""
+    """What a shell's inline script sees as $0, $1 and so on."""
     text = shell_text(command)
     return [] if text is None else list(command.words[command.words.index(text) + 1 :])
 
 
 def reads_input(command: Command) -> bool:
-    """Whether a shell or interpreter takes its script from its input."""
+    """Whether a shell or interpreter reads its script from its input."""
     if command.name in SHELLS:
         if shell_text(command) is not None:
             return False
@@ -159,7 +162,7 @@ def reads_input(command: Command) -> bool:
 
 
 def interpreted(command: Command) -> list[str]:
-    """The programs that an interpreter is given: behind its option, or as its input."""
+    """The programs that an interpreter is given: after an option, or as its input."""
     arguments = command.arguments
     if command.name in AWKS:
         code = _behind_settings(arguments)[:1]
@@ -170,7 +173,7 @@ def interpreted(command: Command) -> list[str]:
 
 
 def _behind_settings(arguments: Sequence[str]) -> list[str]:
-    """What stands behind the options of an `awk`."""
+    """The arguments after the options of an `awk`."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] in ("-v", "-F", "--assign", "--field-separator") else 1
@@ -178,7 +181,7 @@ def _behind_settings(arguments: Sequence[str]) -> list[str]:
 
 
 def _in_grouped(arguments: Sequence[str]) -> Iterator[str]:
-    """Code behind an option that is among others, `-we`, or that it is joined to: `-ccode`."""
+    """Code after an option in a group, `-we`, or joined to an option: `-ccode`."""
     for at, each in enumerate(arguments):
         if (grouped := _GROUPED.fullmatch(each)) is None:
             continue
@@ -189,7 +192,7 @@ def _in_grouped(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _has_code(program: str, arguments: Sequence[str]) -> bool:
-    """Whether options alone give an interpreter its code: it is joined to one."""
+    """Whether the options themselves give an interpreter its code, joined to one of them."""
     joined = _JOINED_TO_FLAGS.get(program)
     return any((joined and joined.fullmatch(each)) or each.startswith(_LONG_CODE) for each in arguments)
 
@@ -209,7 +212,7 @@ def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
 
 
 def _held_by(words: Iterable[Word], files: Mapping[str, str]) -> Iterator[str]:
-    """What is in the files of these names, `<(…)` included, where that is known."""
+    """The content of the files with these names, including `<(…)`, if it is known."""
     for word in words:
         if plain(word.text) in files:
             yield files[plain(word.text)]
@@ -217,7 +220,7 @@ def _held_by(words: Iterable[Word], files: Mapping[str, str]) -> Iterator[str]:
 
 
 def _behind_first(command: Command) -> Iterator[str]:
-    """What `ssh host`, `watch` and such have behind their first word."""
+    """The commands after the first word of `ssh host`, `watch` and the like."""
     rest = [word.text for word in behind_options(command.name, list(command.words[1:]))]
     if command.name in ("at", "batch"):
         said = input_of(command)

@@ -1,17 +1,18 @@
-"""The commands that a script would run, with what is known of their words, their input and where they write."""
+"""The commands that a script would run, with what is known of their words, their input and their output files."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# Stands in a word for what is not known before it runs.
+# Stands in a word for text that is unknown until the script runs.
 UNKNOWN = "\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a command reads and writes: the commands whose output is its input, text that it is given, files."""
+    """What a command reads and writes: `feeds` are the commands whose output is its input, `given` is literal input,
+    `reads` and `writes` are files."""
 
     feeds: "tuple[Command, ...]" = ()
     given: tuple[str, ...] = ()
@@ -20,7 +21,7 @@ class Flow:
 
 
 class Word(NamedTuple):
-    """A word as it is after expansion; `sources` are the commands that ran to make it."""
+    """A word after expansion; `sources` are the commands whose output is in it."""
 
     text: str
     sources: "tuple[Command, ...]" = ()
@@ -28,8 +29,8 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: its words, and the folder it runs in, empty where that is the project's. `said` is what it prints,
-    None where that is not known."""
+    """One command: its words, and the folder it runs in, empty for the project's own. `said` is its output, None if
+    that is unknown."""
 
     words: tuple[Word, ...]
     flow: Flow = field(default_factory=Flow)
@@ -38,7 +39,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """The program's own name: no path, small letters."""
+        """The program's own name, without its path, in lower case."""
         return program(self.words[0].text) if self.words else ""
 
     @property
@@ -59,12 +60,12 @@ class Command:
                 level += [*command.flow.feeds, *(source for word in words for source in word.sources)]
 
 
-# Several versions of these are often beside each other.
+# Several versions of these are often installed side by side.
 _VERSION = re.compile(r"(python|pypy|perl|ruby|node|php|lua|tclsh|bash|ksh)-?[\d.]+")
 
 
 def program(path: str) -> str:
-    """`/bin/RM.exe` is `rm`, as some systems do not tell capitals apart, and `python3.11` is `python`."""
+    """`/bin/RM.exe` is `rm`, because some systems ignore case, and `python3.11` is `python`."""
     name = path.rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
     versioned = _VERSION.fullmatch(name)
     return versioned[1] if versioned else name
@@ -84,7 +85,7 @@ def options(arguments: tuple[str, ...]) -> set[str]:
 
 
 def operands(arguments: tuple[str, ...]) -> list[str]:
-    """The arguments that are no options."""
+    """The arguments that are not options."""
     if "--" in arguments:
         at = arguments.index("--")
         return [each for each in arguments[:at] if not each.startswith("-")] + list(arguments[at + 1 :])

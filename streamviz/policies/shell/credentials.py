@@ -15,7 +15,7 @@ _GATHERED = frozenset({"env", "printenv", "history", "export", "set"})
 
 
 def gives_credentials_away(command: Command) -> str:
-    """What is wrong with it, empty where nothing is."""
+    """What is wrong with it; empty if nothing is."""
     if command.name in READERS and any(map(_is_private, _read(command))):
         return "it reads private keys or credentials"
     if any(map(_is_private, paths(command, [word.text for word in command.flow.reads]))):
@@ -46,7 +46,7 @@ def _gathers(command: Command) -> bool:
 
 
 def _read(command: Command) -> list[str]:
-    """The paths that a command reads; a key that it signs in with is not read by others."""
+    """The paths that a command reads, except a key that it signs in with, which is not sent anywhere."""
     arguments = command.arguments
     own = [
         each

@@ -1,4 +1,4 @@
-"""What is dangerous in the commands that a script would run, by groups that an operator chooses from."""
+"""What is dangerous in the commands that a script would run, in groups that an operator can choose."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,13 +34,13 @@ _BRACES = re.compile(r"[{},]")
 
 
 class Choice(NamedTuple):
-    """What an operator allows: globs of paths that may be deleted with all that is in them."""
+    """What an operator allows: globs of paths that may be deleted recursively."""
 
     may_delete: tuple[str, ...]
 
 
 def found_in(commands: Sequence[Command], groups: Iterable[str], choice: Choice) -> tuple[str, str] | None:
-    """The first danger: its group and what it is, in words that quote nothing."""
+    """The first danger: its group, and a description that quotes nothing."""
     chosen = [(group, RULES[group]) for group in groups]
     for command in commands:
         for group, rule in chosen:
@@ -52,7 +52,7 @@ def found_in(commands: Sequence[Command], groups: Iterable[str], choice: Choice)
 
 
 def found_in_text(text: str, groups: Iterable[str]) -> tuple[str, str] | None:
-    """What the text says to shells of Windows, which is not parsed."""
+    """What the text tells Windows shells, whose commands are not parsed."""
     chosen = set(groups)
     for group, pattern in patterns.WINDOWS:
         if group in chosen and has(pattern, text):
@@ -90,7 +90,7 @@ _WHAT_WIPES = "it deletes what the system or its users cannot do without"
 
 
 def _removes(command: Command, choice: Choice) -> str:
-    """A name that is not known may be anything: only what is worst is taken from it."""
+    """If the name of the program is unknown, only the worst is denied."""
     chosen, targets = options(command.arguments), paths(command, operands(command.arguments))
     is_recursive = bool(chosen & {"r", "R", "recursive", UNKNOWN}) or command.name in ("rimraf", "del-cli")
     if "no-preserve-root" in chosen:
@@ -136,7 +136,7 @@ def _disks(command: Command, choice: Choice) -> str:
     return ""
 
 
-# What has a module of its own: code from elsewhere, credentials, what servers keep, the machine itself
+# The groups that have modules of their own: remote code, credentials, servers' data, the machine itself
 
 
 def _remote_code(command: Command, choice: Choice) -> str:

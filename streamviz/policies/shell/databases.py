@@ -11,7 +11,7 @@ _SQL = frozenset("psql mysql mariadb sqlcmd clickhouse-client clickhouse cockroa
 _MONGO = frozenset("mongo mongosh".split())
 _KEYS = frozenset("redis-cli valkey-cli".split())
 _ADMINS = frozenset("dropdb dropuser".split())
-# Often run in a container.
+# Programs that are often run in a container.
 DATABASES = _SQL | _MONGO | _KEYS | _ADMINS | {"mysqladmin"}
 
 _DROPS = "it drops a database or empties a table"
@@ -40,7 +40,7 @@ def _mysqladmin(command: Command) -> str:
     return _DROPS if "drop" in operands(command.arguments) else ""
 
 
-# By program, what is wrong with a command; empty where nothing is.
+# By program: what is wrong with a command; empty if nothing is.
 DATABASE_RULES: Mapping[str, Callable[[Command], str]] = {
     **dict.fromkeys(_SQL, _sql),
     **dict.fromkeys(_MONGO, _mongo),

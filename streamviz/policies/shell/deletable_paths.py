@@ -1,4 +1,4 @@
-"""Which paths an operator allows commands to take away."""
+"""Which paths an operator allows commands to delete."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from streamviz.policies.shell.commands import UNKNOWN
 from streamviz.policies.shell.paths import emptied, is_vital, normal
 from streamviz.policies.shell.protected_paths import is_system
 
-# Of a long path only the end says what it is: a whole project may lie in `/home/me/build`.
+# Only the end of a long path says what it is: a whole project may be under `/home/me/build`.
 _NEAR = 3
 
 
 def may_delete(path: str, globs: Sequence[str]) -> bool:
-    """Whether an operator allows to delete what is there with all that is in it.
+    """Whether an operator allows this path to be deleted recursively.
 
-    A glob with a slash in front, or `~`, is of the whole path, and may be in the system's folders. One with none is of
-    any part of it.
+    A glob that begins with `/` or `~` matches the whole path, even in system folders. Any other matches a part of the
+    path.
     """
     if is_vital(path):
         return False

@@ -1,4 +1,4 @@
-"""The words that those in a script's source become."""
+"""The words that the words of a script's source expand to."""
 
 import re
 from abc import ABC, abstractmethod
@@ -15,12 +15,12 @@ from streamviz.policies.shell.variables import expanded, together
 from streamviz.policies.shell.words import GAP, ansi, bare, within_quotes
 
 MOST_WORDS = 5_000
-# All the words of an array, or of a script, each as it is.
+# All the words of an array, or all arguments of a script, each kept as one word.
 _ALL = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
 
 
 class Expansion(State, ABC):
-    """Expands words. What stands in them to be run is run as it is met."""
+    """Expands words. Commands in them are run as they are met."""
 
     def __init__(self, folder: str, length: int) -> None:
         super().__init__(folder, length)
@@ -32,10 +32,10 @@ class Expansion(State, ABC):
 
     @abstractmethod
     def _substituted(self, node: Node, depth: int) -> Word:
-        """What a substitution prints, once it is run."""
+        """What a substitution prints when it is run."""
 
     def _expand(self, node: Node, depth: int) -> list[Word]:
-        """The words that one in the source becomes."""
+        """The words that one word of the source becomes."""
         value = self._value(node, depth, quoted=False)
         if _ALL.fullmatch(text_of(node)):
             return self._expand(node.named_children[0], depth + 1)
@@ -68,7 +68,7 @@ class Expansion(State, ABC):
                 return self._listed(node, depth)
         if not node.named_children:
             return Word(bare(text_of(node)))
-        is_translated = node.type == "translated_string"  # a string behind a dollar
+        is_translated = node.type == "translated_string"  # `$"…"`
         return self._joined(node, depth, quoted=quoted, begin=int(is_translated))
 
     def _joined(self, node: Node, depth: int, *, quoted: bool, begin: int = 0, end: int = 0) -> Word:

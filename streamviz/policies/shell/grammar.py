@@ -1,4 +1,4 @@
-"""The syntax tree of a script, within bounds."""
+"""The syntax tree of a script, parsed within bounds."""
 
 from collections.abc import Iterator
 
@@ -7,19 +7,19 @@ from tree_sitter import Language, Node, Parser, Point
 
 _BASH = Language(tree_sitter_bash.language())
 MOST_CHARACTERS = 200_000
-# The parser counts a step each hundred or so of its own; 85 kB of plain commands take 900.
+# The parser reports a step for every hundred or so of its own; 85 kB of plain commands take 900.
 MOST_STEPS = 2_000
-# A here-document that has not come is looked for from the beginning each time.
+# The parser looks for an unfinished here-document from the beginning each time.
 MOST_HERE_DOCUMENTS = 100
 DEEPEST = 100
-# Bytes that the parser is given at once, and again for the text of each node: more would make a long command's words
-# cost as much as it is long, each.
+# Bytes per read by the parser, which reads again for the text of each node: with one large piece, each word of a long
+# command would cost as much as the whole command.
 _PIECE = 4_096
 
 
 def parse(text: str) -> Node:
-    """The root of the tree; `has_error` says whether all of it could be read. Raises ValueError for what is too long or
-    would take too long."""
+    """The root of the tree; `has_error` says whether some of it could not be parsed. Raises ValueError if the text is
+    too long or would take too long to parse."""
     if len(text) > MOST_CHARACTERS or text.count("<<") > MOST_HERE_DOCUMENTS:
         raise ValueError("a command that is too long to parse")
     source = text.encode("utf-8", "replace")
@@ -45,7 +45,7 @@ def text_of(node: Node) -> str:
 
 
 def pieces(node: Node, begin: int = 0, end: int = 0) -> Iterator[Node | str]:
-    """A node's children and the text between them, all but so many bytes at its beginning and end."""
+    """A node's children and the text between them, without `begin` bytes at its start and `end` at its end."""
     source, start = node.text or b"", node.start_byte
     at = begin
     for child in node.named_children:

@@ -1,4 +1,4 @@
-"""The texts in a program of another language that may be commands."""
+"""The strings in a program of another language that may be commands."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ _LITERAL = re.compile(
     r"|(?:\bq|%)x\s*[({\[]([^(){}\[\]]*)[)}\]]",
     re.DOTALL,
 )
-# Of the texts in a program only those that could do harm are read as commands.
+# Only strings that could do harm are read as commands.
 _TELLING = re.compile(
     r"\brm\b|mkfs|\bdd\b|/dev/|shutdown|reboot|curl|wget|base64|chmod|chown|\bnc\b|ncat|\.ssh|shadow|find\b"
 )
@@ -21,7 +21,7 @@ MOST_LITERALS = 50
 
 
 def quoted(code: str) -> Iterator[str]:
-    """The texts in a program."""
+    """The strings in a program."""
     return map(_text, _LITERAL.finditer(code))
 
 
@@ -29,13 +29,13 @@ def _text(found: re.Match[str]) -> str:
     return next((group for group in found.groups() if group), "")
 
 
-# Between two words of a list, as `subprocess.run`, `exec` and `spawn` take it.
+# Separates two words of a list, as `subprocess.run`, `exec` and `spawn` take it.
 _BETWEEN = re.compile(r"\s*,\s*((?:\{\s*args\s*:\s*)?[\[(]\s*)?")
 _RUN_AS_LISTS = NOTABLE | SHELLS | {"sudo", "curl", "wget"}
 
 
 def _listed(code: str) -> Iterator[str]:
-    """The commands that stand in a program as lists of words."""
+    """The commands that a program has as lists of words."""
     words: list[str] = []
     end = 0
     for found in _LITERAL.finditer(code):
@@ -57,7 +57,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def literals(code: str) -> Iterator[str]:
-    """The texts in a program that may be commands."""
+    """The strings in a program that may be commands. Raises ValueError if there are more than MOST_LITERALS."""
     made = 0
     for text in (*quoted(code), *_listed(code)):
         if _TELLING.search(text):

@@ -1,15 +1,15 @@
-"""Programs by what they do to a command line."""
+"""Programs grouped by their role in a command line."""
 
 SHELLS = frozenset("sh bash zsh dash ksh ash fish mksh rbash tcsh csh exe".split())
 AWKS = ("awk", "gawk", "mawk")
-# Those that run code which they are given as an option or as their input.
+# Programs that run code given as an option or as their input.
 INTERPRETERS = frozenset(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua osascript tclsh awk gawk mawk"
     " rscript".split()
 )
 CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p", "--print", "eval")
 
-# What takes a command as text, behind the option that is named.
+# Programs that take a command as text, after one of these options.
 TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(["su", "runuser", "script"], ("-c", "--command")),
     "git": (

@@ -10,7 +10,7 @@ _PLACE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z%]")
 
 
 def output_of(command: Command) -> str | None:
-    """What a command prints, as far as its words tell; None where they do not."""
+    """What a command prints, as far as its words tell; None if they do not."""
     arguments = command.arguments
     match command.name:
         case "echo":
@@ -29,10 +29,10 @@ def output_of(command: Command) -> str | None:
 
 
 def input_of(command: Command) -> str | None:
-    """What a command is given to read; None where that is not known."""
+    """What a command is given to read; None if that is unknown."""
     given = list(command.flow.given)
     if not given:
-        # All of those before it in the pipe: several may write to it.
+        # All commands before it in the pipe: several may write to it.
         given = [feed.said for feed in islice(command.flow.feeds, 50) if feed.said is not None]
     return "\n".join(given) if given else None
 

@@ -1,4 +1,4 @@
-"""Where paths lead, and whether that is what nobody may take away."""
+"""Where paths lead, and whether that is something nobody may delete."""
 
 import re
 
@@ -10,7 +10,7 @@ _ONLY_MARKS = re.compile(r"[*.?!\[\]{},^]+\Z")
 
 
 def joined(folder: str, path: str) -> str:
-    """A path as it is seen from a folder."""
+    """A path relative to a folder."""
     if path == "-":
         return UNKNOWN
     if not folder or path.startswith(("/", "~", UNKNOWN)):
@@ -19,7 +19,7 @@ def joined(folder: str, path: str) -> str:
 
 
 def normal(path: str) -> str:
-    """A path without `.`, `..`, doubled slashes; home folders are `~`, the project's own folder is empty."""
+    """A path without `.`, `..` and doubled slashes; home folders are `~`, the project's own folder is empty."""
     is_absolute = path.startswith("/")
     parts: list[str] = []
     for part in path.split("/"):
@@ -36,7 +36,7 @@ def normal(path: str) -> str:
 
 
 def emptied(path: str) -> str:
-    """The folder of which `path` means everything: `build/*` and `build/` are `build`."""
+    """The folder whose whole content `path` means: `build/*` and `build/` are `build`."""
     head, slash, last = path.rpartition("/")
     while _ONLY_MARKS.match(last) and last not in ("..",):
         path = head or slash
@@ -45,8 +45,8 @@ def emptied(path: str) -> str:
 
 
 def is_vital(path: str) -> bool:
-    """Whether nobody may take it away: the root, a folder in it, a home, the project's folder and what is above it,
-    and what may turn out to be one of these."""
+    """Whether nobody may delete it: the root, a folder in it, a home, the project's folder or one above it, or what may
+    turn out to be one of these."""
     path = emptied(normal(path))
     if path in ("", "/", "~", UNKNOWN) or all(part == ".." for part in path.split("/")):
         return True

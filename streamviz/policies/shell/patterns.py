@@ -1,4 +1,4 @@
-"""Patterns of what is dangerous, as RE2: what they read was written by a model."""
+"""Patterns of what is dangerous, for RE2, because a model wrote what they search."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ def has(pattern: Pattern, text: str) -> bool:
 
 SOCKETS = _any_of(r"/dev/(?:tcp|udp)/")
 SET_UID = _any_of(r"^[augo]*\+[rwxt]*s", r"^0?[4-7][0-7]{3}\z")
-# Programs that give a shell to somebody else, run what they fetch or decode, delete what is vital.
+# Code that opens a shell to somebody else, runs what it fetches or decodes, or deletes what is vital.
 REMOTE_SHELL = _any_of(
     r"socket.*(?:dup2|pty\.spawn|subprocess|/bin/(?:ba)?sh|exec|system)",
     r"fsockopen.*exec",
@@ -41,7 +41,8 @@ WIPES = _any_of(
     flags="(?is)",
 )
 _END = r"\z"
-# Files that hold private keys and credentials; those of the second are everyday ones, which may not be sent away.
+# Files that hold private keys and credentials. Those of PRIVATE_WHEN_SENT are everyday files, which may be read but not
+# sent.
 PRIVATE = _any_of(
     r"(?:^|/)\.ssh/(?:identity|\*|id_\*)" + _END,
     r"(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?" + _END,
@@ -70,7 +71,7 @@ DROPS = _any_of(
     flags="(?i)",
 )
 MONGO_DROPS = _any_of(r"\bdropDatabase\s*\(", r"\.drop\s*\(", r"\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\})?\s*\)")
-# Files whose lines are run as commands by themselves, later.
+# Files whose lines are run later as commands, without anybody asking.
 STARTED = _any_of(
     r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|envrc|xprofile|xinitrc)"
     + _END,
@@ -80,7 +81,7 @@ STARTED = _any_of(
     r"^/etc/(?:profile\.d|cron\.\w+|init\.d)/",
     r"^/var/spool/cron/",
 )
-# What a command that cannot be parsed may not have in it.
+# What a command that cannot be parsed must not contain.
 RISKY = _any_of(
     r"\brm\b[^;|&\n]*\s-\w*r",
     r"\brm\b.*--recursive",
@@ -103,15 +104,15 @@ RISKY = _any_of(
 
 
 class Foreign(NamedTuple):
-    """What is dangerous in a command for shells of Windows, which are not parsed, and the group that it is of."""
+    """What is dangerous in a command for Windows shells, which are not parsed, and the group that it belongs to."""
 
     group: str
     pattern: Pattern
 
 
-# The rest of a command, up to what ends it: `&` does, but for one within a name.
+# The rest of a command, up to what ends it: a `&` does, except within a name.
 _ONE = r"(?:[^;&|\n]|\w&\w)*"
-# What another command gives, to one that stands at the end of a pipe or in a block there.
+# From one command's output to the command at the end of its pipe, or in a block there.
 _PIPED_TO = r"\|(?:(?:[^;&\n]|\w&\w)*[|{(])?\s*"
 _REMOVERS = r"(?:remove-item|ri|rd|rmdir|del|erase)"
 _REMOVE = rf"(?:\b{_REMOVERS}|\|\s*rm)\b{_ONE}"
@@ -122,7 +123,7 @@ _HOME = rf"(?:\$\{{?env:{_FOLDERS}|\$\{{?home|%{_FOLDERS}%)"
 _DRIVE = rf"(?:[a-z]:[\\/]?(?:\*|\s|'|\"|\z|windows|users)|{_HOME}|[\s'\"][~/\\][\\/]?(?:\*|\s|'|\"|\z))"
 _LIST_OF = rf"\b(?:get-childitem|gci|dir|ls)\b{_ONE}"
 _FETCH = r"\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|downloaddata|frombase64string)\b"
-# Also in shells in which `iex` is Elixir's.
+# Separate from _FETCH, because these are common in shells where `iex` is Elixir's.
 _CURL = r"\b(?:curl|wget)\b"
 _INVOKE = r"(?:\b(?:iex|invoke-expression)\b|\[scriptblock\]::create)"
 _ENCODED = r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:n|n?c\w*)?\s+['\"]?[a-z0-9+/=]{16,}"

@@ -1,4 +1,4 @@
-"""Paths on which more than a project depends: the system's, devices, files that hold keys."""
+"""Paths that more than a project depends on: the system's, devices, files that hold keys."""
 
 import re
 from fnmatch import fnmatchcase
@@ -33,7 +33,7 @@ def is_system(path: str) -> bool:
 
 
 def is_core(path: str) -> bool:
-    """Whether the system does not start, or is not safe, without it."""
+    """Whether the system would not start, or would not be safe, without it."""
     path = normal(path)
     if is_device(path) or not path.startswith("/"):
         return is_device(path)
@@ -43,12 +43,12 @@ def is_core(path: str) -> bool:
 
 
 def is_settings(path: str) -> bool:
-    """Whether to write there changes the system: what is in `is_core`, and the folders that programs look in."""
+    """Whether writing there changes the system: what is in `is_core`, and the folders that programs look in."""
     return is_core(path) or emptied(normal(path)) in ("/etc", "/usr", "/usr/local/bin")
 
 
 def may_be_key(path: str) -> bool:
-    """Whether a path with * or ? in it stands for a file that holds private keys or credentials."""
+    """Whether a path with wildcards stands for a file that holds private keys or credentials."""
     glob = normal(path)
     if not _GLOB.search(glob) or len(glob) > _LONGEST_GLOB:
         return False
@@ -56,7 +56,7 @@ def may_be_key(path: str) -> bool:
 
 
 def is_device(path: str) -> bool:
-    """Whether to write there is to write to a disk, memory or the like."""
+    """Whether writing there writes to a disk, memory or the like."""
     path = normal(path)
     name = path.removeprefix("/dev/")
     return (
@@ -67,5 +67,5 @@ def is_device(path: str) -> bool:
 
 
 def _may_be(part: str, name: str) -> bool:
-    """Whether a part of a path, which may have * in it, is this name."""
+    """Whether a part of a path, which may have wildcards, can be this name."""
     return part.lower() == name.lower() or (bool(_GLOB.search(part)) and fnmatchcase(name, part))

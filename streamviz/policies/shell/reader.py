@@ -1,4 +1,4 @@
-"""What a script would run: every command, also those in substitutions, in code given to a shell, behind wrappers."""
+"""What a script would run: every command, also in substitutions, in code given to a shell, and after wrappers."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -16,19 +16,19 @@ from streamviz.policies.shell.wrappers import wrapped
 
 MOST_COMMANDS = 1_000
 MOST_ROUNDS = 8
-# Code within code within code.
+# Levels of code within code.
 DEEPEST_CODE = 10
 MOST_PARSES = 300
-# What is not known, as it stands in a script: a variable that is never set.
+# Stands in a script for text that is unknown: a variable that is never set.
 _NOT_KNOWN = "${_}"
 
 
 class Reader(Expansion):
     """Reads scripts one after another, as one shell would.
 
-    `commands` are all that would run, in order. `is_whole` says whether all could be read; what could, is there all the
-    same. `has_bomb`: a function calls itself twice or in the background. `length` is that of all that will be read, in
-    characters: what is made of it is bounded by it.
+    `commands` are all that would run, in order. `is_whole` says whether everything could be parsed; what could is in
+    `commands` all the same. `has_bomb`: a function calls itself twice or in the background. `length` is the number of
+    characters that will be read in all, which bounds what may be made of them.
     """
 
     def __init__(self, folder: str = "", length: int = 0) -> None:
@@ -40,7 +40,7 @@ class Reader(Expansion):
         self._depth = 0
 
     def read(self, text: str, flow: Flow = Flow()) -> list[Command]:  # noqa: B008
-        """The commands in `text`. Raises ValueError where there are too many, or too deep within each other."""
+        """The commands in `text`. Raises ValueError if there are too many, or they are nested too deeply."""
         return [command for script in readings(text) for command in self._read(script, flow)]
 
     def _read(self, script: str, flow: Flow) -> list[Command]:
@@ -56,7 +56,7 @@ class Reader(Expansion):
         return ran
 
     def run(self, words: Sequence[Word], flow: Flow = Flow()) -> list[Command]:  # noqa: B008
-        """A command that is given as words, and what it runs itself. Raises ValueError as `read` does."""
+        """A command given as words, and what it runs itself. Raises ValueError as `read` does."""
         if not words:
             return []
         if len(self.commands) >= MOST_COMMANDS:
@@ -70,14 +70,14 @@ class Reader(Expansion):
             ran += self.run(inner, flow)
         ran += self._aliased(command)
         if len(words) == 1 and " " in words[0].text.strip():
-            ran += self.read(words[0].text)  # as those who run others give it to a shell
+            ran += self.read(words[0].text)  # as programs that run others give it to a shell
         self._number(positional(command), 0)
         for code in code_in(command, self._files):
             ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN))
         return ran
 
     def _aliased(self, command: Command) -> list[Command]:
-        """What stands for the first word runs in its place; within it the name is the program's."""
+        """An alias runs in place of the first word; within it, the name means the program."""
         name = command.words[0].text
         text = self._aliases.pop(name, "")
         if not text:
@@ -114,7 +114,7 @@ class Reader(Expansion):
         return [command for node in nodes for command in self._statements(node, flow, depth + 1)]
 
     def _command(self, node: Node, flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
-        """`more` words are behind its redirections."""
+        """`more` are words that follow its redirections."""
         words: list[Word] = []
         own = [child for child in node.named_children if child.type == "variable_assignment"]
         for child in node.named_children:
@@ -125,7 +125,7 @@ class Reader(Expansion):
                 words += self._expand(child, depth + 1)
         if not own:
             return self.run([*words, *more], flow)
-        # Its own variables its words do not see, nor does what follows.
+        # Neither the command's own words nor what follows it see these variables.
         before = dict(self._variables)
         for child in own:
             self._assign(child, depth)
@@ -137,7 +137,7 @@ class Reader(Expansion):
         return ran
 
     def _in_subshell(self, node: Node, flow: Flow, depth: int) -> list[Command]:
-        """Nothing of it but its files is there for what follows."""
+        """What follows does not see the folder or the variables that it sets, only its files."""
         folder, variables = self._folder, dict(self._variables)
         ran = self._each(node.named_children, flow, depth)
         self._folder = folder
@@ -164,7 +164,7 @@ class Reader(Expansion):
             ran = self._statements(body, own, depth + 1) if body else self.run(more or [Word("cat")], own)
         for redirect in redirects:
             if redirect.type == "heredoc_redirect":
-                # What stands behind the mark of a here-document on its line is in the tree within it.
+                # Whatever follows a here-document's delimiter on the same line is inside its tree.
                 rest = [child for child in redirect.named_children if child.type not in _OF_HERE_DOCUMENT | _WORDS]
                 ran += self._each(rest, Flow(tuple(ran)), depth)
         return ran
@@ -188,7 +188,7 @@ class Reader(Expansion):
         return Flow(flow.feeds, flow.given, flow.reads, (*flow.writes, *words))
 
     def _behind(self, redirect: Node, depth: int) -> list[Word]:
-        """The words that are in a redirection's tree, but are the command's: whatever stands behind its target."""
+        """The command's words that are inside a redirection's tree: those after its target."""
         if redirect.type == "heredoc_redirect":
             rest = [child for child in redirect.named_children if child.type in _WORDS]
         else:
@@ -207,7 +207,7 @@ class Reader(Expansion):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         before = len(self.commands)
         if name is not None:
-            self._each(name.named_children, Flow(), depth)  # what is in an index
+            self._each(name.named_children, Flow(), depth)  # commands in an index
             word = self._value(value, depth + 1, quoted=True) if value is not None else Word("")
             if any(child.type == "+=" for child in node.children):
                 old = self._variables.get(text_of(name), Word(""))
@@ -262,5 +262,5 @@ _WORDS = frozenset(
     "word string raw_string ansi_c_string translated_string concatenation number simple_expansion expansion"
     " command_substitution process_substitution arithmetic_expansion brace_expression".split()
 )
-# Those whose output is what they are given.
+# Commands whose output is known from what they are given.
 _PLAIN = frozenset({"echo", "printf", "cat", "pwd", "mktemp", "which", "command", "type", "tee"})

@@ -1,4 +1,4 @@
-"""Commands that run what comes from elsewhere, or that open a shell to somebody else."""
+"""Commands that run code from elsewhere, or that open a shell to somebody else."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from streamviz.policies.shell.touched import FETCHERS, downloads
 
 
 def runs_foreign_code(command: Command) -> str:
-    """What is wrong with it, empty where nothing is."""
+    """What is wrong with it; empty if nothing is."""
     if any(has(patterns.SOCKETS, word.text) for word in (*command.words, *command.flow.reads, *command.flow.writes)):
         return "it opens a connection from the shell"
     if _is_remote_shell(command):
@@ -26,7 +26,7 @@ def runs_foreign_code(command: Command) -> str:
 
 
 def runs_downloads(commands: Sequence[Command]) -> bool:
-    """Whether a file that was downloaded is run by a later command."""
+    """Whether a later command runs a file that was downloaded."""
     downloaded: set[str] = set()
     for command in commands:
         first = [word.text for word in command.words[:1]]

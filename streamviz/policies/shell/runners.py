@@ -1,6 +1,7 @@
-"""Programs that run another command, and where in their words that is."""
+"""Programs that run another command, and where in their words it is."""
 
-# What only runs another command: its options that take a value, and how many words of its own come before the command.
+# Programs that only run another command: their options that take a value, and how many words of their own come before
+# the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-u -g -h -p -C -D -R -T -U -r -t --user --group --host --chdir", 0),
     "doas": ("-u -C", 0),
@@ -40,7 +41,7 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "do": ("", 0),
     "else": ("", 0),
 }
-# What runs a command in a project's own environment: the words before it, its options that take a value.
+# Programs that run a command in a project's own environment: the words before it, their options that take a value.
 RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "uv": (("run",), "--with --python -p --extra --group --project --directory --env-file"),
     "poetry": (("run",), "-C -P --directory --project"),
@@ -56,7 +57,7 @@ RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "mise": (("exec", "x"), ""),
     "direnv": (("exec",), ""),
 }
-# What takes a command as text behind its own words: its options that take a value.
+# Programs that take a command as text after their own words: their options that take a value.
 REMOTE = {
     "ssh": "-i -p -o -l -L -R -D -F -J -b -c -e -m -w -W -E -I -Q -S -O -B",
     "watch": "-n -d --interval",

@@ -1,4 +1,4 @@
-"""Commands that delete what servers keep: databases, clusters, what is in a cloud, volumes of containers."""
+"""Commands that delete what servers keep: databases, clusters, cloud resources, container volumes."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ _PLANS = frozenset("terraform tofu terragrunt pulumi cdk cdktf serverless sls sa
 
 
 def deletes_data(command: Command) -> str:
-    """What is wrong with it, empty where nothing is."""
+    """What is wrong with it; empty if nothing is."""
     rule = _RULES.get(command.name)
     return rule(command) if rule else ""
 

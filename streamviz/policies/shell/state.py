@@ -1,4 +1,4 @@
-"""What a shell keeps from one command to the next: its folder, variables, aliases, and files whose text is known."""
+"""What a shell keeps from one command to the next: its folder, variables, aliases, and files with known content."""
 
 import re
 from dataclasses import replace
@@ -10,15 +10,17 @@ from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import found_set, together
 from streamviz.policies.shell.words import COMMA, MARKS
 
-# Variables, pipes and code within code multiply what is given: so much may come of it, and so many times its length.
+# Variables, pipes and nested code multiply their input. In all, this much text may be made, plus this many times the
+# input's length.
 MOST_MADE = 10_000
 MADE_OF_EACH = 4
-# So many characters that part words are heeded.
+# Only this many characters of IFS count.
 MOST_PARTING = 20
 
 
 class State:
-    """One shell's. `length` is that of all that will be read, in characters: what is made of it is bounded by it."""
+    """The state of one shell. `length` is the number of characters that will be read in all, which bounds what may be
+    made of them."""
 
     def __init__(self, folder: str, length: int) -> None:
         self._folder = folder
@@ -28,7 +30,7 @@ class State:
         self._room = MOST_MADE + MADE_OF_EACH * length
 
     def _spend(self, characters: int) -> None:
-        """Raises ValueError where more has been made of what was given than is read."""
+        """Raises ValueError once more text has been made than the input's length allows."""
         self._room -= characters
         if self._room < 0:
             raise ValueError("commands that expand to too much text")
@@ -38,26 +40,26 @@ class State:
         return word
 
     def _apart(self, text: str, mark: str) -> str:
-        """A text with `mark` where it is split: at blanks, and at what the script has split it at."""
+        """A text with `mark` wherever it is split: at blanks, and at the script's own separators (IFS)."""
         own = self._variables["IFS"].text.translate(MARKS).replace(UNKNOWN, "")[:MOST_PARTING]
         marked = COMMA if "," in own else ""
         return re.sub(rf"[ \t\n{re.escape(own)}{marked}]+", mark, text)
 
     def _said(self, command: Command) -> Command:
-        """The command with what it prints."""
+        """The command with its output."""
         said = output_of(command)
         self._spend(len(said or ""))
         return replace(command, said=said)
 
     def _number(self, words: list[Word], first: int) -> None:
-        """Have these be $0, $1 and so on, or from `first` on."""
+        """Make these words $0, $1 and so on, starting at `first`."""
         if words:
             self._variables.update({str(n): word for n, word in enumerate(words, first)})
             rest = [word.text for word in words[1 - first :]]
             self._variables["@"] = self._variables["*"] = self._spent(Word(" ".join(rest)))
 
     def _remember(self, command: Command) -> None:
-        """What a command changes for those behind it: the folder, and files with known text."""
+        """Keep what a command changes for those after it: the folder, variables, aliases, files with known content."""
         if command.name in ("cd", "pushd", "chdir", "set-location"):
             where = [each for each in command.arguments if each == "-" or not each.startswith("-")]
             self._folder = joined(self._folder, where[0]) if where else "~"

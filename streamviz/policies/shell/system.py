@@ -1,4 +1,4 @@
-"""Commands that stop or open a machine: its power, kernel and files, and who may do what there."""
+"""Commands that stop a machine or open it up: its power, kernel and files, its users and their permissions."""
 
 from streamviz.policies.shell.administration import administers
 from streamviz.policies.shell.commands import Command, operands
@@ -10,7 +10,7 @@ _STOPPING_UNITS = frozenset("poweroff reboot halt kexec emergency rescue isolate
 
 
 def harms_system(command: Command) -> str:
-    """What is wrong with it, empty where nothing is."""
+    """What is wrong with it; empty if nothing is."""
     return _stops(command) or administers(command) or _overwrites(command)
 
 

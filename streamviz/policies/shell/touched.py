@@ -13,7 +13,7 @@ FETCHERS = frozenset({"curl", "wget", "aria2c", "fetch"})
 
 
 def is_program(command: Command, *globs: str) -> bool:
-    """Whether the program is one of these, also where its name has something in it that is not known."""
+    """Whether the program is one of these, even if part of its name is unknown."""
     name = command.name.replace(UNKNOWN, "*")
     if any(mark in name for mark in "*?["):
         return not is_all_unknown(command) and any(fnmatchcase(glob, name) for glob in globs)
@@ -26,7 +26,7 @@ def is_all_unknown(command: Command) -> bool:
 
 
 def paths(command: Command, texts: Iterable[str]) -> list[str]:
-    """The paths as they are from where the command runs."""
+    """The paths, as seen from the folder that the command runs in."""
     return [joined(command.folder, text) for text in texts]
 
 
@@ -50,7 +50,7 @@ def written(command: Command) -> list[str]:
 
 
 def is_outer(path: str) -> bool:
-    """Vital wherever the command runs."""
+    """Whether it is vital wherever the command runs."""
     return path.startswith(("/", "~", "..")) and is_vital(path)
 
 
@@ -61,7 +61,7 @@ def copied(command: Command) -> list[str]:
 
 
 def downloads(command: Command) -> list[str]:
-    """The files that a download is saved in."""
+    """The files that a download is saved to."""
     arguments = command.arguments
     to = [word.text for word in command.flow.writes]
     for at, each in enumerate(arguments):

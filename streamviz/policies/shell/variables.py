@@ -1,4 +1,4 @@
-"""A shell's variables, and what `$X`, `${X:-…}` and such come to."""
+"""A shell's variables, and what `$X`, `${X:-…}` and the like expand to."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +8,7 @@ from streamviz.policies.shell.commands import UNKNOWN, Command, Word
 _EXPANSION = re.compile(r"\$\{(!?)#?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
 _SLICE = re.compile(r":\s*(\d+)(?::\s*(\d+))?\Z")
 _DEFAULTS = ("-", "=", "+", "?")
-# What a script finds set. The home folder is `~` whoever it belongs to.
+# What is set when a script starts. The home folder is `~`, whoever it belongs to.
 _SET = {
     "HOME": "~",
     "PWD": ".",
@@ -23,12 +23,12 @@ _SET = {
 
 
 def found_set() -> dict[str, Word]:
-    """The variables that are set when a script begins."""
+    """The variables that are set when a script starts."""
     return {name: Word(value) for name, value in _SET.items()}
 
 
 def expanded(source: str, variables: Mapping[str, Word], inner: Callable[[], list[Word]]) -> Word:
-    """What a variable in the source comes to; `inner` gives the words within its braces, behind its name."""
+    """What a variable in the source expands to; `inner` gives the words in its braces, after its name."""
     found = _EXPANSION.match(source)
     if found is None:
         return variables.get(source[1:], Word(UNKNOWN))
@@ -45,12 +45,12 @@ def expanded(source: str, variables: Mapping[str, Word], inner: Callable[[], lis
 
 
 def together(words: Iterable[Word]) -> tuple[Command, ...]:
-    """The sources of all, each once: a variable may stand in itself time and again."""
+    """The sources of all words, each once: a variable may contain itself many times over."""
     return tuple({id(source): source for word in words for source in word.sources}.values())
 
 
 def _cut(name: str, word: Word | None, operation: str) -> str:
-    """`${X:0:1}`, `${X,,}`; what else is done to a variable gives something unknown."""
+    """`${X:0:1}`, `${X,,}`; any other operation on a variable gives something unknown."""
     if word is None:
         return UNKNOWN
     if operation.lstrip(":").startswith(_DEFAULTS):
@@ -61,6 +61,6 @@ def _cut(name: str, word: Word | None, operation: str) -> str:
         return text[start : start + int(length[:6])] if length else text[start:]
     if operation in (",,", ",", "@L"):
         return word.text.lower()
-    if name == "IFS":  # what is left of it still parts words
+    if name == "IFS":  # what is left of it still separates words
         return word.text
     return UNKNOWN

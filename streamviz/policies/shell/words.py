@@ -1,14 +1,14 @@
-"""What words of a shell script say: quotes, escapes, and marks where braces are."""
+"""The text of a shell script's words: quotes, escapes, and marks for braces."""
 
 import re
 
 from streamviz.policies.shell.commands import UNKNOWN
 
-# Marks inside a word while it is put together: unquoted braces and commas, and where it is split.
+# Marks in a word while it is put together: unquoted braces and commas, and where it is split.
 OPEN, CLOSE, COMMA, GAP = "\ue000", "\ue001", "\ue002", "\ue003"
 MARKS = str.maketrans({OPEN: "{", CLOSE: "}", COMMA: ","})
 _UNMARKED = str.maketrans({"{": OPEN, "}": CLOSE, ",": COMMA})
-# Of what a shell leaves out or joins, and of our own marks, nothing may hide what is there.
+# Characters that a shell drops, and our own marks, must not hide what is there.
 _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
@@ -25,12 +25,12 @@ _QUOTED_BACKSLASH = re.compile(r"\\([$`\"\\])")
 
 
 def prepared(text: str) -> str:
-    """A script without what shells leave out: NUL, lines joined by a backslash."""
+    """A script without what shells drop: NUL, and line breaks after a backslash."""
     return _plain(_JOINED.sub("", text))
 
 
 def readings(text: str) -> list[str]:
-    """A script as `prepared` gives it, and with its lines apart where the backslash between them may not join them."""
+    """A script as `prepared` gives it; also with its lines separate, if a backslash between them may not join them."""
     joined = prepared(text)
     return [joined, _plain(text)] if _may_not_join(text) else [joined]
 
@@ -38,12 +38,12 @@ def readings(text: str) -> list[str]:
 def _may_not_join(text: str) -> bool:
     """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash."""
     lines = (line.removesuffix("\r") for line in text.split("\n")[:-1])
-    is_anywhere = "<<" in text  # in the midst of a here-document that is quoted
+    is_anywhere = "<<" in text  # inside a quoted here-document
     return any(line.endswith("\\") and (is_anywhere or any(mark in line[:-1] for mark in "#'\\")) for line in lines)
 
 
 def backticked(text: str) -> list[str]:
-    """What stands between backticks, as the shell that runs it is given it."""
+    """The text between backticks, as the shell that runs it gets it."""
     return [_WITHIN_BACKTICKS.sub(r"\1", found) for found in _BACKTICKS.findall(text)]
 
 
@@ -52,17 +52,17 @@ def _plain(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """A word without quotes; its braces are marked."""
+    """Unquoted text without its backslashes; braces and commas are marked."""
     return _BACKSLASH.sub(lambda found: found[1].translate(MARKS), text.translate(_UNMARKED))
 
 
 def within_quotes(text: str) -> str:
-    """What stands in double quotes."""
+    """The text in double quotes."""
     return _QUOTED_BACKSLASH.sub(r"\1", text)
 
 
 def ansi(text: str) -> str:
-    r"""What stands in $'…' or goes to `echo -e`, with escapes such as \x72."""
+    r"""The text in $'…', or given to `echo -e`, with escapes such as \x72."""
     return _ANSI.sub(_character, text)
 
 

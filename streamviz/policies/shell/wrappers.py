@@ -1,4 +1,4 @@
-"""Commands that others run with words of their own: behind `sudo`, given to `xargs` and `find -exec`."""
+"""Commands that other commands run, given as words: after `sudo`, or to `xargs` and `find -exec`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")
 _FD_EXEC = frozenset({"-x", "-X", "--exec", "--exec-batch"})
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _MOST_FILLED = 5
-# Programs that take their arguments as they are: no command is among them.
+# Programs that take their arguments as data: none of them is a command.
 PLAIN = frozenset(
     "echo printf git grep egrep fgrep rg ag ack sed man which type whatis apropos help test [ cat ls cp mv touch mkdir"
     " npm pnpm yarn pip pip3 uv apt apt-get brew cargo go make cd export set less head tail diff jq ln sort wc rm dd"
@@ -24,7 +24,7 @@ NOTABLE = frozenset("rm dd chmod chown shred find".split())
 
 
 def wrapped(command: Command) -> Iterator[Sequence[Word]]:
-    """The commands that this one runs with words of its own."""
+    """The commands that this one runs, given among its words."""
     if not command.words:
         return
     name, rest = command.name, list(command.words[1:])
@@ -61,7 +61,7 @@ def _run_by(name: str, words: list[Word]) -> list[Word]:
 
 
 def _past(words: list[Word], valued: frozenset[str]) -> list[Word]:
-    """The words without the options before them, some of which take a value."""
+    """The words after the leading options, some of which take a value."""
     at = 0
     while at < len(words) and words[at].text.startswith("-"):
         at += 2 if words[at].text in valued else 1
@@ -69,7 +69,7 @@ def _past(words: list[Word], valued: frozenset[str]) -> list[Word]:
 
 
 def behind_options(name: str, words: list[Word]) -> list[Word]:
-    """The words of a wrapper's own passed over."""
+    """The words after a wrapper's options and its own words."""
     valued, own = WRAPPERS.get(name) or (REMOTE.get(name, ""), 0)
     with_value = frozenset(valued.split())
     at = 0
@@ -87,7 +87,7 @@ def behind_options(name: str, words: list[Word]) -> list[Word]:
 
 
 def _with_input(words: list[Word], command: Command) -> Iterator[list[Word]]:
-    """`xargs` puts what it reads behind the command, or where `{}` stands."""
+    """`xargs` adds what it reads to the end of the command, or puts it in place of `{}`."""
     items = [Word(text) for text in _items(command)] or [Word(UNKNOWN, tuple(command.flow.feeds))]
     if any("{}" in word.text for word in words):
         for item in items[:_MOST_FILLED]:
@@ -105,7 +105,7 @@ def _items(command: Command) -> list[str]:
 
 
 def found_by(command: Command) -> list[tuple[str, bool]]:
-    """What a `find` finds: a path for each place where it begins, and whether it is told by name there."""
+    """What a `find` finds: a path for each of its starting points, and whether the path is specified by name."""
     arguments = command.arguments
     roots = []
     for each in arguments:
@@ -120,7 +120,7 @@ def found_by(command: Command) -> list[tuple[str, bool]]:
 
 
 def _found(words: list[Word]) -> Iterator[list[Word]]:
-    """Each command of `find -exec`, with what is found in the place of `{}`."""
+    """Each command of `find -exec`, with what is found in place of `{}`."""
     found = found_by(Command((Word("find"), *words)))
     for at, word in enumerate(words):
         if word.text in _EXEC:
@@ -141,7 +141,7 @@ def _found_by_fd(words: list[Word]) -> Iterator[list[Word]]:
 
 
 def _among(words: list[Word]) -> Iterator[list[Word]]:
-    """A program that is not known may run what stands behind it, such as `docker exec app rm -rf /`."""
+    """An unknown program may run the words after it, as in `docker exec app rm -rf /`."""
     for at, word in enumerate(words[:50]):
         name = program(word.text)
         if name in SHELLS and any(_SHELL_CODE.match(each.text) for each in words[at + 1 : at + 6]):
@@ -153,7 +153,7 @@ def _among(words: list[Word]) -> Iterator[list[Word]]:
 
 
 def behind(arguments: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """What stands behind each option of these names, or joined to it by `=`."""
+    """The value of each option with one of these names, after it or joined to it by `=`."""
     for at, each in enumerate(arguments):
         if each.lower() in names or each in names:
             yield from arguments[at + 1 : at + 2]
@@ -162,6 +162,6 @@ def behind(arguments: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
 
 
 def joined_to(arguments: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """What is joined to each option of one letter among these names: `-ccommand`."""
+    """The text joined to each one-letter option among these names: `-ccommand`."""
     short = tuple(name for name in names if len(name) == len("-c") and name.startswith("-"))
     yield from (each[len("-c") :] for each in arguments if each.startswith(short) and len(each) > len("-c"))
