@@ -1,1 +1,1 @@
-"""What answers a client's call: an executor, named by its route or in the request."""
+"""Executors, which answer clients' calls: named by a call's route, or in its request."""

@@ -1,4 +1,4 @@
-"""The two tools that are always there: for the simulator, for tests, and to try a route out."""
+"""The two tools that are always available: for the simulator, for tests, and to try out a route."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +11,7 @@ _LONGEST_SECONDS = 3600
 
 
 class CountWords:
-    """Says how many words a text has."""
+    """Counts the words of a text."""
 
     name = "count_words"
     description = "Counts the words of a text."
@@ -48,7 +48,7 @@ class Wait:
 
 
 class BuiltIn:
-    """The source of both."""
+    """The source of both tools."""
 
     prefix = ""
 

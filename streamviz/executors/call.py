@@ -1,4 +1,4 @@
-"""The call that an executor answers, and what can be done about it."""
+"""The call that an executor answers, and what it can do with it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -11,8 +11,8 @@ from streamviz.upstream.structured import Structure
 
 
 class Asked(NamedTuple):
-    """What a client asked. `id` names its call for good, `fields` is the request as policies left it, in the client's
-    `wire_format`; `wants_events` says that it asked for an executor's own events beside the answer."""
+    """What a client asked for. `id` identifies its call permanently, `fields` is the request as policies left it, in
+    the client's `wire_format`; `wants_events` says that it also wants the executor's own events with the answer."""
 
     id: str
     wire_format: str
@@ -23,30 +23,30 @@ class Asked(NamedTuple):
 
 
 class Call(Protocol):
-    """A client's call, and what can be done about it."""
+    """A client's call, and what an executor can do with it."""
 
     @property
     def asked(self) -> Asked:
-        """What it is."""
+        """What the client asked for."""
 
     async def pass_through(self) -> Answer:
-        """Send the request where it goes. Raises UpstreamError where upstream refuses or cannot be reached."""
+        """Send the request to its model. Raises UpstreamError if upstream refuses it or cannot be reached."""
 
     async def as_chat(self) -> JsonObject:
-        """The request as one of chat. Raises ClientFacingError for what cannot be said there."""
+        """The request in the chat format. Raises ClientFacingError for what that format cannot express."""
 
     async def structure(self) -> Structure:
         """How the model can be asked for JSON."""
 
     @property
     def most_output(self) -> int | None:
-        """How many tokens the model writes at most; None where nobody knows. `structure` has to be asked first."""
+        """The most tokens that the model can write; None if unknown. Call `structure` first."""
 
     def ask(self, part: str, request: JsonObject) -> Child:
-        """Make a call of the run: a chat request for a stream. `part` says what it is for, on pages."""
+        """Make a call of the run: a chat request that streams. `part` says what it is for, on pages."""
 
     def propose(self, part: str, calls: Sequence[Proposed]) -> Child:
-        """Have the policies judge tool calls, as if a model had made them: those that come back may run."""
+        """Have the policies judge tool calls as if a model had made them: those that come back may run."""
 
     def tools(self, names: Sequence[str], seconds: float) -> Toolbox:
-        """The tools whose names match any of these globs, each with so many seconds for a call."""
+        """The tools whose names match any of these globs, with `seconds` as the time limit of each call."""

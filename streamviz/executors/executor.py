@@ -1,4 +1,4 @@
-"""What an executor is, and what goes wrong where there is none."""
+"""The base class of executors, and their error."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -11,14 +11,14 @@ from streamviz.upstream.answer import Answer
 
 
 class ExecutorError(StreamvizError):
-    """There is no such executor, or it does not take these parameters."""
+    """There is no such executor, or it does not accept these parameters."""
 
 
 class Executor(ABC):
-    """Answers calls. One object serves all calls of a route: what it keeps of one lies in its answer."""
+    """Answers calls. One object serves all calls of a route; what it keeps of a call belongs in that call's answer."""
 
     name: ClassVar[str]
-    # Whether it answers with one call of the model. Else it makes calls of its own, which are counted by themselves.
+    # Whether it answers with one call of the model. Otherwise it makes calls of its own, which are counted separately.
     calls_model: ClassVar[bool] = True
     # A msgspec.Struct: its fields, their types and bounds are what an operator can set.
     Parameters: ClassVar[type[msgspec.Struct]]
@@ -28,9 +28,9 @@ class Executor(ABC):
 
     @property
     def shown(self) -> str:
-        """What the record and pages call a stream that it answers; nothing where that is one call."""
+        """What the record and pages call a stream that it answers; empty if the answer is one call."""
         return "" if self.calls_model else self.name
 
     @abstractmethod
     async def open(self, call: Call) -> Answer:
-        """Begin to answer. Raises ClientFacingError where there is to be no answer."""
+        """Begin to answer. Raises ClientFacingError if there is to be no answer."""

@@ -1,4 +1,4 @@
-"""An MCP server that is an address, of which no more is read than anybody needs."""
+"""An MCP server at an address, with bounds on what is read from it."""
 
 import asyncio
 import os
@@ -12,27 +12,27 @@ from streamviz.core.json_value import encode, object_in
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch, failed
 from streamviz.executors.tools import ToolFailed
 
-# What an answer counts as at least: a server can have its client come back for one, some 1,000 times in a run.
+# The least that a response counts as: a server can make its client come back for another, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
-# Seconds: an answer may take as long as its tool, which has a limit of its own.
+# In seconds. A read may take as long as the tool, which has a time limit of its own.
 _TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
-# After so many pieces others get their turn: what has come already is given without a pause.
+# After this many pieces other tasks get a turn: what has already arrived is delivered without a pause.
 _PIECES = 32
 
 
 @asynccontextmanager
 async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
-    """The streams that a session of the package's reads from and writes to. `credential` names the environment variable
-    with the bearer token. Raises ToolFailed where that cannot be sent."""
+    """The streams that an MCP client session reads from and writes to. `credential` names the environment variable with
+    the bearer token. Raises ToolFailed if the token cannot be sent."""
     from mcp.client.streamable_http import streamable_http_client
 
-    # What is unpacked is larger than what was counted.
+    # Unpacked, a response would be larger than what was counted.
     headers = {"accept-encoding": "identity"}
-    # Files that variables are set from end with a line break.
+    # A variable set from a file may end with a line break.
     if key := os.environ.get(credential, "").strip():
         headers["authorization"] = f"Bearer {_sendable(key)}"
     hooks: dict[str, list[Callable[..., Any]]] = {"response": [_Bounding(Allowance())]}
-    # No address is asked that no administrator chose; `follow_redirects` the package does not look at.
+    # Only the address that an administrator chose may be called. The package ignores `follow_redirects`.
     async with (
         _Client(headers=headers, timeout=_TIMEOUT, event_hooks=hooks, max_redirects=0) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as streams,
@@ -41,15 +41,15 @@ async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
 
 
 def _sendable(key: str) -> str:
-    """The same. What would refuse it later quotes it."""
+    """The same key. Checked here, because errors raised later would quote it."""
     if not (key.isascii() and key.isprintable()):
         raise ToolFailed("its credential cannot be sent in a header")
     return key
 
 
 class _Client(httpx2.AsyncClient):
-    """What goes wrong with a call is told as its answer: the package would end the session where a connection breaks,
-    and say of a refusal only that it is one."""
+    """Reports what goes wrong with a call as its answer: the package would end the session when a connection breaks,
+    and report of a refusal only that it is one."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
@@ -62,7 +62,7 @@ class _Client(httpx2.AsyncClient):
 
 
 async def _refused(response: httpx2.Response) -> httpx2.Response:
-    """A refusal in words: the server's own, where it speaks the protocol. What is no JSON may have no end."""
+    """A refusal in words: the server's own if it speaks the protocol. Only JSON is read: others may be endless."""
     try:
         told = object_in(await response.aread()) if _type(response).startswith("application/json") else {}
     finally:
@@ -75,7 +75,7 @@ def _type(response: httpx2.Response) -> str:
 
 
 def _error(request: httpx2.Request, why: str) -> httpx2.Response:
-    """An answer that says so; of which call the package knows."""
+    """An answer with this error; the package knows which call it belongs to."""
     told = encode(failed(None, why).model_dump(mode="json", exclude_unset=True))
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=told, request=request)
 
@@ -91,7 +91,7 @@ class _Bounding:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body. An event stream goes on for as long as its run, with events that are bounded where they are read."""
+    """A response body. An event stream lasts as long as its run; its events are bounded where they are parsed."""
 
     def __init__(self, response: httpx2.Response, allowance: Allowance) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -120,14 +120,14 @@ class _Bounded(httpx2.AsyncByteStream):
             async for piece in self._stream:
                 yield piece
         except httpx2.TransportError as error:
-            # As below.
+            # For the same reason as in `_take`.
             raise httpx2.StreamError(f"it broke off: {error}") from error
 
     def _take(self, count: int) -> None:
         try:
             self._allowance.take(count)
         except TooMuch as error:
-            # The package ends the call alone for errors of this kind.
+            # For an error of this type the package ends only the call.
             raise httpx2.StreamError(str(error)) from error
 
     async def aclose(self) -> None:

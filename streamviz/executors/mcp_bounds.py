@@ -1,4 +1,4 @@
-"""What an MCP server may send: so much at once, so much in a run, and so many requests of its own."""
+"""What an MCP server may send: bytes per message and per run, values per message, and requests of its own."""
 
 from dataclasses import replace
 from types import TracebackType
@@ -9,21 +9,21 @@ from streamviz.executors.mcp_listing import readable
 
 MESSAGE_BYTES = 1024 * 1024
 RUN_BYTES = 256 * 1024 * 1024
-# What a message, or a piece of one, counts as at least: to read one takes its time however short it is.
+# The least that a message, or a piece of one, counts as: reading one takes time, however short it is.
 LEAST_BYTES = 1024
-# A ping every four seconds of the longest run.
+# Enough for a ping every four seconds of the longest run.
 MOST_REQUESTS = 1_000
-# In all lists, and in all objects, of a message: the package finds up to a dozen errors in each. Some 300 tools with
-# rich schemas have as many in a megabyte.
+# In all lists, and in all objects, of one message: the package finds up to a dozen errors in each value. Some 300 tools
+# with rich schemas have as many in a megabyte.
 MOST_IN_LISTS = 10_000
 MOST_IN_OBJECTS = 50_000
-# Of a result, what the package does not look into.
+# The part of a result that the package does not look into.
 _DATA = "structuredContent"
 _COUNTLESS = "its answer has more values than anybody reads"
 
 
 class TooMuch(Exception):
-    """A server sent more than anybody reads."""
+    """A server sent more than it may."""
 
 
 class Allowance:
@@ -33,23 +33,23 @@ class Allowance:
         self._left = RUN_BYTES
 
     def take(self, count: int) -> None:
-        """So many bytes came in one piece, or a message in what was counted. Raises TooMuch."""
+        """Count a piece of `count` bytes, or with 0 a message within a counted piece. Raises TooMuch."""
         self._left -= max(count, LEAST_BYTES)
         if self._left < 0:
             raise TooMuch(f"it sent more than {RUN_BYTES} bytes in a run")
 
 
 def failed(id: Any, why: str) -> Any:
-    """What a session is told instead of an answer to the call of this id."""
-    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError  # loaded where it is needed, as the package is
+    """What a session gets instead of the answer to the call with this id."""
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError  # imported late, as the package is
 
     return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=why))
 
 
 class Heard:
-    """What a session reads of its server, `stream`. An answer of more values than anybody reads is an error of its
-    call; other such messages are passed over, and so are requests of the server's beyond those that anybody needs: a
-    session answers each in a task of its own, however many they are."""
+    """What a session reads from its server, `stream`. An answer with too many values becomes an error of its call.
+    Other messages with too many values are dropped, and so are the server's own requests beyond MOST_REQUESTS, because
+    a session answers each in a task of its own."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -57,7 +57,7 @@ class Heard:
 
     @property
     def last_context(self) -> Any:
-        """The package's own, where it has one."""
+        """The package's own attribute, if the stream has it."""
         return getattr(self._stream, "last_context", None)
 
     def __aiter__(self) -> "Heard":
@@ -84,7 +84,7 @@ class Heard:
         await self._stream.__aexit__(kind, error, trace)
 
     def _fitting(self, item: Any) -> Any:
-        """The item as the session gets it; None where it gets none."""
+        """The item as the session gets it; None if it is dropped."""
         from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
         match getattr(item, "message", None):
@@ -105,7 +105,7 @@ def _with(message: Any, result: JsonObject) -> Any:
 
 
 def _is_too_much(value: object) -> bool:
-    """Whether there are more values in it than anybody reads."""
+    """Whether it has more values than any useful message."""
     in_lists, in_objects, waiting = 0, 0, [value]
     while waiting and in_lists <= MOST_IN_LISTS and in_objects <= MOST_IN_OBJECTS:
         each = waiting.pop()

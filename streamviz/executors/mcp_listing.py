@@ -1,4 +1,4 @@
-"""What of a list of tools is read: one that says odd things of itself takes no other with it."""
+"""A server's list of tools, cleaned so that one odd tool does not take the others with it."""
 
 from streamviz.core.json_value import JsonObject, as_object, objects
 
@@ -6,8 +6,8 @@ _ANY: JsonObject = {"type": "object"}
 
 
 def readable(result: JsonObject) -> JsonObject:
-    """A result with the tools that it lists as the package takes them. It would refuse all of them for what one says,
-    also where nobody reads that."""
+    """A result whose listed tools the package accepts. It would reject all of them for a fault in one, even in a part
+    that nobody reads."""
     listed = result.get("tools")
     if not isinstance(listed, list):
         return result
@@ -18,13 +18,13 @@ def _tool(told: JsonObject) -> JsonObject:
     """Its name, its description and its schema."""
     description = told.get("description")
     described: JsonObject = {"description": description} if isinstance(description, str) else {}
-    # Many a server says nothing of arguments where there are none.
+    # Many servers send no schema for a tool without arguments.
     schema = {**_ANY, **as_object(told.get("inputSchema"))}
     return {"name": told["name"], **described, "inputSchema": schema if _is_taken(schema) else _ANY}
 
 
 def _is_taken(schema: JsonObject) -> bool:
-    """Whether it is one of an object, by all that the package looks into."""
+    """Whether it is an object's schema, in all that the package checks."""
     told = {name: value for name, value in schema.items() if value is not None}
     properties, required = told.get("properties", {}), told.get("required", [])
     return (

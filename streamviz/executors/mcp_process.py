@@ -1,4 +1,4 @@
-"""An MCP server that is a program: started, spoken to a line at a time, and ended with all that it started."""
+"""An MCP server that is a program: started, spoken to line by line, and ended with everything that it started."""
 
 import asyncio
 import os
@@ -15,17 +15,18 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from streamviz.executors.mcp_bounds import Allowance, TooMuch, failed
 
-# Each is some tens of megabytes. Whoever comes beyond these waits for one to end, as long as its run lets it.
+# Each takes some tens of megabytes. A run beyond these waits for one to end, as long as its limits allow.
 MOST_PROGRAMS = 64
 _READ_BYTES = 64 * 1024
-# To find that so many short ones are no messages takes less than a ms; one read may have thousands.
+# Lines after which other tasks get a turn: rejecting this many short ones takes less than 1 ms, and one read may have
+# thousands.
 _TURN_LINES = 50
-# What waits for a program that does not read: no caller waits for that. A run calls no more tools than this.
+# Messages that may wait for a program that does not read, since no caller waits for that. No run makes more tool calls.
 _MOST_WAITING = 1_000
-# What a program gets to end by itself, and then to heed SIGTERM.
+# How long a program gets to end by itself, and then to react to SIGTERM.
 _END_SECONDS = 0.2
 _LOOK_SECONDS = 0.01
-# Of a line that is too long: its id is before or behind its result.
+# Kept of each end of a line that is too long: its id is before or after its result.
 _KEPT_BYTES = 200
 _ID = re.compile(
     rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,9})\s*,'
@@ -36,20 +37,20 @@ _rooms: RunVar[anyio.Semaphore | None] = RunVar("rooms", None)
 
 
 class Ends(NamedTuple):
-    """How a line begins and ends, of which nobody can read the whole."""
+    """The beginning and the end of a line that cannot be read as a whole."""
 
     head: bytes
     tail: bytes
 
     @property
     def id(self) -> int | None:
-        """Of the call that it answers, where that can be seen."""
+        """The id of the call that it answers, if it can be seen."""
         found = _ID.search(self.head) or _ID.search(self.tail)
         return int(found[1] or found[2]) if found else None
 
 
 class Lines:
-    """Cuts bytes into lines, and keeps no more than so many of one."""
+    """Cuts bytes into lines, and keeps at most `most` bytes of each, and its end."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -79,14 +80,14 @@ class Lines:
 
 @asynccontextmanager
 async def spoken_to(command: Sequence[str], environment: Mapping[str, str], most: int) -> AsyncIterator[Any]:
-    """The streams that a session of the package's reads from and writes to. What is no message is passed over, and so
-    is one of more than `most` bytes: its call gets an error. Raises OSError where the program cannot be started."""
+    """The streams that an MCP client session reads from and writes to. What is not a message is dropped, and so is one
+    of more than `most` bytes: its call gets an error. Raises OSError if the program cannot be started."""
     async with _room(), _started(command, environment, most) as streams:
         yield streams
 
 
 def _room() -> anyio.Semaphore:
-    """Of this event loop."""
+    """The semaphore of this event loop."""
     room = _rooms.get()
     if room is None:
         room = anyio.Semaphore(MOST_PROGRAMS)
@@ -126,7 +127,7 @@ async def _started(command: Sequence[str], environment: Mapping[str, str], most:
 
 
 async def _read(process: Process, session: MemoryObjectSendStream[Any], most: int) -> None:
-    """Until there is no more, or was too much: then the session is told that nothing more comes."""
+    """Read until the output ends or exceeds its bounds; the session then sees the end of its stream."""
     from mcp.shared.message import SessionMessage
 
     assert process.stdout is not None
@@ -144,8 +145,8 @@ async def _read(process: Process, session: MemoryObjectSendStream[Any], most: in
 
 
 def _message(line: bytes | Ends, most: int) -> Any:
-    """What a line says; None where that is nothing that anybody waits for. Raises TooMuch for an answer that is too
-    long where nobody can tell to what."""
+    """The message in a line; None if nobody waits for it. Raises TooMuch for an answer that is too long if nobody can
+    tell what it answers."""
     from mcp_types import jsonrpc_message_adapter
 
     if isinstance(line, Ends):
@@ -168,7 +169,7 @@ async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> N
 
 
 async def _end(process: Process) -> None:
-    """The end of its input asks it to go; who stays is killed, and with it what it started."""
+    """Closing its input asks the program to end; if it stays, it is killed along with what it started."""
     assert process.stdin is not None
     process.stdin.close()
     for number, is_over in ((signal.SIGTERM, process.wait()), (signal.SIGKILL, _all_gone(process))):
@@ -179,7 +180,7 @@ async def _end(process: Process) -> None:
 
 
 async def _all_gone(process: Process) -> None:
-    """Return once the program is gone, with all that it started: nobody tells when the last of those is."""
+    """Return once the program and everything that it started is gone. Nothing reports when the last of those is."""
     await process.wait()
     with suppress(ProcessLookupError, PermissionError):
         while True:

@@ -1,4 +1,4 @@
-"""What an MCP server is told that nobody else may have: taken out of what it says."""
+"""Mask the secrets that an MCP server was given in everything that it says."""
 
 import json
 import os
@@ -10,23 +10,23 @@ from streamviz.upstream.redaction import without
 
 
 def secrets_in(variables: Iterable[str]) -> list[str]:
-    """The values of these environment variables, and the passwords of URLs among them, as texts and as JSON has them:
-    the longest first, as one may begin another."""
+    """The values of these environment variables, and the passwords of URLs among them, as plain text and as JSON writes
+    them: the longest first, because one may begin another."""
     values = {each for name in variables for each in _parts(os.environ.get(name, ""))}
     return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
-    """The text without any of them. Short ones stay: that is a word, and no credential."""
+    """The text without any of them. Short ones stay: they are words, not credentials."""
     for secret in secrets:
         text = without(secret, text)
     return text
 
 
 def _parts(value: str) -> Iterator[str]:
-    value = value.strip()  # as whoever reads it has it
+    value = value.strip()  # as its readers have it
     yield value
-    with suppress(ValueError):  # it is no URL
+    with suppress(ValueError):  # it is not a URL
         password = urlsplit(value).password or ""
         yield from (password, unquote(password))
 

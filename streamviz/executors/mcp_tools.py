@@ -1,4 +1,4 @@
-"""Tools of MCP servers: programs on this machine, or addresses, that an administrator named."""
+"""Tools of MCP servers: programs on this machine, or addresses, that an administrator configured."""
 
 import asyncio
 import os
@@ -23,16 +23,16 @@ _DESCRIPTION_CHARACTERS = 2_000
 _SCHEMA_BYTES = 8_000
 _WHY_CHARACTERS = 300
 _MOST_PAGES = 10
-# More than any run can tell its model of. After so many that were looked at others get their turn.
+# More than any run can tell its model about; and how many tools are looked at before other tasks get a turn.
 _MOST_LISTED = 500
 _TURN_TOOLS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A source of tools. It has a `command` or a `url`; `variables` names what of this process's environment the
-    command gets, `credential` the one that an address is sent as a bearer token. `tools` are globs of those that may be
-    used, by the server's own names for them."""
+    """A source of tools, with a `command` or a `url`. `variables` names the environment variables that the command
+    gets, `credential` the one that an address gets as a bearer token. `tools` are globs of the tools that may be used,
+    by the server's own names for them."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class McpServer:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
-        # With all that it imports the package takes a second to load: other streams go on meanwhile.
+        # Loading the package and what it imports takes a second; other streams go on meanwhile.
         await asyncio.to_thread(_load)
         from streamviz.executors.mcp_session import Session
 
@@ -74,11 +74,11 @@ class McpServer:
         return mcp_process.spoken_to(self.command, {**get_default_environment(), **told}, MESSAGE_BYTES)
 
     async def _begun(self, session: Any) -> list[Tool]:
-        """Its tools, once it is there. Raises ToolFailed where it is not, or has none to tell of."""
+        """Its tools, once the session is open. Raises ToolFailed if that fails, or the tools cannot be listed."""
         try:
             await session.initialize()
             return [tool async for tool in self._listed(session)]
-        except Exception as error:  # As in a call.
+        except Exception as error:  # As in `McpTool.run`.
             raise ToolFailed(shortened(masked(_why(error), self._secrets), _WHY_CHARACTERS)) from error
 
     @property
@@ -86,7 +86,7 @@ class McpServer:
         return secrets_in((*self.variables, self.credential))
 
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
-        """The first hundreds that may be used."""
+        """The tools that may be used, at most _MOST_LISTED."""
         secrets, found = self._secrets, 0
         async with aclosing(_told_of(session)) as told:
             async for each in told:
@@ -101,7 +101,7 @@ class McpServer:
 
 
 class McpTool:
-    """A tool of an open server. What that says models, clients and the record have, so `secrets` are masked in it."""
+    """A tool of an open server. Models, clients and the record get what it says, so `secrets` are masked."""
 
     def __init__(self, prefix: str, told: Any, session: Any, secrets: Sequence[str]) -> None:
         self.name = prefix + told.name
@@ -123,7 +123,7 @@ class McpTool:
 
 
 async def _told_of(session: Any) -> AsyncGenerator[Any]:
-    """All tools that a server tells of, in the package's words."""
+    """All tools that a server lists, as the package's objects."""
     from mcp_types import PaginatedRequestParams
 
     cursor = None
@@ -144,7 +144,7 @@ def _load() -> None:
 
 
 def _schema(told: object, secrets: Sequence[str]) -> JsonObject:
-    """A schema as models are told it: nothing where it is too long, or no JSON without the secrets."""
+    """A schema as models get it; empty if it is too long, or not JSON once the secrets are masked."""
     schema = encode(told)
     if len(schema) > _SCHEMA_BYTES:
         return {}
@@ -152,8 +152,8 @@ def _schema(told: object, secrets: Sequence[str]) -> JsonObject:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong. To say all that pydantic found in an answer can take seconds."""
-    from pydantic import ValidationError  # loaded where it is needed, with the package
+    """What went wrong. Printing everything that pydantic found in an answer can take seconds."""
+    from pydantic import ValidationError  # imported late, with the package
 
     if isinstance(error, ValidationError):
         return f"{error.title} has {error.error_count()} errors"
@@ -161,14 +161,14 @@ def _why(error: Exception) -> str:
 
 
 def _told(result: Any) -> str:
-    """What a model can read of a result: of one that has data alone, the data."""
+    """What a model can read of a result; the data, if the result has nothing else."""
     content = "\n".join(_words(part) for part in getattr(result, "content", ()))
     data = getattr(result, "structured_content", None)
     return encode(data).decode() if data and not content else content
 
 
 def _words(part: Any) -> str:
-    """What a model can read of a part of a result; of what is no text, what it is."""
+    """What a model can read of a part of a result; if the part is not text, what it is."""
     text = part.text if part.type == "text" else getattr(getattr(part, "resource", None), "text", None)
     if text is not None:
         return str(text)

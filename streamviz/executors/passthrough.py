@@ -1,4 +1,4 @@
-"""The executor of every call for which nobody named another."""
+"""The executor of every call that names no other."""
 
 import msgspec
 

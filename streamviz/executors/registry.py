@@ -1,4 +1,4 @@
-"""Which executors there are."""
+"""The executors there are."""
 
 import msgspec
 
@@ -15,13 +15,12 @@ PASSTHROUGH = Passthrough(NoParameters())
 
 
 def names() -> list[tuple[str, str]]:
-    """Each executor, as forms list them."""
+    """Each executor, as a choice for forms."""
     return [(name, name) for name in EXECUTORS]
 
 
 def build(name: str, parameters: JsonObject) -> Executor:
-    """An executor with these parameters. Raises ExecutorError where there is none of the name, or it does not take
-    them."""
+    """An executor with these parameters. Raises ExecutorError if there is none of that name, or it rejects them."""
     found = EXECUTORS.get(name)
     if found is None:
         raise ExecutorError(f"there is no executor called {name[:100]!r}: there are {', '.join(EXECUTORS)}")
@@ -32,7 +31,7 @@ def build(name: str, parameters: JsonObject) -> Executor:
 
 
 class Unusable(Executor):
-    """Stands for an executor that cannot be made any more: calls of its route fail, and nothing else answers them."""
+    """Stands for an executor that can no longer be made: calls of its route fail, and no other answers them."""
 
     name = "unusable"
     Parameters = NoParameters

@@ -1,4 +1,4 @@
-"""The tools that a run may use, and a call of one: bounded in time and length, and never more than its own error."""
+"""The tools that a run may use. A call is bounded in time and length, and whatever fails is only its result."""
 
 import asyncio
 import re
@@ -12,16 +12,16 @@ import anyio
 from streamviz.core.json_value import JsonObject, decode, encode
 from streamviz.core.model_names import fits
 
-# What a model is told of a tool's answer.
+# How much of a tool's answer a model gets.
 MOST_CHARACTERS = 20_000
-# What it is told of all tools there are, with each step.
+# How much a model is told about all tools, in each step.
 MOST_TOOLS = 128
 MOST_DESCRIBED = 100_000
 _CUT = " […]"
-# What a source gets to close while its run waits, and what it gets after that.
+# How long a run waits for its sources to close, and how long each of them may take for it.
 _WAIT_SECONDS = 0.4
 _CLOSE_SECONDS = 2.0
-# The event loop itself keeps no task alive.
+# The event loop keeps only weak references to tasks.
 _ending: set[asyncio.Task[Any]] = set()
 
 
@@ -37,29 +37,29 @@ class Tool(Protocol):
     parameters: JsonObject
 
     async def run(self, arguments: JsonObject) -> str:
-        """What it answers. Raises ToolFailed; may be cancelled at any moment."""
+        """The tool's answer. Raises ToolFailed; may be cancelled at any moment."""
 
 
 class Source(Protocol):
-    """Where tools come from. `prefix` is what all their names begin with. Entering what `open` gives has them; they
-    work until it is left."""
+    """Where tools come from. `prefix` is what all their names begin with. The tools work from when what `open` returns
+    is entered until it is left."""
 
     @property
     def prefix(self) -> str: ...
 
     def open(self) -> AbstractAsyncContextManager[Sequence[Tool]]:
-        """Raises whatever keeps them from being had."""
+        """Entering it raises whatever keeps the tools from working."""
 
 
 class Result(NamedTuple):
-    """What came of a call of a tool."""
+    """The result of a tool call."""
 
     text: str
     is_error: bool = False
 
 
 class Toolbox:
-    """The tools of one run, by name. `seconds` is how long a call of one may take."""
+    """The tools of one run, by name. `seconds` is the time limit of a call, and of opening a source."""
 
     def __init__(self, sources: Sequence[Source], names: Sequence[str], seconds: float) -> None:
         self._sources = [source for source in sources if _may_have(source.prefix, names)]
@@ -72,7 +72,7 @@ class Toolbox:
         self.failures: list[str] = []
 
     async def __aenter__(self) -> "Toolbox":
-        """Open all sources side by side. Of one that fails, or takes too long, `failures` says so."""
+        """Open all sources at the same time. `failures` names those that fail or take too long."""
         opened: list[asyncio.Future[Sequence[Tool]]] = [asyncio.Future() for _ in self._sources]
         self._holding = [
             asyncio.ensure_future(self._hold(source, future))
@@ -88,7 +88,7 @@ class Toolbox:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Close them; nobody waits long for one that takes its time."""
+        """Close them, without waiting long for one that takes its time."""
         self._is_over.set()
         for scope in self._opening:
             scope.cancel()
@@ -98,7 +98,7 @@ class Toolbox:
             await asyncio.wait(self._holding, timeout=_WAIT_SECONDS)
 
     def _list(self, source: Source, tools: Sequence[Tool]) -> None:
-        """Take those that may be used, as long as there is room to tell of them."""
+        """Take the tools that may be used, as long as there is room to describe them."""
         room = MOST_DESCRIBED - sum(map(_length, self._tools.values()))
         left_out = 0
         for tool in tools:
@@ -114,14 +114,14 @@ class Toolbox:
 
     @property
     def tools(self) -> list[Tool]:
-        """Those that may be used, by name."""
+        """The tools that may be used, sorted by name."""
         return [self._tools[name] for name in sorted(self._tools)]
 
     def __contains__(self, name: str) -> bool:
         return name in self._tools
 
     async def run(self, name: str, arguments: str) -> Result:
-        """Call a tool. Whatever goes wrong is its result."""
+        """Call a tool. Whatever goes wrong becomes its result."""
         tool = self._tools.get(name)
         if tool is None:
             return Result(f"There is no tool called {name[:100]}.", is_error=True)
@@ -134,7 +134,7 @@ class Toolbox:
         return await self._run(tool, given)
 
     async def _run(self, tool: Tool, arguments: JsonObject) -> Result:
-        # In a task of its own: a tool is anybody's code, and may take its time over being cancelled.
+        # In a task of its own: a tool is anybody's code, and may be slow to react to cancellation.
         running = asyncio.ensure_future(tool.run(arguments))
         try:
             await asyncio.wait((running,), timeout=self._seconds)
@@ -152,9 +152,10 @@ class Toolbox:
             _leave(running)
 
     async def _hold(self, source: Source, opened: "asyncio.Future[Sequence[Tool]]") -> None:
-        """Keep a source open, in one task from its beginning to its end, as some of them need.
+        """Keep a source open in one task, from beginning to end, as some sources require.
 
-        A scope ends it, and not a cancelled task: what a source does in order to close, and bounds itself, is done.
+        It is ended by a scope, not by cancelling the task, so that what a source does to close, within bounds of its
+        own, still happens.
         """
         scope = anyio.CancelScope(deadline=anyio.current_time() + self._seconds)
         try:
@@ -177,14 +178,14 @@ class Toolbox:
                 opened.set_result(tools)
                 await self._is_over.wait()
                 scope.deadline = anyio.current_time() + _CLOSE_SECONDS
-        except BaseException as error:  # As above; and it may cancel itself.
+        except BaseException as error:  # Sources are anybody's code too, and may cancel themselves.
             if scope.cancel_called and not isinstance(error, Exception):
                 raise
             self.failures.append(f"{source.prefix}*, {_why(error)}")
 
 
 def _leave(task: "asyncio.Task[Any]") -> None:
-    """Let it come to its end by itself; what comes of it is nobody's concern."""
+    """Let a task end by itself; nobody needs its result."""
     _ending.add(task)
     task.add_done_callback(_gone)
 
@@ -196,23 +197,23 @@ def _gone(task: "asyncio.Task[Any]") -> None:
 
 
 def _why(error: BaseException) -> str:
-    """What a source says of it, else of what kind it is; of several that came together the first."""
+    """The message of a source's own error, otherwise the type of the error; for a group, that of the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) if isinstance(error, ToolFailed) else type(error).__name__
 
 
 def _length(tool: Tool) -> int:
-    """What a model is told of it."""
+    """The length of what a model is told about it."""
     return len(tool.name) + len(tool.description) + len(encode(tool.parameters))
 
 
 def _may_have(prefix: str, globs: Sequence[str]) -> bool:
-    """Whether any name that begins so can match."""
+    """Whether any name with this prefix can match."""
     starts = [re.split(r"[*?]", glob, maxsplit=1)[0] for glob in globs]
     return any(start.startswith(prefix) or prefix.startswith(start) for start in starts)
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """At most so many characters."""
+    """A text cut to at most `most` characters."""
     return text if len(text) <= most else text[: most - len(_CUT)] + _CUT

@@ -1,4 +1,4 @@
-"""A run as an answer: bytes in the client's format, which come as the run goes on."""
+"""A run as an answer: bytes in the client's format, sent as the run goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -15,9 +15,9 @@ from streamviz.executors.reasoning.run import Run
 from streamviz.executors.reasoning.speaking import Speaker
 from streamviz.executors.reasoning.whole import Beside
 
-# A client that gets nothing for longer may take its connection for dead.
+# A client that gets nothing for longer may consider its connection dead.
 KEEP_ALIVE_SECONDS = 5.0
-# Chunks that nobody has taken: a run waits for a client that reads slowly.
+# Chunks that the client has not taken yet: a run waits for a client that reads slowly.
 _MOST_WAITING = 16
 
 
@@ -33,7 +33,7 @@ class _Writer(Protocol):
 
 
 class _ChatWriter:
-    """Writes them as they are."""
+    """Writes chat chunks as they are."""
 
     left_out = ()
 
@@ -48,7 +48,7 @@ class _ChatWriter:
 
 
 class RunAnswer:
-    """Carries a run out in a task of its own, which ends with it."""
+    """Carries out a run in a task of its own, which ends with this answer."""
 
     status = 200
     has_ended = False
@@ -69,11 +69,11 @@ class RunAnswer:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of the request has no place in a run, and what of its answer has none in the client's format."""
+        """What in the request has no place in a run, and what in the run's answer has none in the client's format."""
         return self._run.requests.left_out + self._writer.left_out
 
     async def begin(self) -> None:
-        """Return once there is something to send. Raises ClientFacingError where the run fails before that."""
+        """Return once there is something to send. Raises ClientFacingError if the run fails before that."""
         try:
             self._first = await self._chunks.get()
             if self._first is None:
@@ -91,15 +91,15 @@ class RunAnswer:
             yield self._whole(b"".join([piece async for piece in written]))
 
     def _whole(self, stream: bytes) -> bytes:
-        """The one answer that a stream adds up to."""
+        """The single answer that a stream adds up to."""
         answer = collected(stream, self._asked.wire_format)
         return encode(self._beside.added_to(as_object(decode(answer)))) if self._is_chat else answer
 
     def close(self) -> None:
-        """The run ends at once, with all its calls and tools."""
+        """End the run at once, with all its calls and tools."""
         self._task.cancel()
         while not self._chunks.empty():
-            self._chunks.get_nowait()  # the last word is put all the same, and nobody reads any more
+            self._chunks.get_nowait()  # room for the final None, as nobody reads any more
 
     async def _written(self) -> AsyncIterator[bytes]:
         payload, writer = self._first, self._writer
@@ -116,7 +116,7 @@ class RunAnswer:
                 payload = getting.result()
             finally:
                 getting.cancel()
-        await self._task  # for what it raised
+        await self._task  # to raise what it raised
         yield writer.end()
 
     async def _carry_out(self) -> None:

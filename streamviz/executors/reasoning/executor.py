@@ -1,4 +1,4 @@
-"""The executor as a route names it."""
+"""The executor `reasoning` and its parameters."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,10 @@ _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
 class ReasoningParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What bounds a run before it writes its answer, and what it may use.
+    """The limits of a run before it writes its answer, and what it may use.
 
-    `tools` are globs of names, `tool_seconds` is for each call of one; `dollars` are US dollars. `prompts` is a folder
-    with files in place of the ones that come with streamviz.
+    `tools` are globs of tool names, `tool_seconds` is the time limit of each tool call, `dollars` are US dollars.
+    `prompts` is a folder with files that replace those that come with streamviz.
     """
 
     steps: _Count = 10
@@ -36,7 +36,7 @@ class ReasoningParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     @property
     def limits(self) -> Limits:
-        """As a run has them."""
+        """The limits, as a run takes them."""
         return Limits(self.steps, self.tool_calls, self.seconds, self.tokens, self.dollars)
 
 

@@ -1,4 +1,4 @@
-"""What a run may come to before it writes its answer, and what it has come to: several calls, added up."""
+"""What a run may use before it writes its answer, and what it has used: several calls, added up."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from streamviz.executors.child import Spent
 
 
 class Limits(NamedTuple):
-    """`seconds` since the run began; None is no limit."""
+    """The limits of a run. `seconds` count from its beginning; None is no limit."""
 
     steps: int
     tool_calls: int
@@ -21,14 +21,14 @@ class Limits(NamedTuple):
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of the limits. `tokens` and `dollars` are None once a call did not tell: a limit on what nobody
-    knows is reached."""
+    """What a run has used of its limits. `tokens` and `dollars` are None once a call did not report them: a limit on an
+    unknown amount counts as reached."""
 
     limits: Limits
     tool_calls: int = 0
     dollars: float | None = 0.0
     tokens: int | None = 0
-    # The sum over all calls; None once one of them did not tell.
+    # The sum over all calls; None once one of them did not report it.
     usage: JsonObject | None = field(default_factory=dict)
     ends_at: float = 0.0
 
@@ -37,16 +37,16 @@ class Budget:
 
     @property
     def calls_left(self) -> int:
-        """How many more tools may be called."""
+        """How many more tool calls may be made."""
         return max(0, self.limits.tool_calls - self.tool_calls)
 
     @property
     def tokens_left(self) -> int | None:
-        """How many more tokens there may be; None is any number."""
+        """How many more tokens may be used; None is any number."""
         return None if self.limits.tokens is None else max(0, self.limits.tokens - (self.tokens or 0))
 
     def why_over(self) -> str:
-        """Which limit is reached, by its name; empty where none is."""
+        """The name of the limit that is reached; empty if none is."""
         limits = self.limits
         if asyncio.get_running_loop().time() >= self.ends_at:
             return "seconds"
@@ -57,7 +57,7 @@ class Budget:
         return ""
 
     def spend(self, spent: Spent) -> None:
-        """A call came to this."""
+        """Add what a call used."""
         tokens = tokens_of(spent.usage)
         if self.tokens is None or tokens.input is None or tokens.output is None:
             self.tokens = None
@@ -68,7 +68,7 @@ class Budget:
 
 
 def added(one: JsonObject, other: JsonObject) -> JsonObject:
-    """The sum of two usage objects: of all numbers, also those of parts. Of what is no number the later word stays."""
+    """The sum of two usage objects: of all numbers, including nested ones. Otherwise the later value is kept."""
     return {name: _sum(one.get(name), other.get(name)) for name in (*one, *(other.keys() - one.keys()))}
 
 

@@ -12,7 +12,7 @@ NextAction = Literal["continue_thinking", "use_tools", "finished"]
 
 
 class ToolUse(msgspec.Struct, frozen=True):
-    """A call that the plan wants made. `arguments` is the text of a JSON object, or that object."""
+    """A tool call that the plan asks for. `arguments` is a JSON object, or the text of one."""
 
     name: str
     arguments: str | dict[str, object] | None = None
@@ -20,12 +20,12 @@ class ToolUse(msgspec.Struct, frozen=True):
 
     @property
     def arguments_text(self) -> str:
-        """As JSON."""
+        """The arguments as JSON."""
         return as_json_text(self.arguments) or "{}"
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is to be done next, and why. What has no use in a step models leave out, or say that it is null."""
+    """What to do next, and why. Models omit what a step does not need, or set it to null."""
 
     thought: str
     next_action: NextAction
@@ -34,20 +34,20 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class NoPlan(Exception):
-    """What a model wrote is no plan; the model is told why."""
+    """What a model wrote is not a plan; the model is told why."""
 
 
 def read_plan(text: str) -> Plan:
-    """Raises NoPlan."""
+    """The plan that a model wrote. Raises NoPlan."""
     try:
         return msgspec.convert(decode(_unwrapped(text)), Plan)
-    except ValueError as error:  # which msgspec's errors are too
+    except ValueError as error:  # includes msgspec's errors
         raise NoPlan(str(error)) from error
 
 
 def _unwrapped(text: str) -> str:
-    """Models like to put JSON into a block of code, and to say something before and behind that. What stands amid the
-    words themselves may be quoted, and is no plan."""
+    """The JSON object in an answer: models like to put it into a code block, with words before and after it. Raises
+    NoPlan if it is in the middle of a text instead, where it may be a quotation."""
     start, end = text.find("{"), text.rfind("}")
     if not 0 <= start < end:
         return text
@@ -62,7 +62,7 @@ def _words(meaning: str) -> JsonObject:
 
 
 def _closed(properties: JsonObject) -> JsonObject:
-    """An object of these members and no others, as OpenAI's strict schemas want it."""
+    """An object with exactly these members, as OpenAI's strict schemas require."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 

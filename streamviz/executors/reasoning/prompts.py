@@ -1,4 +1,4 @@
-"""What the model is told, in files: those of the package, or an operator's own in their place."""
+"""The prompts for the model, in files: the package's, or an operator's in their place."""
 
 from pathlib import Path
 from string import Template
@@ -9,23 +9,23 @@ _MOST_BYTES = 100_000
 
 
 class Prompts(NamedTuple):
-    """`plan` is told with the `$tools` there are, `schema` with the `$schema` of a plan where the model keeps to none
-    by itself, `answer` before the answer is written."""
+    """`plan` is the prompt for planning, with the available `$tools`; `schema` is added, with the `$schema` of a plan,
+    if the model is not held to it otherwise; `answer` is the prompt for writing the answer."""
 
     plan: str
     schema: str
     answer: str
 
     def planning(self, tools: str, schema: str) -> str:
-        """What a planner is told; `schema` is empty where it need not be."""
+        """The prompt for planning; `schema` is empty if it need not be in it."""
         told = Template(self.plan).safe_substitute(tools=tools)
         return told + "\n" + Template(self.schema).safe_substitute(schema=schema) if schema else told
 
 
 def prompts_in(folder: Path | None) -> Prompts:
-    """The prompts: of each the file in `folder` where it has one, `plan.md`, `schema.md` or `answer.md`.
+    """The prompts: each from `folder` if that has its file (`plan.md`, `schema.md` or `answer.md`), else the package's.
 
-    Raises ValueError where the folder is none, has none of them, or one that cannot be read or used.
+    Raises ValueError if there is no such folder, it has none of the files, or one cannot be read or used.
     """
     names = [f"{name}.md" for name in Prompts._fields]
     if folder is not None and not any((folder / name).exists() for name in names):

@@ -1,4 +1,4 @@
-"""The chat requests that a run makes, from the client's."""
+"""The chat requests that a run makes, derived from the client's."""
 
 import re
 from collections.abc import Sequence
@@ -10,24 +10,24 @@ from streamviz.executors.reasoning.prompts import Prompts
 from streamviz.executors.tools import Tool
 from streamviz.upstream.structured import Structure
 
-# What of the client's request is meant for planning too; its bounds and its format are the answer's.
+# Parameters of the client's request that apply to planning too; its limits and format apply to the answer.
 _PLANNING = frozenset(
     "temperature top_p seed reasoning_effort thinking user safety_identifier service_tier prompt_cache_key".split()
 )
-# The tokens of thinking that LiteLLM makes of an effort.
+# The thinking budget, in tokens, that LiteLLM derives from an effort.
 _EFFORTS = {"low": 1_024, "medium": 2_048, "high": 4_096}
-# How a provider says that it does not take the way in which JSON is asked for, and what is asked then.
+# How a provider refuses the way in which JSON is asked for, and the plainer way that is tried next.
 _REFUSALS = (400, 404, 415, 422)
 _STRUCTURE = re.compile(
     r"response.?(format|schema|mime)|json.?(schema|object|mode)|structured.?output|output_config", re.IGNORECASE
 )
 _PLAINER = {Structure.SCHEMA: Structure.JSON, Structure.JSON: Structure.WORDS}
-# What has no place in an answer that is written from what was found.
+# Parameters that have no place in a request for an answer based on what was found.
 NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "n")
 
 
 def require_answerable(asked: JsonObject) -> None:
-    """Raises RequestError (400) where a chat request wants an answer that no run can give."""
+    """Raises RequestError (400) if a chat request asks for an answer that no run can give."""
     if asked.get("n") not in (None, 1):
         raise _refusal("n", "a run gives one answer")
     for name in ("tool_choice", "function_call"):
@@ -36,9 +36,9 @@ def require_answerable(asked: JsonObject) -> None:
 
 
 def _wants_call(choice: object) -> bool:
-    """Whether there is to be a call of one of the client's tools."""
+    """Whether the choice requires a call of one of the client's tools."""
     told = as_object(choice)
-    if told.get("type") == "allowed_tools":  # which has its mode within in chat, and beside that in responses
+    if told.get("type") == "allowed_tools":  # its mode is inside it in chat, beside it in responses
         choice = as_object(told.get("allowed_tools", told)).get("mode")
     return choice not in (None, "none", "auto")
 
@@ -49,7 +49,7 @@ def _refusal(name: str, why: str) -> RequestError:
 
 
 class Requests:
-    """`asked` is the client's request, as one of chat; `said` what the run has said and heard since."""
+    """`asked` is the client's request in the chat format; `said` are the messages that the run has added since."""
 
     def __init__(self, model: str, asked: JsonObject, prompts: Prompts) -> None:
         self.said: list[JsonObject] = []
@@ -62,7 +62,7 @@ class Requests:
         self._structure = Structure.WORDS
 
     def ask_plainly(self, error: UpstreamError) -> bool:
-        """From now on plans are asked for in the next plainer way, where there is one and this refusal is about it."""
+        """Switch to the next plainer way of asking for plans; False if there is none or this is not why it refused."""
         is_about_it = error.status in _REFUSALS and _STRUCTURE.search(error.message)
         plainer = _PLAINER.get(self._structure) if is_about_it else None
         if plainer is None:
@@ -71,7 +71,7 @@ class Requests:
         return True
 
     def plan_with(self, tools: Sequence[Tool], structure: Structure) -> None:
-        """From now on plans can use these tools, and are asked for so."""
+        """From now on plans can use these tools, and are asked for with this structure."""
         self._tools, self._structure = tools, structure
         self._planning = {name: value for name, value in self._asked.items() if name in _PLANNING}
         if structure is Structure.SCHEMA:
@@ -83,11 +83,11 @@ class Requests:
         self._told = self._prompts.planning("\n".join(map(_described, tools)) or "none", schema_told)
 
     def hears(self, text: str, role: str = "user") -> None:
-        """The conversation goes on with this."""
+        """Add a message to the conversation."""
         self.said.append({"role": role, "content": text})
 
     def plan(self, tokens: int | None) -> JsonObject:
-        """The request for the next step, of at most so many tokens."""
+        """The request for the next step, of at most `tokens` tokens."""
         planning = (
             self._planning if tokens is None else {**_thinking_within(tokens, self._planning), "max_tokens": tokens}
         )
@@ -95,14 +95,14 @@ class Requests:
         return {**planning, "messages": [standing, *self._messages, *self.said], **self._always}
 
     def answer(self) -> JsonObject:
-        """The request for what the client gets."""
+        """The request for the client's answer."""
         fields = {name: value for name, value in self._asked.items() if name not in NOT_ANSWERED}
         closing = {"role": "user", "content": self._prompts.answer}
         return {**fields, "messages": [*self._messages, *self.said, closing], **self._always}
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of the client's request has no place in any of them."""
+        """The parameters of the client's request that none of these requests has."""
         return tuple(name for name in NOT_ANSWERED if name in self._asked)
 
     @property
@@ -111,8 +111,8 @@ class Requests:
 
 
 def _thinking_within(tokens: int, planning: JsonObject) -> JsonObject:
-    """The same without thinking that would take so many tokens: Anthropic refuses to think for as many as it may
-    write."""
+    """The same without thinking that would take all these tokens: Anthropic refuses a thinking budget that is not below
+    the limit of tokens."""
     budgets = {
         "thinking": as_index(as_object(planning.get("thinking")).get("budget_tokens")),
         "reasoning_effort": _EFFORTS.get(as_text(planning.get("reasoning_effort"))),
@@ -121,5 +121,5 @@ def _thinking_within(tokens: int, planning: JsonObject) -> JsonObject:
 
 
 def _described(tool: Tool) -> str:
-    """A tool in one line, whatever its description says."""
+    """A tool in one line, whatever its description has in it."""
     return encode({"name": tool.name, "description": tool.description, "arguments": tool.parameters}).decode()

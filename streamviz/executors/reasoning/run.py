@@ -20,7 +20,7 @@ LONGEST_PLAN = 100_000
 
 
 class Run:
-    """One run. Its own task carries it out; to cancel that ends its calls and its tools."""
+    """One run, carried out in a task of its own; cancelling that ends its calls and tools."""
 
     def __init__(self, call: Call, limits: Limits, prompts: Prompts, toolbox: Toolbox, asked: JsonObject) -> None:
         self._call = call
@@ -29,7 +29,7 @@ class Run:
         self.requests = Requests(call.asked.model, asked, prompts)
 
     async def carry_out(self, speaker: Speaker) -> None:
-        """From the first step to the end of the answer. Raises ClientFacingError where it cannot go on."""
+        """Take the run from its first step to the end of the answer. Raises ClientFacingError if it cannot go on."""
         self._speaker = speaker
         try:
             async with self._toolbox:
@@ -41,7 +41,7 @@ class Run:
             raise
 
     async def _think(self) -> None:
-        """Steps, until the plan is finished or a limit is reached."""
+        """Take steps until the plan is finished or a limit is reached."""
         self.requests.plan_with(self._toolbox.tools, await self._call.structure())
         for failure in self._toolbox.failures:
             await self._speaker.event("error", f"Some tools cannot be used: {failure}\n\n")
@@ -58,7 +58,7 @@ class Run:
             await self._speaker.event("error", limit="seconds")
 
     async def _take_step(self, step: int) -> bool:
-        """Whether the plan is finished with this one."""
+        """Take one step. True if the plan is then finished."""
         await self._speaker.event("iteration_start", step=step)
         try:
             plan = await self._planned(step)
@@ -75,7 +75,7 @@ class Run:
         return plan.next_action == "finished"
 
     async def _planned(self, step: int) -> Plan:
-        """The model's next step, asked for in a plainer way where its provider does not take this one."""
+        """The model's next step, asked for in a plainer way if its provider refuses this one."""
         while True:
             try:
                 return await self._plan(step)
@@ -84,7 +84,7 @@ class Run:
                     raise
 
     async def _plan(self, step: int) -> Plan:
-        """The model's next step. Its own thinking goes to the client as it comes; where it refuses, that was all."""
+        """The model's next step. Its own thinking goes to the client as it comes; a refusal is the last step."""
         pieces: list[str] = []
         refusals: list[str] = []
         has_thought = False
@@ -102,7 +102,7 @@ class Run:
         if refusal and not text:
             self.requests.hears(refusal[:LONGEST_PLAN], role="assistant")
             return Plan(refusal, "finished")
-        # All later steps are sent it again.
+        # Bounded, because it is sent again with every later step.
         self.requests.hears(text[:LONGEST_PLAN] or "{}", role="assistant")
         if len(text) > LONGEST_PLAN:
             raise NoPlan(f"it is longer than {LONGEST_PLAN} characters")
@@ -110,12 +110,12 @@ class Run:
 
     @property
     def _room(self) -> int | None:
-        """The most tokens of a plan: what is left, as far as the model writes so many. None is any number."""
+        """The most tokens for a plan: what is left, but no more than the model can write. None is any number."""
         left, most = self.budget.tokens_left, self._call.most_output
         return left if left is None or most is None else min(left, most)
 
     async def _use_tools(self, step: int, plan: Plan) -> str:
-        """What the model is told of the tools that this step wants used."""
+        """Run the tools that this step asks for. Returns what the model is told about them."""
         wanted = [
             Proposed(f"call_{step}_{number}", use.name, use.arguments_text)
             for number, use in enumerate(plan.tools_to_use or (), 1)
@@ -132,13 +132,13 @@ class Run:
         return told(wanted, results)
 
     def _refused(self, call: Proposed) -> Result:
-        """What becomes of a call that may not run."""
+        """The result of a call that may not run."""
         if call.name in self._toolbox:
             return Result("No more tools may be used.", is_error=True)
         return Result(f"There is no tool called {shortened(call.name, 100)}.", is_error=True)
 
     async def _allowed(self, step: int, wanted: list[Proposed]) -> list[Proposed]:
-        """The calls that policies, and people, let run, as they are to run."""
+        """The calls that policies and people let run, in the form in which they are to run."""
         calls = ProposedCalls()
         try:
             async with self._counted(self._call.propose(f"tools {step}", wanted)) as child:
@@ -150,14 +150,14 @@ class Run:
         return [each for each in calls.calls if each.id in asked]
 
     async def _answer(self) -> None:
-        """The call whose answer is the client's."""
+        """Make the call whose answer is the client's."""
         async with self._counted(self._call.ask("answer", self.requests.answer())) as child:
             async for payload in child:
                 await self._speaker.pass_on(payload)
 
     @asynccontextmanager
     async def _counted(self, child: Child) -> AsyncIterator[Child]:
-        """A call that ends with this, however that is, and what it came to."""
+        """End a call on leaving, for whatever reason, and count what it used."""
         try:
             yield child
         finally:

@@ -1,18 +1,18 @@
-"""What a run says to its client: chat chunks of one stream, whatever they are made of."""
+"""What a run tells its client: the chat chunks of one stream, whatever they are made from."""
 
 from collections.abc import Awaitable, Callable
 
 from streamviz.core.json_value import JsonObject, as_object, objects
 
-# What a stream has one of, whatever calls it is made of.
+# Fields of which a stream has one value, however many calls it is made from.
 _ONE_FOR_ALL = frozenset({"id", "created", "model", "object", "usage"})
 Put = Callable[[JsonObject], Awaitable[None]]
 
 
 class Speaker:
-    """Gives the payloads of one stream's chunks to `put`: with one id, one time and one role, and usage at its end.
+    """Gives `put` the payloads of one stream's chunks: with one id, one time and one role, and usage at the end.
 
-    Events are words and numbers alone; what texts there are to them is thinking, where policies read it.
+    Events themselves have only words and numbers; any text with them is sent as thinking, where policies read it.
     """
 
     def __init__(self, head: JsonObject, put: Put, *, tells_events: bool) -> None:
@@ -22,7 +22,7 @@ class Speaker:
         self._has_role = False
 
     async def event(self, type: str, text: str = "", **about: object) -> None:
-        """Something happened in the run; `text` is what the client reads of it."""
+        """Report an event of the run; `text` is what the client reads about it."""
         delta: JsonObject = {"reasoning_content": text} if text else {}
         if self._tells_events:
             delta["reasoning_event"] = {"type": type, **about}
@@ -30,14 +30,15 @@ class Speaker:
             await self._say({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
 
     async def pass_on(self, payload: JsonObject) -> None:
-        """A chunk of the answer, with all that its provider put into it but its usage, which is one call's alone."""
+        """Pass on a chunk of the answer with everything that its provider put into it, except usage, which is that
+        call's alone."""
         kept = {name: value for name, value in payload.items() if name not in _ONE_FOR_ALL}
         if payload.get("usage") and not objects(payload.get("choices")):
             return
         await self._say(kept)
 
     async def end(self, usage: JsonObject | None) -> None:
-        """All calls came to this."""
+        """Report the usage of all calls."""
         if usage:
             await self._say({"choices": [], "usage": usage})
 

@@ -1,4 +1,4 @@
-"""The tools that one step of a run uses: judged, run, and told to the model."""
+"""The tools that one step of a run uses: judged, run, and reported to the model."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -8,26 +8,26 @@ from streamviz.executors.child import Proposed
 from streamviz.executors.reasoning.speaking import Speaker
 from streamviz.executors.tools import Result, Toolbox, shortened
 
-# Of a call and of its result, in what the client reads of the run's thinking.
+# Of a call's arguments and of its result, in the thinking that the client reads.
 _SHOWN_CHARACTERS = 500
 DENIED = Result("This call was denied by a policy. Do without it.", is_error=True)
 
 
 class ProposedCalls:
-    """Puts the calls in a chat stream's chunks together again: those that came through the policies."""
+    """Reassembles the tool calls in a chat stream's chunks: those that got past the policies."""
 
     def __init__(self) -> None:
         self._pieces: dict[int, list[JsonObject]] = {}
 
     def take(self, payload: JsonObject) -> None:
-        """A chunk's payload."""
+        """Take in a chunk's payload."""
         for choice in objects(payload.get("choices")):
             for piece in objects(as_object(choice.get("delta")).get("tool_calls")):
                 self._pieces.setdefault(as_index(piece.get("index")) or 0, []).append(piece)
 
     @property
     def calls(self) -> list[Proposed]:
-        """In their order."""
+        """The calls, in order."""
         return [_joined(pieces) for _, pieces in sorted(self._pieces.items())]
 
 
@@ -44,7 +44,7 @@ def _joined(pieces: Iterable[JsonObject]) -> Proposed:
 async def run_all(
     calls: Sequence[Proposed], toolbox: Toolbox, speaker: Speaker, step: int, *, side_by_side: bool
 ) -> dict[str, Result]:
-    """The results of these calls, by their ids. Whoever stops waiting stops the tools."""
+    """The results of these calls, by id. Cancelling this stops the tools."""
     if not side_by_side:
         return {call.id: await _run(call, toolbox, speaker, step) for call in calls}
     async with asyncio.TaskGroup() as group:
@@ -62,11 +62,11 @@ async def _run(call: Proposed, toolbox: Toolbox, speaker: Speaker, step: int) ->
 
 
 def told(calls: Iterable[Proposed], results: dict[str, Result]) -> str:
-    """What the model reads of a step's calls."""
+    """What the model reads about a step's calls."""
     return "\n\n".join(_told(call, results[call.id]) for call in calls) or "No tool was named."
 
 
 def _told(call: Proposed, result: Result) -> str:
-    # What a policy denied would have the next step denied too.
+    # With the arguments that a policy denied, the next step would be denied too.
     arguments = "" if result is DENIED else f"({call.arguments})"
     return f"{'Error of' if result.is_error else 'Result of'} {call.name}{arguments}:\n{result.text}"

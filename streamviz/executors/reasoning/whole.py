@@ -1,23 +1,23 @@
-"""The whole answer of a run in chat: what its chunks add up to, and what a provider put beside the words."""
+"""The whole chat answer of a run: what its chunks add up to, and what a provider added to the text."""
 
 from streamviz.core.json_value import JsonObject, as_index, as_object, objects
 
-# What the aggregation of a stream has by itself, and what is about a chunk alone.
+# Members that the aggregation of a stream sets itself, and those that concern only one chunk.
 _OF_A_CHUNK = frozenset({"id", "created", "model", "object", "usage", "choices", "obfuscation"})
 _OF_A_CHOICE = frozenset({"index", "delta", "finish_reason"})
 _OF_A_DELTA = frozenset({"tool_calls"})
 
 
 class Beside:
-    """Takes the payloads of a stream's chunks, and adds to the answer that they come to what it lacks."""
+    """Collects from a stream's chunks what their aggregation leaves out, and adds it to the answer."""
 
     def __init__(self) -> None:
         self._of_answer: JsonObject = {}
         self._of_choices: dict[int, tuple[JsonObject, JsonObject]] = {}
 
     def take(self, payload: JsonObject) -> None:
-        """A chunk's. What is about the answer comes whole each time, as citations do. Of a delta the lists are kept,
-        such as annotations: of all else nobody knows how to add it up."""
+        """Take in a chunk's payload. What is about the whole answer, such as citations, comes complete each time. Of a
+        delta only lists are kept, such as annotations: nobody knows how to add up anything else."""
         about = {name: value for name, value in payload.items() if name not in _OF_A_CHUNK and value is not None}
         self._of_answer.update(about)
         for choice in objects(payload.get("choices")):
@@ -27,7 +27,7 @@ class Beside:
             _add(of_message, {name: v for name, v in delta.items() if isinstance(v, list) and name not in _OF_A_DELTA})
 
     def added_to(self, answer: JsonObject) -> JsonObject:
-        """The answer, with all that."""
+        """The answer with what was collected."""
         choices = [self._choice(choice) for choice in objects(answer.get("choices"))]
         return {**self._of_answer, **answer, "choices": choices}
 
@@ -37,7 +37,7 @@ class Beside:
 
 
 def _add(to: JsonObject, more: JsonObject) -> None:
-    """Lists go on, objects are joined, and of anything else the last stays."""
+    """Extend lists, merge objects, and replace anything else."""
     for name, value in more.items():
         known = to.get(name)
         if isinstance(known, list) and isinstance(value, list):
