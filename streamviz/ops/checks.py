@@ -13,7 +13,7 @@ from streamviz.faults import Fault
 
 
 def require_folder(var_dir: Path) -> None:
-    """Make the folder where there is none. Fault where nothing can be written into it."""
+    """Create the folder if there is none. Raises Fault if nothing can be written into it."""
     try:
         var_dir.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=var_dir).close()
@@ -23,7 +23,7 @@ def require_folder(var_dir: Path) -> None:
 
 @contextmanager
 def only_one_running(var_dir: Path) -> Iterator[None]:
-    """Hold the folder for this process alone; the lock goes with the process, however it ends."""
+    """Hold the folder for this process alone; the lock is released when the process ends, in whatever way."""
     with (var_dir / "up.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,19 +34,19 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
                 f"It is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR to another folder."
             ) from None
         lock.truncate(0)
-        with suppress(OSError):  # on a full disk, which the writer may empty, others are not told whose it is
+        with suppress(OSError):  # on a full disk, which the writer may yet clear, others are not told whose it is
             os.write(lock.fileno(), f"{os.getpid()}\n".encode())
         yield
 
 
 def require_two_ports(port: int, simulator_port: int) -> None:
-    """Fault where the simulator would answer in the server's place."""
+    """Raises Fault if the simulator would answer in the server's place."""
     if port == simulator_port:
         raise Fault(f"PORT and SIMULATOR_PORT are both {port}. Set one of them to another port.")
 
 
 def require_free_port(host: str, port: int, variable: str) -> None:
-    """Fault when nothing can listen there; `variable` is the setting that moves it."""
+    """Raises Fault if nothing can listen there; `variable` is the setting that changes the port."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:

@@ -1,6 +1,6 @@
 """`python -m streamviz.ops.child MODULE ARGUMENTS…`: run a module that ends when the process that started it does.
 
-The starter holds the other end of standard input and never writes to it. When the starter is gone, however it went,
+The starter holds the other end of standard input and never writes to it. When the starter is gone, for whatever reason,
 the pipe closes, and this process ends as if it had been told to.
 """
 
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-# Beyond the time that the server's streams are given, which this program is too small to ask Django about.
+# In addition to the time that the server's streams get, which this program is too small to ask Django for.
 GRACE_SECONDS = 12
 STREAMS_SECONDS = float(os.environ.get("STOP_GRACE_SECONDS", "").strip() or 8)
 

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from streamviz.faults import Fault
 
-# Beyond the time that the server's streams are given.
+# In addition to the time that the server's streams get.
 STOP_SECONDS = 15
 READY_SECONDS = 120
 POLL_SECONDS = 0.1
@@ -26,7 +26,7 @@ class Address:
     port: int
 
     def answers(self) -> bool:
-        """Whether it does."""
+        """Whether anything answers there."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
         try:
             connection.request("GET", "/healthz")
@@ -40,7 +40,7 @@ class Address:
 class Child:
     """One Python module running as a process of its own, which ends when this process does.
 
-    `is_ready` says whether it has come to do its work; `began` is when it was started last (s, monotonic).
+    `is_ready` says whether it has begun its work; `began` is when it was last started (s, monotonic).
     """
 
     began: float
@@ -53,7 +53,7 @@ class Child:
         environment: Mapping[str, str],
         descriptors: Sequence[int] = (),
     ) -> None:
-        """`descriptors` of files that it is to have too."""
+        """`descriptors` are file descriptors that it inherits."""
         self.name = name
         self._module = module
         self._descriptors = descriptors
@@ -61,8 +61,8 @@ class Child:
         self._environment = {**os.environ, **environment}
 
     def start(self, on_end: Callable[["Child"], None]) -> None:
-        """Start it; `on_end` is called, on another thread, when it has ended for whatever reason. Raises OSError, and
-        Fault, with it ended, where the system has no room for that thread."""
+        """Start it; `on_end` is called on another thread once it has ended, for whatever reason. Raises OSError, and
+        Fault if the system has no room for that thread; the process is then killed."""
         self.began = time.monotonic()
         # A session of its own keeps the terminal's Ctrl-C from it: the supervisor ends its children in order.
         self._process = subprocess.Popen(
@@ -81,7 +81,7 @@ class Child:
             raise Fault(f"No thread can watch over the {self.name}: {error}.") from None
 
     def wait_until_ready(self) -> None:
-        """Return when it does its work. Raises Fault when it ends first or does not come to it."""
+        """Return once it does its work. Raises Fault if it ends before that, or takes too long."""
         deadline = time.monotonic() + READY_SECONDS
         while not self._is_ready():
             if self._process.poll() is not None:
@@ -103,7 +103,7 @@ class Child:
         self._process.terminate()
 
     def wait_for_end(self, seconds: float) -> None:
-        """Return once it has ended; it is killed when that takes longer."""
+        """Return once it has ended; if that takes longer than `seconds`, it is killed."""
         try:
             self._process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
@@ -115,13 +115,13 @@ class Child:
         threading.Thread(target=awaiting, args=[process, on_end], name=f"await-{self.name}", daemon=True).start()
 
     def _await_end(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
-        with process:  # its end of the pipe is closed, too
+        with process:  # closes our end of the pipe, too
             process.wait()
         on_end(self)
 
 
 def stop_together(children: Iterable[Child], seconds: float = STOP_SECONDS) -> None:
-    """End all of them, side by side; they have `seconds` beyond the time that streams are given."""
+    """End all of them at the same time; they have `seconds` in addition to the time that streams get."""
     told = list(children)
     for child in told:
         child.tell_to_stop()

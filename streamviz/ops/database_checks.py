@@ -1,4 +1,4 @@
-"""Whether the database can be used: it is reached, new enough, and lets connections be sessions."""
+"""Whether the database can be used: it answers, is new enough, and each connection is a session."""
 
 import secrets
 
@@ -12,12 +12,12 @@ from streamviz.ops.database_faults import no_database, place_of
 from streamviz.records.database import conninfo
 
 LEAST_POSTGRES = 15
-# A notification takes a few ms; a database under load is given its time.
+# A notification takes a few ms; a database under load may take longer.
 NOTIFY_SECONDS = 5.0
 
 
 def require_database() -> None:
-    """Fault when the database cannot be reached or is too old."""
+    """Raises Fault if the database cannot be reached, is too old, or is behind a transaction pooler."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SHOW server_version_num")
@@ -31,8 +31,9 @@ def require_database() -> None:
 
 
 def require_own_sessions() -> None:
-    """Fault where a pooler in transaction mode stands before the database: changes of policies and keys are listened
-    for, and locks held, for as long as a connection lasts, and there each transaction may be on another one."""
+    """Raises Fault if the database is behind a pooler in transaction mode. Streamviz listens for changes of policies
+    and keys, and holds locks, for as long as a connection lasts; behind such a pooler each transaction may be on
+    another one."""
     try:
         with psycopg.connect(conninfo(), autocommit=True) as one, psycopg.connect(conninfo(), autocommit=True) as other:
             is_heard = hears(one, other)
@@ -48,8 +49,8 @@ def require_own_sessions() -> None:
 
 
 def hears(one: psycopg.Connection, other: psycopg.Connection) -> bool:
-    """Whether what `other` notifies of reaches `one`, which listens: a pooler of transactions has given its backend to
-    somebody else by then."""
+    """Whether a notification from `other` reaches `one`, which listens. A transaction pooler has given the backend of
+    `one` to somebody else by then."""
     channel = sql.Identifier(f"streamviz_probe_{secrets.token_hex(8)}")
     one.execute(sql.SQL("LISTEN {}").format(channel))
     other.execute(sql.SQL("NOTIFY {}").format(channel))

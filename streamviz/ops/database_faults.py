@@ -1,4 +1,4 @@
-"""What to say of a database that cannot be used: where it is and what to do, never its password."""
+"""What to say about a database that cannot be used: where it is and what to do, never its password."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTabl
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 
-# Classes of what Postgres says: that it stops or starts just now, and that it has no room for more.
+# Classes of Postgres' errors: it is just stopping or starting, and it has no room for more.
 _ENDED = "57P"
 _NO_ROOM = "53"
 
 
 def no_database(error: Exception) -> Fault:
-    """What to say of a database that the driver cannot reach, or cannot use. Says where it is, never the password."""
+    """What to say about a database that the driver cannot reach or use. Says where it is, never the password."""
     said = _without_password(error)
     if settings.EMBEDDED_POSTGRES:
         return Fault(
@@ -28,7 +28,7 @@ def no_database(error: Exception) -> Fault:
 
 
 def fault_of(error: psycopg.Error) -> Fault | None:
-    """What to say of what a command ended with, where that can be put right from outside."""
+    """What to say about the error that ended a command; None if it cannot be fixed from outside."""
     if isinstance(error, InsufficientPrivilege):
         owner = "The role in DATABASE_URL is to own all tables: restore them as that role, or change their owner."
         return Fault(f"{_cannot_use(_without_password(error))} {owner}")
@@ -36,7 +36,8 @@ def fault_of(error: psycopg.Error) -> Fault | None:
         return Fault(f"{_cannot_use(_without_password(error))} Run `{COMMAND} migrate`, or check DATABASE_URL.")
     if not isinstance(error, psycopg.OperationalError):
         return None
-    # One that Postgres itself did not send is of a connection, as is its last word before it stops.
+    # An error that Postgres itself did not send is about the connection, and so is the last that it sends before it
+    # stops.
     if not error.sqlstate or error.sqlstate.startswith(_ENDED):
         return no_database(error)
     return Fault(_cannot_use(_without_password(error))) if error.sqlstate.startswith(_NO_ROOM) else None
@@ -49,7 +50,7 @@ def _is_behind() -> bool:
 
 
 def place_of(database: dict[str, Any]) -> str:
-    """Where it is, for whoever set it up."""
+    """Where it is, in the terms of whoever set it up."""
     return f"{database['HOST'] or 'localhost'}:{database['PORT'] or 5432}/{database['NAME']}"
 
 
@@ -58,7 +59,7 @@ def _cannot_use(why: str) -> str:
 
 
 def _without_password(error: Exception) -> str:
-    """The first line of what the driver says, as a sentence."""
+    """The first line of the driver's message as a sentence, with the password masked."""
     line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     password = connection.settings_dict["PASSWORD"]
     return f"{line.replace(password, '***') if password else line}."

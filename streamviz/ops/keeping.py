@@ -1,4 +1,4 @@
-"""What the supervisor does once everything runs: whatever dies is restarted while the rest goes on."""
+"""What the supervisor does once everything runs: it restarts whatever dies while the rest goes on."""
 
 import queue
 import time
@@ -14,7 +14,7 @@ from streamviz.ops.welcome import say
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
-# What ran for so long before it ended is not what ends as soon as it is started.
+# A part that ran this long did not fail at its start.
 WELL_SECONDS = 60.0
 _CHECK_SECONDS = 0.5
 _POSTGRES = "embedded Postgres"
@@ -27,7 +27,7 @@ class Pauses:
         self._next = FIRST_PAUSE_SECONDS
 
     def after(self, seconds: float) -> float:
-        """The pause for what ended after it had run for so long."""
+        """The pause for a part that ended after running for `seconds`."""
         if seconds >= WELL_SECONDS:
             self._next = FIRST_PAUSE_SECONDS
         pause, self._next = self._next, min(2 * self._next, LONGEST_PAUSE_SECONDS)
@@ -35,7 +35,7 @@ class Pauses:
 
 
 class Due(NamedTuple):
-    """A part that is to be restarted at `at` (s, monotonic)."""
+    """A part to restart at `at` (s, monotonic)."""
 
     at: float
     name: str
@@ -43,7 +43,7 @@ class Due(NamedTuple):
 
 
 class Keeping:
-    """Keeps the children, and Postgres where it is the embedded one. Children tell of their end by way of `ended`."""
+    """Keeps the children running, and Postgres if it is the embedded one. Children that end are put into `ended`."""
 
     def __init__(self, ended: "queue.SimpleQueue[Child]", postgres: EmbeddedPostgres | None) -> None:
         self._ended = ended
@@ -53,7 +53,7 @@ class Keeping:
         self._due: list[Due] = []
 
     def run(self) -> NoReturn:
-        """Until a signal's exception ends it."""
+        """Run until a signal's exception ends it."""
         while True:
             self._look()
             for due in [due for due in self._due if due.at <= time.monotonic()]:

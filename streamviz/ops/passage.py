@@ -1,4 +1,4 @@
-"""Letting the user that Postgres runs as pass through the folders above its data, and nobody else."""
+"""Let the user that Postgres runs as, and nobody else, pass through the folders above its data."""
 
 import os
 import pwd
@@ -18,9 +18,9 @@ SEARCH = 1
 
 
 def let_reach(path: Path, account: pwd.struct_passwd, say: Callable[[str], None]) -> None:
-    """Let the account pass through the folders above `path`, where it cannot yet.
+    """Let the account pass through the folders on the way to `path`, and `path` itself, where it cannot yet.
 
-    Raises Fault when a folder stays closed to it.
+    Raises Fault if a folder stays closed to it.
     """
     if _may_use(path, account):
         return
@@ -42,7 +42,7 @@ def _may_use(path: Path, account: pwd.struct_passwd) -> bool:
 
 
 def _add_passage(folder: Path, uid: int) -> None:
-    """Add one entry to the folder's permissions: this user may pass. Raises OSError when that is not possible."""
+    """Add one entry to the folder's permissions: this user may pass. Raises OSError if that is not possible."""
     if ACL_ATTRIBUTE in os.listxattr(folder):
         raise OSError("the folder has an access control list already, which is left as it is")
     mode = folder.stat().st_mode

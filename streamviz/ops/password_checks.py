@@ -1,4 +1,4 @@
-"""Passwords without which other machines are not let in: the administrator's, and the databases'."""
+"""Passwords without which other machines are not let in: an administrator's, and the databases'."""
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,9 +12,9 @@ LEAST_PASSWORD = 12
 
 
 def require_password_if_public() -> None:
-    """Refused when other machines can reach the server and no administrator has a password to keep them out."""
+    """Raises Refused if other machines can reach the server and no administrator has a password to keep them out."""
     if settings.PUBLIC and not has_administrators_password():
-        # The embedded Postgres ends with this start, and there would be no database to run a command on.
+        # The embedded Postgres stops with this start, so no command would have a database to run on.
         command = f"Run `{COMMAND} createsuperuser`, or `changepassword` with the administrator's name. Or start"
         raise Refused(
             f"HOST={settings.HOST} can be reached from other machines and no administrator has a password. "
@@ -30,7 +30,7 @@ def has_administrators_password() -> bool:
 
 
 def require_database_password_if_public() -> None:
-    """Refused when other machines can reach the server, and a database has a password that can be guessed."""
+    """Raises Refused if other machines can reach the server and a database has a password that can be guessed."""
     for name, alias in (("DATABASE_URL", DEFAULT_DB_ALIAS), ("DATABASE_REPLICA_URL", replica.ALIAS)):
         password = connections[alias].settings_dict["PASSWORD"] if alias in settings.DATABASES else ""
         if settings.PUBLIC and password and len(password) < LEAST_PASSWORD:

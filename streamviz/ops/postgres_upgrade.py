@@ -1,6 +1,6 @@
-"""The embedded Postgres' data from an older major version into this one's, by dump and restore.
+"""Move the embedded Postgres' data from an older major version into this one's, by dump and restore.
 
-The old folder is kept under another name, as nobody but its owner knows when it is needed no longer.
+The old folder is kept under another name, because only its owner knows when it is no longer needed.
 """
 
 import shutil
@@ -25,8 +25,8 @@ from streamviz.ops.embedded_postgres import (
 
 
 def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
-    """Take the data folder over with the programs (`postgres` and its like) of the version that made it; where the old
-    folder is then. Raises Fault, with the folder as it was, where that cannot be done."""
+    """Take over the data folder with the programs (`postgres` and the like) of the version that made it. Returns where
+    the old folder is afterwards. Raises Fault, with the folder as it was, if that cannot be done."""
     finish_upgrade(data)
     version = made_by(data)
     if version == MAJOR_VERSION:
@@ -49,7 +49,7 @@ def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
         old.stop()
     fresh.rename(whole)
     data.rename(old_folder)
-    whole.rename(data)  # where this is killed before that, the next start does it
+    whole.rename(data)  # if this is killed before that, the next start does it
     return old_folder
 
 
@@ -63,7 +63,7 @@ def _require_version(programs: Path, version: str) -> None:
 
 
 def _copy(old: Path, new: Path) -> None:
-    """With this version's pg_dump, which reads older servers. Raises Fault where anything goes wrong."""
+    """Copy with this version's pg_dump, which reads older servers. Raises Fault if anything goes wrong."""
     programs = wheel_programs()
     names = ["--username", USER, "--no-password", "--dbname", DATABASE]
     dump: list[str | Path] = [
@@ -75,7 +75,7 @@ def _copy(old: Path, new: Path) -> None:
         "custom",
         "--compress",
         "none",
-        # The old one may have had lz4, which this one has not.
+        # The old server may have compressed with lz4, which this one lacks.
         "--no-toast-compression",
     ]
     restore: list[str | Path] = [

@@ -1,4 +1,4 @@
-"""To be told by a signal to stop, in a process without an event loop."""
+"""Stopping by a signal, in a process without an event loop."""
 
 import os
 import signal
@@ -6,10 +6,11 @@ import threading
 
 
 def stopped_by(*numbers: signal.Signals) -> threading.Event:
-    """An event that is set once one of these signals came. Only the main thread may ask for it.
+    """An event that is set once one of these signals has come. To be called on the main thread only.
 
-    A handler runs in the midst of whatever the main thread does: where that waits for the event, it may hold the lock
-    that setting it takes, and would stand still for good. So the handler only writes, and a thread of its own sets it.
+    A signal handler interrupts whatever the main thread does. If that is waiting for the event, it may hold the lock
+    that setting the event needs, and the process would hang. So the handler only writes to a pipe, and another thread
+    sets the event.
     """
     stop = threading.Event()
     reader, writer = os.pipe()

@@ -1,4 +1,4 @@
-"""Everything that `make run` starts, in one process that ends it all again."""
+"""Everything that `make run` starts, in one process that also ends it all."""
 
 import queue
 import signal
@@ -23,8 +23,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(then: Callable[[str], None] | None = None) -> None:
-    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called once all runs,
-    with the server's address. Raises Fault where something cannot be started, with all ended too."""
+    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called with the
+    server's address once everything runs. Raises Fault, with everything ended, if something cannot be started."""
     with stoppable(say), ExitStack() as stack:
         checks.require_folder(settings.VAR_DIR)
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
@@ -33,7 +33,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
         postgres = _start_postgres(stack)
         administrator = _prepare_database()
-        # Before the server reads the keys, so that it knows this one at once.
+        # Before the server reads the keys, so that it knows this one from the start.
         key = first_start.issue_first_key(settings.VAR_DIR / "first_key")
         show_first_key(key)
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
@@ -59,7 +59,7 @@ def base_url() -> str:
 
 
 def pages_url() -> str:
-    """Where browsers find the pages: at the first name that a proxy's TLS has here, or else on this machine."""
+    """Where browsers find the pages: at the first origin that a TLS proxy has for them, or else on this machine."""
     names = [origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin]
     return f"{names[0]}{settings.BASE_PATH}" if names else base_url()
 
@@ -71,8 +71,8 @@ def reachable_host() -> str:
 
 @contextmanager
 def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let a stop signal end the block once; while it ends, further signals change nothing. Where a terminal's end is
-    ignored, as with nohup, it stays so."""
+    """Let a stop signal end the block once; while it ends, further signals change nothing. If SIGHUP is ignored, as
+    with nohup, it stays ignored."""
 
     def stop(number: int, _: object) -> None:
         for each in STOP_SIGNALS:
@@ -119,7 +119,8 @@ def _children() -> list[Child]:
     say("Starting the simulator, the writer and the server")
     return [
         Child("simulator", simulator, Address("127.0.0.1", port).answers, environment),
-        # Ended in the opposite order: what the server records to its last moment is then stored.
+        # Children end in the opposite order, so that the writer still stores what the server records up to its last
+        # moment.
         Child("writer", ["django", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
         Child("server", ["django", "serve"], Address(reachable_host(), settings.PORT).answers, environment),
     ]

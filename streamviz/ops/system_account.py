@@ -1,8 +1,7 @@
-"""The operating system's user that the embedded Postgres runs as when streamviz is started by root.
+"""The system user that the embedded Postgres runs as when streamviz is started by root.
 
-Postgres refuses to run as root. The user made here owns the database folder and nothing else, and is let through
-the folders above it by an access control entry of its own (`passage.py`), so that no other user can see more than
-before.
+Postgres refuses to run as root. This user owns the database folder and nothing else, and passes through the folders
+above it by an access control entry of its own (`passage.py`), so that no other user can see more than before.
 """
 
 import fcntl
@@ -20,14 +19,14 @@ USERADD = ("useradd", "--system", "--no-create-home", "--home-dir", "/nonexisten
 
 
 def needed_account(say: Callable[[str], None]) -> pwd.struct_passwd | None:
-    """The account for Postgres, made on first use; None when this process is not root's and needs no other.
+    """The account for Postgres, created on first use; None if this process is not root's, and so needs no other.
 
-    Raises Fault when the account cannot be made.
+    Raises Fault if the account cannot be created.
     """
     if os.geteuid() != 0:
         return None
     with open(ACCOUNTS) as accounts:
-        fcntl.flock(accounts, fcntl.LOCK_EX)  # useradd does not wait for another that runs: it fails
+        fcntl.flock(accounts, fcntl.LOCK_EX)  # useradd does not wait for another useradd to finish: it fails
         return _existing() or _made(say)
 
 
@@ -51,5 +50,5 @@ def _made(say: Callable[[str], None]) -> pwd.struct_passwd:
 
 
 def run_as(account: pwd.struct_passwd | None) -> dict[str, Any]:
-    """The keyword arguments with which subprocess starts a program as that account."""
+    """Arguments with which subprocess starts a program as that account."""
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}

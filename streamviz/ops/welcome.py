@@ -1,4 +1,4 @@
-"""What `make run` tells the person in front of it."""
+"""What `make run` tells the person who started it."""
 
 import json
 import shlex
@@ -10,12 +10,12 @@ CURL_BODY = {"model": MODEL, "stream": True, "messages": [{"role": "user", "cont
 
 
 def say(line: str) -> None:
-    """One line of progress, at once."""
+    """Print one line of progress at once."""
     print(f"streamviz: {line}", flush=True)
 
 
 def show_first_key(key: HandedOver | None) -> None:
-    """At once when there is one, so that it is not lost when the start fails after it was made."""
+    """Show a new key at once, so that it is not lost if the start fails later."""
     if key and key.file:
         say(f"Created the first API key. It is in {key.file}, which only its owner can read: copy it, then delete it")
     elif key:
@@ -23,8 +23,8 @@ def show_first_key(key: HandedOver | None) -> None:
 
 
 def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedOver | None) -> None:
-    """Where to look and what to try; `link` and `key` are None when there is nothing new to hand out. Browsers find the
-    pages at `pages_url`; under `base_url`, this machine's, they may be refused."""
+    """Say where to look and what to try; `link` and `key` are None if there is nothing new to hand out. Browsers find
+    the pages at `pages_url`; at `base_url`, this machine's own address, they may be refused."""
     say(f"Running at {pages_url}/{' (Ctrl-C stops it)' if has_terminal() else ''}\n")
     if link:
         where = f"the link is in {link.file}" if link.file else link.secret
@@ -37,14 +37,14 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
 
 
 def curl_line(base_url: str, key: HandedOver | None) -> str:
-    """A command that streams an answer of the simulator's; without a key, one that takes it from the shell."""
+    """A command that streams an answer from the simulator; without a key, one that takes the key from the shell."""
     body = shlex.quote(json.dumps(CURL_BODY))
     header = _authorization(key)
     return f"curl -N {base_url}/v1/chat/completions -H {header} -H 'Content-Type: application/json' -d {body}"
 
 
 def _authorization(key: HandedOver | None) -> str:
-    """The header, as a shell is to read it."""
+    """The header, quoted for a shell."""
     if key is None:
         return '"Authorization: Bearer $STREAMVIZ_KEY"'
     if key.file is None:

@@ -19,16 +19,16 @@ from streamviz.serving.closing import connect_nobody_more
 from streamviz.serving.sharing import Shares
 
 BACKLOG = 512
-# Less than whoever started this one gives it.
+# Less than this process is given by the one that started it.
 STOP_SECONDS = 10
 
 
 class Server(Child):
-    """One of the servers, counted from 0. Once it has ended none of the others waits for it to take a connection."""
+    """One of the servers, counted from 0. Once it has ended, none of the others waits for it to take a connection."""
 
     def __init__(self, number: int, shares: Shares, files: Sequence[int], environment: Mapping[str, str]) -> None:
         own = {**environment, "STREAMVIZ_SERVER": str(number)}
-        # Whether it answers cannot be asked: another that shares the port may.
+        # Asking whether its address answers would not do: another server on the same port may answer.
         super().__init__(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, files)
         self._ended = partial(shares.ended, number)
 
@@ -41,22 +41,22 @@ class Server(Child):
 
 
 def own_folder() -> TemporaryDirectory[str]:
-    """A folder for the hub's socket; it goes with the servers."""
+    """A folder for the hub's socket, removed along with the servers."""
     return TemporaryDirectory(prefix="streamviz-", dir=sockets.folder())
 
 
 def run(count: int) -> None:
-    """Serve with so many processes until a stop signal. Raises Fault where the port or a server cannot be had."""
+    """Serve with `count` processes until a stop signal. Raises Fault if the port is taken or a server cannot start."""
     with (
         stoppable(lambda _: None),
         _listening() as listener,
         own_folder() as folder,
-        # Without a name: what clears temporary folders of what is old would take it from servers that are restarted.
+        # Without a name, because what clears temporary folders of old files would take it from restarted servers.
         TemporaryFile(dir=folder) as shares,
     ):
         hub, servers = _children(count, listener.fileno(), shares.fileno(), Path(folder) / "hub")
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
-        children = [hub, *servers]  # the hub has nothing to do where there is Redis
+        children = [hub, *servers]  # the hub is idle if there is Redis
         for child in children:
             child.start(ended.put)
         try:
@@ -83,7 +83,7 @@ def _children(count: int, listener: int, counts: int, socket_path: Path) -> tupl
 
 @contextmanager
 def _listening() -> Iterator[socket.socket]:
-    """A socket for all of them: whoever connects while one is restarted is taken by another."""
+    """A socket for all servers: whoever connects while one is restarted is served by another."""
     is_v6 = ":" in settings.HOST
     family = socket.AF_INET6 if is_v6 else socket.AF_INET
     address = settings.HOST.strip("[]"), settings.PORT

@@ -1,4 +1,4 @@
-"""`manage.py aggregate FORMAT FILE…`: recorded streams as their blocks, or one that grows as its events."""
+"""`manage.py aggregate FORMAT FILE…`: recorded streams as their blocks, or a growing one as its events."""
 
 import gzip
 import json
@@ -43,11 +43,11 @@ class Command(BaseCommand):
             self._follow(options["format"], options["files"])
             return
         for file in options["files"]:
-            # ASCII alone: text may hold other line ends, such as U+2028, and an object is to stay on one line.
+            # ASCII only: text may have other line ends, such as U+2028, and each object has to stay on one line.
             self.stdout.write(json.dumps(_aggregated(options["format"], file)))
 
     def _follow(self, wire_format: str, files: list[Path]) -> None:
-        """Until the stream says that it is over, or Ctrl-C."""
+        """Print events until the stream says that it is over, or Ctrl-C."""
         if len(files) != 1:
             raise CommandError("--follow takes one file.")
         stream = Aggregator(wire_format, self._say)
@@ -68,8 +68,8 @@ class Command(BaseCommand):
 
 
 def growing(path: Path) -> Generator[bytes]:
-    """What is in a file and what is added to it, for ever. One that was cut, or that another took the place of, is read
-    from its beginning. Raises OSError where there is none at first."""
+    """What is in a file and what is added to it, forever. A file that was truncated or replaced is read from its
+    beginning. Raises OSError if there is no such file at first."""
     file = path.open("rb")
     try:
         while True:
@@ -85,7 +85,7 @@ def growing(path: Path) -> Generator[bytes]:
 
 
 def _is_other(file: BinaryIO, path: Path) -> bool:
-    """Whether a file at its end is not the one, or no longer as long as the one, that is there now."""
+    """Whether a file at its end was replaced by another, or truncated."""
     with suppress(FileNotFoundError):
         there = path.stat()
         return not os.path.samestat(os.fstat(file.fileno()), there) or there.st_size < file.tell()
@@ -93,7 +93,7 @@ def _is_other(file: BinaryIO, path: Path) -> bool:
 
 
 def _aggregated(wire_format: str, file: Path) -> JsonObject:
-    """The file's stream, or the error that it led to: one bad file must not hide the others."""
+    """The file's stream, or the error that reading it led to: one bad file must not hide the others."""
     try:
         data = file.read_bytes()
         return aggregate_bytes(wire_format, gzip.decompress(data) if data.startswith(_GZIP) else data)

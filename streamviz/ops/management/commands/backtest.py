@@ -19,7 +19,7 @@ from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.models import Backtest, Policy, PolicyVersion
 from streamviz.records.policies_in_force import scoped_policy
 
-# Beside a server that asked for it, clients come first.
+# With a server that asked for it on the same machine, clients come first.
 NICENESS = 10
 
 

@@ -1,4 +1,4 @@
-"""`python manage.py delete_session SESSION…`: delete sessions with all that is recorded of them."""
+"""`python manage.py delete_session SESSION…`: delete sessions with everything recorded of them."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -12,7 +12,7 @@ from streamviz.records.models import Session
 
 
 class Command(BaseCommand):
-    """Streams of theirs that run go on, unrecorded. There is no way back."""
+    """Running streams of theirs go on, unrecorded. This cannot be undone."""
 
     help = "Delete sessions with their streams, chunks, blocks and verdicts."
     requires_system_checks: list[str] = []

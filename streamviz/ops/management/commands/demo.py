@@ -1,4 +1,4 @@
-"""`python manage.py demo`: start everything, and let an agent work; what `make demo` runs."""
+"""`python manage.py demo`: start everything and let an agent work; what `make demo` runs."""
 
 import threading
 from typing import Any

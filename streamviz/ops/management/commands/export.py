@@ -1,4 +1,4 @@
-"""`python manage.py export`: sessions as lines of JSON, to be imported elsewhere."""
+"""`python manage.py export`: sessions as JSON lines, to be imported elsewhere."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from streamviz.records.models import Session
 
 
 class Command(BaseCommand):
-    """Credentials are in no record, and so in no export; requests and answers are."""
+    """The record has no credentials, and so an export has none; requests and answers are in it."""
 
     help = "Write sessions as JSON lines to a file, or to standard output."
     requires_system_checks: list[str] = []
@@ -46,8 +46,8 @@ class Command(BaseCommand):
             raise CommandError(f"Everything is exported except the chunks of {plural(self._without_tapes, 'stream')}.")
 
     def _unless_worse(self, path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The same lines. Raises CommandError behind them where the storage has chunks that it does not give now, and
-        the file that is there may have them. What it has lost is to keep no later export from that file."""
+        """The same lines. Raises CommandError after them if the storage has chunks that it cannot deliver now, which
+        the existing file may have. Chunks that the storage has lost must not keep later exports from that file."""
         yield from lines
         if self._refused and path.is_file() and path.stat().st_size:
             raise CommandError(
@@ -73,8 +73,8 @@ class Command(BaseCommand):
 
 
 def _save(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file, its owner's alone where there is none yet, in place of what is there once all of it is written. A
-    pipe or a device is written to as it is. Raises OSError."""
+    """Write a file, in place of an existing one once it is complete. A new file is its owner's alone. A pipe or a
+    device is written to directly. Raises OSError."""
     if path.exists() and not path.is_file():
         with path.open("wb") as there:
             there.writelines(lines)
@@ -94,8 +94,8 @@ def _save(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _hand_on(path: Path, fresh: str) -> None:
-    """Give a new file the mode of the one that it replaces, and its owner where the system lets us: who reads the old
-    one is to read the new one. Raises FileNotFoundError where there is none to replace."""
+    """Give a new file the mode of the one that it replaces, and its owner if the system allows: whoever reads the old
+    one has to be able to read the new one. Raises FileNotFoundError if there is none to replace."""
     there = path.stat()
     with suppress(OSError):
         os.chown(fresh, there.st_uid, there.st_gid)

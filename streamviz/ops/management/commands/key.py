@@ -1,4 +1,4 @@
-"""`python manage.py key create|list|revoke`: the keys that open the proxy, as on the Keys page."""
+"""`python manage.py key create|list|revoke`: the proxy's API keys, as on the Keys page."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -12,7 +12,7 @@ from streamviz.records.models import ApiKey
 
 
 class Command(BaseCommand):
-    """A key's secret is shown once: on a terminal, or in a file that its owner alone can read."""
+    """A key's secret is shown once: on a terminal, or in a file that only its owner can read."""
 
     help = "Create, list and revoke API keys."
     requires_system_checks: list[str] = []
@@ -68,7 +68,7 @@ class Command(BaseCommand):
 
 
 def _checked(options: dict[str, Any]) -> dict[str, str]:
-    """What was asked for, as the Keys page would take it. Raises CommandError where it would not."""
+    """The options as the Keys page would accept them. Raises CommandError if it would not."""
     asked = {"name": options["name"], "models_scope": options["models"], "default_provider": options["provider"]}
     form = KeyForm(asked)
     if not form.is_valid():

@@ -1,4 +1,4 @@
-"""`python manage.py migrate`: Django's, one at a time for a database, however many machines start at once."""
+"""`python manage.py migrate`: Django's, one at a time per database, however many machines start at once."""
 
 import time
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-# An advisory lock of this number is held meanwhile.
+# The number of an advisory lock that is held meanwhile.
 _LOCK = 0x5356_4D47
-# Whoever waits for a whole table keeps all waiting who come after, so that is not for long, but often.
+# Waiting for a lock on a whole table makes all later ones wait too, so each wait is short, and there are many.
 LOCK_MILLISECONDS = 2000
 PAUSE_SECONDS = 3.0
 TRIES = 100
 
 
 class Command(MigrateCommand):
-    """The second waits, and then finds nothing to do. Servers may run meanwhile."""
+    """A second one waits, and then finds nothing to do. Servers may run meanwhile."""
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         connection = connections[options["database"]]
@@ -39,7 +39,7 @@ class Command(MigrateCommand):
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
     def _tell_of_newer(self, connection: BaseDatabaseWrapper) -> None:
-        """It goes on all the same: servers of the version before do, while others are replaced by turns."""
+        """Warn of a newer database, but go on: so do older servers while they are replaced one by one."""
         newest = _last(MigrationRecorder(connection).applied_migrations())
         if newest > _last(MigrationLoader(None).disk_migrations):
             self.stderr.write(
@@ -48,7 +48,7 @@ class Command(MigrateCommand):
             )
 
     def _try_again(self, *args: Any, **options: Any) -> str | None:
-        """Until nobody keeps a table that is to be changed. What was done by then stays."""
+        """Migrate again until nobody uses a table that has to change. What was done by then stays."""
         for _ in range(TRIES - 1):
             try:
                 return super().handle(*args, **options)
@@ -61,13 +61,13 @@ class Command(MigrateCommand):
 
 
 def _last(migrations: Iterable[tuple[str, str]]) -> str:
-    """The name of the record's last, empty where it has none."""
+    """The name of the record's last migration; empty if it has none."""
     return max((name for app, name in migrations if app == "records"), default="")
 
 
 def _require_whole(connection: BaseDatabaseWrapper) -> None:
-    """Raise CommandError for a database that has some of the migrations that were put together into one, and not all:
-    Django would leave it as it is and say nothing."""
+    """Raises CommandError for a database with some, but not all, of the migrations that were squashed into one: Django
+    would silently leave it as it is."""
     applied = MigrationRecorder(connection).applied_migrations()
     for migration in MigrationLoader(None).disk_migrations.values():
         missing = [name for name in migration.replaces if name not in applied]

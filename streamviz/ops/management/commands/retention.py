@@ -1,4 +1,4 @@
-"""`python manage.py retention`: free what need not be kept any longer; `--dry-run` says how much that would be."""
+"""`python manage.py retention`: free what no longer has to be kept; `--dry-run` says how much that would be."""
 
 from argparse import ArgumentParser
 from datetime import UTC, datetime

@@ -26,14 +26,14 @@ class Command(BaseCommand):
         figures.share(settings.METRICS_DIR)
         gc.disable()  # as in `serve`
         from streamviz.serving.event_loop import reactor
-        from streamviz.serving.handover import Adopter  # first: Twisted's reactor depends on what is imported first
+        from streamviz.serving.handover import Adopter  # first: Twisted's reactor depends on the import order
         from streamviz.serving.server import Limits
         from streamviz.serving.screens_asgi import application_for  # isort: skip
 
         gc.enable()
         link, connections = (socket.socket(fileno=options[name]) for name in ("link", "connections"))
         connections.setblocking(False)
-        # The server may be gone before this process has come to run.
+        # The server may be gone before this process has started to run.
         application = application_for(link, lambda: reactor.callWhenRunning(server.stop))
         server = Adopter(application, connections, Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES))
         server.run()

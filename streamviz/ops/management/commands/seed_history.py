@@ -1,4 +1,4 @@
-"""`python manage.py seed_history`: a made-up history, to try pages and queries on."""
+"""`python manage.py seed_history`: a made-up history for trying out pages and queries."""
 
 from argparse import ArgumentParser
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from streamviz.records.seeding import Size, seed
 
 
 class Command(BaseCommand):
-    """Adds to what is there. The same arguments on an empty database give the same streams, but for their times."""
+    """Adds to what is there. On an empty database, the same arguments give the same streams, except for their times."""
 
     help = "Store made-up streams as if they had been recorded. Add --days and sizes to taste."
     requires_system_checks: list[str] = []

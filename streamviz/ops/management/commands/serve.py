@@ -25,7 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
-        if not settings.LISTENER:  # those that share a port would each say it
+        if not settings.LISTENER:  # servers that share a port would each say it
             for line in environment.misspelt_beside():
                 log.warning(line)
         try:
@@ -43,10 +43,10 @@ class Command(BaseCommand):
 
 
 def serve() -> None:
-    """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
-    figures.share(settings.METRICS_DIR)  # before what counts is loaded
-    gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.serving.server import Limits, Server  # first: it decides on Twisted's reactor
+    """Run the server. Imported here, because that makes the event loop Twisted's and loads the application."""
+    figures.share(settings.METRICS_DIR)  # before anything that counts is loaded
+    gc.disable()  # what is imported stays, and scanning it repeatedly takes an eighth of the time
+    from streamviz.serving.server import Limits, Server  # first: it chooses Twisted's reactor
 
     from streamviz.serving.asgi import application, screens  # isort: skip
     from streamviz.proxy import early
@@ -55,7 +55,7 @@ def serve() -> None:
     from streamviz.serving.sharing import Share
 
     gc.enable()
-    # The event loop waits for so long (s), several times a chunk, where a thread has work: 5 ms are the default.
+    # How long (s) the event loop waits, several times per chunk, while a thread has work: the default is 5 ms.
     sys.setswitchinterval(0.001)
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)

@@ -1,4 +1,4 @@
-"""`python manage.py store_again`: have the writer store what Postgres would not take before."""
+"""`python manage.py store_again`: have the writer store again what Postgres refused before."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from streamviz.records.writer.refused import hand_back
 
 
 class Command(BaseCommand):
-    """For streams that were set aside, once the reason that the log gave for it is gone."""
+    """For streams that were set aside, once the cause that the log gave is gone."""
 
     help = "Hand the streams that were set aside back to the writer. What is refused again is set aside again."
     requires_system_checks: list[str] = []

@@ -1,4 +1,4 @@
-"""`python manage.py upgrade_postgres`: the embedded Postgres' data from an older major version into this one's."""
+"""`python manage.py upgrade_postgres`: move the embedded Postgres' data from an older major version to this one's."""
 
 from argparse import ArgumentParser
 from pathlib import Path

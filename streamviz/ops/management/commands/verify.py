@@ -16,7 +16,7 @@ _TELL_EVERY = 10_000
 
 
 class Command(BaseCommand):
-    """Ends with status 1 where anything is damaged. Changes nothing."""
+    """Exits with status 1 if anything is damaged. Changes nothing."""
 
     help = "Check the record for gaps, blocks that differ from their chunks, and tapes that contradict verdicts."
     requires_system_checks: list[str] = []

@@ -14,12 +14,12 @@ from streamviz.ops import checks
 from streamviz.ops.stopping import stopped_by
 from streamviz.records.database import conninfo
 
-# Where they share a processor, clients and those who watch them come before the record's way into Postgres.
+# If they share a processor, clients and people who watch them come before the record's way into Postgres.
 NICENESS = 10
 
 
 class Command(BaseCommand):
-    """Runs until SIGINT or SIGTERM; then stores what is there, and ends. One a machine, beside its servers."""
+    """Runs until SIGINT or SIGTERM, then stores what is there and ends. One per machine, next to its servers."""
 
     help = "Move what this machine's servers recorded into Postgres, until stopped. Run one next to `serve`."
     requires_system_checks: list[str] = []
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
 
 def _write(stop: Event) -> None:
-    figures.share(settings.METRICS_DIR)  # before what counts is loaded
+    figures.share(settings.METRICS_DIR)  # before anything that counts is loaded
     from streamviz.records.set_aside import SetAside
     from streamviz.records.upkeep import Upkeep
     from streamviz.records.writer.process import Writer
