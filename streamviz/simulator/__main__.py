@@ -16,7 +16,7 @@ SHUTDOWN_SECONDS = 0.2
 
 
 def main() -> int:
-    """Serve until SIGINT or SIGTERM; the exit status. A port that is taken costs one line and status 1."""
+    """Serve until SIGINT or SIGTERM; returns the exit status. If the port is taken, that is one line and status 1."""
     options = _parser().parse_args()
     try:
         asyncio.run(_serve(options.host, options.port, make_app(options.speed, options.replay_dir)))
@@ -27,14 +27,14 @@ def main() -> int:
 
 
 def _port(text: str) -> int:
-    """Raises ArgumentTypeError for what is no port."""
+    """Raises ArgumentTypeError if it is not a port."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"a port is from 0 to 65535, not {text!r}")
     return int(text)
 
 
 def _speed(text: str) -> float:
-    """Raises ArgumentTypeError for what is no speed."""
+    """Raises ArgumentTypeError if it is not a speed."""
     try:
         return parse_speed(text)
     except ValueError:

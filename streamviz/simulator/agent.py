@@ -1,4 +1,4 @@
-"""The scenario `agent`: a coding agent mends a flaky test. What it says next follows from how often it has answered."""
+"""The scenario `agent`: a coding agent fixes a flaky test. What it says next depends on how often it has answered."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ _TEST = "tests/test_checkout.py"
 
 
 def write(author: Author) -> None:
-    """The answer that comes next; the last one again where the conversation is longer."""
+    """Write the next answer; in a longer conversation, the last one again."""
     _TURNS[min(author.turn, len(_TURNS) - 1)](author)
 
 

@@ -48,7 +48,7 @@ def _handler(
         try:
             return await answer(endpoint, request)
         except ConnectionError:
-            return web.Response()  # to a client that has left, which is no error of ours
+            return web.Response()  # to a client that has left, which is not our error
 
     return handle
 

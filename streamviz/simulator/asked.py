@@ -1,10 +1,10 @@
-"""What a model name can ask the simulator for."""
+"""What a model name can request from the simulator."""
 
 import msgspec
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A scenario and how to play it; None where the name says nothing of it."""
+    """A scenario and how to play it; None is what the name does not specify."""
 
     scenario: str
     seed: int | None = None
@@ -28,6 +28,6 @@ class AskedReplay(msgspec.Struct, frozen=True):
     recording: str
     """`<format>/<slug>`"""
     pieces: int | None = None
-    """Send in pieces of so many bytes."""
+    """Send in pieces of this many bytes."""
     pace: float = 0.0
-    """Milliseconds between events, or between pieces where `pieces` is set."""
+    """Milliseconds between events, or between pieces if `pieces` is set."""

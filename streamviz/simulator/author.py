@@ -1,4 +1,4 @@
-"""Writes a script step by step: what a scenario says, and how long each piece takes to come."""
+"""Writes a script step by step: what a scenario says, and how long each piece takes to arrive."""
 
 import math
 from random import Random
@@ -46,13 +46,13 @@ class Pacing:
         return self._rng.uniform(0.2, 0.5) / self._speed
 
     def pause(self, seconds: float) -> float:
-        """The length of a scenario's pause: as the model name says, else `seconds` at the speed that was asked."""
+        """The length of a scenario's pause: as the model name says, otherwise `seconds` at the requested speed."""
         return seconds / self._speed if self._pause is None else self._pause
 
 
 class Author:
-    """Collects the steps of one answer. `rng` makes every choice of words, so that a seed says all at any speed.
-    `turn` is how many answers the request has already, `shape` that of the JSON that it wants, if any."""
+    """Collects the steps of one answer. `rng` makes every choice of words, so that a seed gives the same words at any
+    speed. `turn` is how many answers the request already has, `shape` that of the JSON that it asks for, if any."""
 
     def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0, shape: Shape | None = None) -> None:
         self.turn = turn
@@ -66,24 +66,24 @@ class Author:
         self.steps: list[Step] = [Pause(delay=self.pacing.first())]
 
     def add(self, step: Step) -> None:
-        """Take a step after the time that a piece takes."""
+        """Add a step, after the time that a piece takes."""
         self.steps.append(msgspec.structs.replace(step, delay=self.pacing.piece()))
 
     def say(self, chunks: int | None = None) -> None:
-        """Some content: as many pieces as the model name asks for, else `chunks`, else a whole passage."""
+        """Add some content: as many pieces as the model name asks for, else `chunks`, else a whole passage."""
         count = chunks if self.chunks is None else self.chunks
         self.steps += [Content(text, delay=self.pacing.piece()) for text in content_tokens(self.rng, count)]
 
     def say_text(self, text: str) -> None:
-        """This content, piece by piece."""
+        """Add this content, piece by piece."""
         self.steps += [Content(piece, delay=self.pacing.piece()) for piece in tokens(text)]
 
     def think(self, text: str) -> None:
-        """This thinking, piece by piece."""
+        """Add this thinking, piece by piece."""
         self.steps += [Thinking(piece, delay=self.pacing.piece()) for piece in tokens(text)]
 
     def call(self, number: int, name: str, arguments: object) -> None:
-        """A tool call, its arguments piece by piece."""
+        """Add a tool call, its arguments piece by piece."""
         self.steps += self.call_steps(number, name, arguments)
 
     def call_steps(self, number: int, name: str, arguments: object) -> list[Step]:
@@ -96,7 +96,7 @@ class Author:
         ]
 
     def pause(self, seconds: float) -> None:
-        """Silence, `seconds` at a real provider's speed."""
+        """Add silence, `seconds` long at a real provider's speed."""
         self.steps.append(Pause(delay=self.pacing.pause(seconds)))
 
     def finish(self, reason: FinishReason) -> None:

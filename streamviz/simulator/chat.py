@@ -63,7 +63,7 @@ def whole(reply: Reply) -> JsonObject:
 
 
 def error_body(error: ProviderError, request_id: str = "") -> JsonObject:
-    """An error in OpenAI's shape, which chat completions and responses share; the request's id is in a header only."""
+    """An error in OpenAI's shape, which chat completions and responses share; the request's id is only in a header."""
     return {
         "error": {
             "message": error.message,
@@ -75,7 +75,7 @@ def error_body(error: ProviderError, request_id: str = "") -> JsonObject:
 
 
 class _Chunks:
-    """Writes steps as chunks. What all chunks of a stream share is encoded once."""
+    """Writes steps as chunks. What all chunks of a stream have in common is encoded once."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -94,7 +94,7 @@ class _Chunks:
         self._tail = b'],"usage":null' if self._usage else b"]"
 
     def opening(self, step: Step) -> bytes:
-        """The chunk that names the role; what stands beside it depends on how the answer begins."""
+        """The chunk that names the role; what else is in it depends on how the answer begins."""
         match step:
             case Thinking():
                 return self._chunk(b'"role":"assistant","content":null,"reasoning_content":""')
@@ -106,7 +106,7 @@ class _Chunks:
                 return self._chunk(b'"role":"assistant","content":"","refusal":null')
 
     def event(self, step: Step) -> bytes:
-        """What is sent for a step; nothing for one that this format does not tell."""
+        """What is sent for a step; empty if this format has nothing for it."""
         match step:
             case Content(text):
                 return self._chunk(b'"content":' + encode(text), text)

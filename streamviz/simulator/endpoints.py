@@ -1,4 +1,4 @@
-"""The endpoints that answer with a model's words, one a wire format."""
+"""The endpoints that answer as a model does, one per wire format."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from streamviz.simulator.reply import Frame, JsonObject, Reply
 
 
 class Endpoint(NamedTuple):
-    """A path and the wire format that is spoken there."""
+    """A path and the wire format that is used there."""
 
     path: str
     wire_format: str
     needs: str
-    """The key, beside `model`, that a request must have."""
+    """The key, besides `model`, that a request must have."""
     request_id_header: str
     frames: Callable[[Reply], Iterator[Frame]]
     whole: Callable[[Reply], JsonObject]
@@ -31,7 +31,7 @@ RESPONSES = Endpoint(
     "/v1/responses", "openai_responses", "input", "x-request-id", responses.frames, responses.whole, chat.error_body
 )
 ENDPOINTS = (CHAT, MESSAGES, RESPONSES)
-# Its model and what that is to do are in the path: `/<model>:generateContent`.
+# The model and the method are in the path: `/<model>:generateContent`.
 GEMINI = Endpoint(
     "/v1beta/models", "gemini", "contents", "x-request-id", gemini.frames, gemini.whole, gemini.error_body
 )

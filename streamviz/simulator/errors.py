@@ -6,7 +6,7 @@ ErrorKind = Literal["invalid_request", "authentication", "not_found", "rate_limi
 
 
 class ProviderError(Exception):
-    """A refusal with an HTTP status, told in the shape of the format that was asked."""
+    """A refusal with an HTTP status, sent in the shape of the request's format."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Gemini's generateContent, as Google sends it: calls whole, usage in every chunk."""
+"""Gemini's generateContent, as Google sends it: whole calls, and usage in every chunk."""
 
 import base64
 import json
@@ -54,7 +54,7 @@ def error_body(error: ProviderError, request_id: str) -> JsonObject:
 
 
 class _Chunks:
-    """Writes steps as chunks; the pieces of a call wait until it is whole."""
+    """Writes steps as chunks; the pieces of a call wait until the call is complete."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -123,7 +123,7 @@ def _part(reply: Reply, part: Part) -> JsonObject:
 
 
 def _call(reply: Reply, call: int, name: str, arguments: str) -> JsonObject:
-    """The first call has the signature that Google wants back with it."""
+    """A tool call; the first has the signature that Google wants back with it."""
     said: JsonObject = {"functionCall": {"id": reply.make_id("", 8, call), "name": name, "args": json.loads(arguments)}}
     signature = base64.b64encode(reply.make_id("", 60, alphabet=ALPHANUMERIC).encode()).decode()
     return {**said, "thoughtSignature": signature} if call == 0 else said

@@ -26,7 +26,7 @@ class Exchange:
         self.headers = {name.lower(): _without_credential(name, value) for name, value in headers.items()}
         self.body = body
         self.sent: list[bytes] | None = []
-        """None once the bytes had to make room."""
+        """None once the bytes had to make room for others."""
         self.bytes_sent = 0
         self.closed_early = False
         self.over = asyncio.Event()
@@ -37,7 +37,7 @@ class Exchange:
         return len(self.body) + (0 if self.sent is None else self.bytes_sent)
 
     def request(self) -> dict[str, object]:
-        """The request; its body as JSON where it is JSON, else as text."""
+        """The request; its body as JSON if it is JSON, otherwise as text."""
         return {
             "id": self.id,
             "method": self.method,
@@ -47,7 +47,7 @@ class Exchange:
         }
 
     def progress(self) -> dict[str, object]:
-        """How far the response is."""
+        """How far the response has got."""
         return {
             "id": self.id,
             "path": self.path,
@@ -58,7 +58,7 @@ class Exchange:
 
 
 class Ledger:
-    """The last exchanges: the oldest are forgotten first, and their bytes before that."""
+    """The last exchanges: the oldest are forgotten first, and before that their bytes."""
 
     def __init__(self, most_exchanges: int = MOST_EXCHANGES, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -69,7 +69,7 @@ class Ledger:
 
     @contextmanager
     def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Iterator[Exchange]:
-        """Take down a request; its response is over when the block is left, and closed early when by an exception."""
+        """Record a request; its response is over when the block is left, and was closed early if by an exception."""
         exchange = self._begin(Exchange(method, path, headers, body))
         try:
             yield exchange
@@ -80,18 +80,18 @@ class Ledger:
             exchange.over.set()
 
     def sent(self, exchange: Exchange, data: bytes) -> None:
-        """Take down bytes that were handed to the connection."""
+        """Record bytes that were handed to the connection."""
         exchange.bytes_sent += len(data)
         if exchange.sent is not None:
             exchange.sent.append(data)
             self._take(len(data))
 
     def find(self, exchange_id: str) -> Exchange | None:
-        """The exchange of that id, if it is not forgotten."""
+        """The exchange with that id, if it is not forgotten."""
         return self._exchanges.get(exchange_id)
 
     def all(self) -> list[Exchange]:
-        """All that are kept, oldest first."""
+        """All exchanges that are kept, oldest first."""
         return list(self._exchanges.values())
 
     def _begin(self, exchange: Exchange) -> Exchange:

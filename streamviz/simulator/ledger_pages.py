@@ -1,4 +1,4 @@
-"""Pages of what the simulator was asked and what it sent, for tests: only for this network."""
+"""Pages with what the simulator was asked and what it sent, for tests: only for this network."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,8 +15,8 @@ LEDGER = web.AppKey("ledger", Ledger)
 async def for_this_network(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """What was asked and sent is not for a site whose name leads here, and whose pages a browser then lets read it: no
-    site's name is an address, or has no dot."""
+    """Keep what was asked and sent from websites whose name resolves to this server, because a browser would let their
+    pages read it: only an address or a name without a dot is accepted, and no website has either as its name."""
     if request.path.startswith("/_") and not _is_near(request.url.host or ""):
         raise web.HTTPForbidden(text="only by an address, or by a name without a dot\n")
     return await handler(request)
@@ -32,7 +32,7 @@ async def asked_requests(request: web.Request) -> web.Response:
 
 
 async def sent_bytes(request: web.Request) -> web.Response:
-    """The bytes that were sent on a response so far."""
+    """The bytes that were sent so far on a response."""
     exchange = _exchange(request)
     if exchange.sent is None:
         raise web.HTTPGone(text="these bytes had to make room for newer ones\n")
@@ -46,7 +46,7 @@ async def open_responses(request: web.Request) -> web.Response:
 
 
 async def ended_response(request: web.Request) -> web.Response:
-    """How far a response got: answers when it is over, not before."""
+    """How far a response got: answers once it is over, not before."""
     exchange = _exchange(request)
     await exchange.over.wait()
     return as_json(exchange.progress())
@@ -60,5 +60,5 @@ def _exchange(request: web.Request) -> Exchange:
 
 
 def as_json(value: object) -> web.Response:
-    """An answer that says `value`."""
+    """An answer with `value` as JSON."""
     return web.Response(body=encode(value), content_type="application/json")

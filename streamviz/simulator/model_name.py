@@ -1,4 +1,4 @@
-"""Reads what a model name asks the simulator for: `<scenario>[?option=value&…]` or `replay:<format>/<slug>[?…]`."""
+"""Reads what a model name asks for: `<scenario>[?option=value&…]` or `replay:<format>/<slug>[?…]`."""
 
 import math
 from urllib.parse import parse_qsl
@@ -24,7 +24,7 @@ def parse_model(model: str) -> Asked | AskedReplay:
 
 
 def parse_speed(text: str) -> float:
-    """A speed factor; `0` and `inf` both mean no delays. Raises ValueError when it is no number or negative."""
+    """A speed factor; `0` and `inf` both mean no delays. Raises ValueError if it is not a number, or negative."""
     speed = float(text)
     if math.isnan(speed) or speed < 0:
         raise ValueError(f"a speed is 0 or more, not {text!r}")

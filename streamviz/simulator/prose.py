@@ -1,4 +1,4 @@
-"""What the simulated model says: passages about software work, and their cutting into token-sized pieces."""
+"""What the simulated model says: passages about software work, and how they are cut into token-sized pieces."""
 
 import re
 from collections.abc import Iterator
@@ -85,12 +85,12 @@ _PIECES = re.compile(r"\s*\w{1,6}|\s*[^\w\s]{1,3}|\s+")
 
 
 def tokens(text: str) -> list[str]:
-    """Cut text into pieces of about four characters that join to the same text again."""
+    """Cut text into pieces of about four characters, which join to the same text."""
     return _PIECES.findall(text)
 
 
 def content_tokens(rng: Random, count: int | None) -> list[str]:
-    """`count` pieces of text, as many passages as that needs; all of one passage when `count` is None."""
+    """`count` pieces of text, from as many passages as that takes; all of one passage if `count` is None."""
     passages = rng.sample(PASSAGES, len(PASSAGES))
     if count is None:
         return tokens(passages[0])

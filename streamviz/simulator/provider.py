@@ -1,4 +1,4 @@
-"""Answers requests for a model's words: reads what is asked, writes the script, sends it."""
+"""Answers requests that a model would answer: reads the request, writes the script, sends it."""
 
 import asyncio
 import hashlib
@@ -24,12 +24,12 @@ from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage, Script
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 JSON = "application/json"
-# To write a script of more takes long enough for other streams to notice.
+# Writing a longer script takes long enough for other streams to notice.
 LONG_CHUNKS = 2_000
 
 
 class Provider:
-    """The simulated provider. `speed` holds where a model name does not give its own."""
+    """The simulated provider. `speed` applies if the model name gives none."""
 
     def __init__(self, speed: float, replay_dir: Path | None) -> None:
         self.ledger = Ledger()
@@ -49,7 +49,7 @@ class Provider:
                 return await talk.refuse(error)
 
     async def answer_method(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
-        """Answer a request whose path names the model and what it is to do, as Google's does."""
+        """Answer a request whose path names the model and the method, as Google's does."""
         body, method = await request.read(), request.match_info["method"]
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
             talk = _Talk(endpoint, request, self, exchange, _request_id(body))
@@ -63,7 +63,7 @@ class Provider:
                 return await talk.refuse(error)
 
     async def embed(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
-        """OpenAI's embeddings of the texts of an `input`: numbers that follow from each."""
+        """OpenAI's embeddings of the texts in `input`: numbers derived from each text."""
         body = await request.read()
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
             talk = _Talk(endpoint, request, self, exchange, _request_id(body))
@@ -74,7 +74,7 @@ class Provider:
             return await talk.send(200, JSON, [(0.0, encode(_embedded(asked)))])
 
     async def count_tokens(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
-        """Anthropic's count of the tokens of a prompt."""
+        """Anthropic's count of a prompt's tokens."""
         body = await request.read()
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
             talk = _Talk(endpoint, request, self, exchange, _request_id(body))
@@ -91,7 +91,7 @@ class Provider:
         if isinstance(asked, AskedReplay):
             return await self._replay(talk, asked, streaming=streaming)
         seed = seed_of(request) if asked.seed is None else asked.seed
-        # With a seed in its name a model answers in the same bytes whatever the prompt, its token count too.
+        # With a seed in its name, a model answers in the same bytes whatever the prompt, including the token count.
         prompt_tokens = input_tokens(request) if asked.seed is None else 20 + seed % 400
         reply = Reply(await self._script(asked, seed, prompt_tokens, request), model, seed, request)
         if streaming:
@@ -151,7 +151,7 @@ class _Talk:
         return await self.send(error.status, JSON, [(0.0, body)], headers=headers)
 
     async def send_whole(self, reply: Reply) -> web.StreamResponse:
-        """Send the answer as one message after all the time that it takes. Raises ProviderError where it fails."""
+        """Send the answer as one message, after all the time that it takes. Raises ProviderError if it fails."""
         delay = sum(step.delay for step in reply.script.steps)
         failure = next((step for step in reply.script.steps if isinstance(step, Fail)), None)
         if failure is not None:

@@ -1,5 +1,5 @@
-"""The scenario `reasoner`: where it is asked for a plan, as its text or as the arguments of a tool, it answers with the
-next step of one, else with a text, or with whatever other JSON it is asked for."""
+"""The scenario `reasoner`: asked for a plan, as text or as a tool's arguments, it answers with the next step of one;
+otherwise with a text, or with whatever other JSON it is asked for."""
 
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.reply import JsonObject
@@ -11,13 +11,13 @@ _THOUGHTS = (
     "The first count is there. I'll check it against the whole text.",
     "Both counts agree. Nothing else in the question needs a tool.",
 )
-# What a plan has and nothing else does.
+# Only a plan's schema has this.
 _PLAN = "next_action"
 _ANSWER = "I counted the words twice, once by sentence and once as a whole, and both counts agree."
 
 
 def write(author: Author) -> None:
-    """A step of a plan: all but the last use two tools side by side."""
+    """Write a step of a plan, or the answer. All steps but the last use two tools at the same time."""
     shape = author.shape
     if shape is None:
         author.say_text(_ANSWER)

@@ -14,9 +14,9 @@ _EVENTS = re.compile(rb".+?(?:(?:\r\n){2,}|\n{2,}|\r{2,}|\Z)", re.DOTALL)
 
 
 def recording(folder: Path | None, wire_format: str, asked: AskedReplay) -> bytes:
-    """The bytes of a recorded stream of that format.
+    """The bytes of a recorded stream in that format.
 
-    Raises ProviderError: 404 when there is none of that name under the folder, 400 when it is of another format.
+    Raises ProviderError: 404 if the folder has no such recording, 400 if it is in another format.
     """
     model = f"replay:{asked.recording}"
     if folder is None or not _RECORDING.fullmatch(asked.recording):
@@ -30,7 +30,7 @@ def recording(folder: Path | None, wire_format: str, asked: AskedReplay) -> byte
 
 
 def replay_frames(data: bytes, asked: AskedReplay) -> Iterator[Frame]:
-    """The recording, cut as was asked for: at its events, into pieces of a size, or as large as may be."""
+    """The recording, cut as requested: at its events, into pieces of one size, or into the largest pieces."""
     if asked.pieces:
         cuts = (data[at : at + asked.pieces] for at in range(0, len(data), asked.pieces))
     elif asked.pace:

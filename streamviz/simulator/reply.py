@@ -1,4 +1,4 @@
-"""What a writer needs to put one answer into its wire format."""
+"""What a writer needs to put an answer into its wire format."""
 
 import string
 from random import Random
@@ -12,7 +12,7 @@ Frame = tuple[float, bytes]
 JsonObject = dict[str, object]
 
 EPOCH = 1_780_000_000
-"""Answers are dated, by their seed, in the month after this second of Unix time."""
+"""Answers are dated, depending on their seed, within a month after this second of Unix time."""
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
 GARBAGE = b"data: <html><head><title>502 Bad Gateway</title></head></html>\n\n"
@@ -21,7 +21,7 @@ encode = msgspec.json.encode
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A script and all that it takes to tell it: the same reply is always told in the same bytes."""
+    """A script and everything needed to write it: the same reply is always written as the same bytes."""
 
     script: Script
     model: str
@@ -34,7 +34,7 @@ class Reply(msgspec.Struct, frozen=True):
         return EPOCH + self.seed % (30 * 24 * 3600)
 
     def make_id(self, prefix: str, length: int, number: int = 0, alphabet: str = ALPHANUMERIC) -> str:
-        """An id like a provider's: the prefix, then letters that follow from seed, model, prefix and number."""
+        """An id like a provider's: the prefix, then letters derived from seed, model, prefix and number."""
         rng = Random(f"id {self.model} {self.seed} {prefix} {number}")
         return prefix + "".join(rng.choices(alphabet, k=length))
 

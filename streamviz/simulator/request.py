@@ -1,4 +1,4 @@
-"""Reads requests: what the user said last gives the seed, the length of the prompt the number of input tokens."""
+"""Reads requests: the user's last message determines the seed, the prompt's length the number of input tokens."""
 
 import hashlib
 
@@ -9,12 +9,12 @@ from streamviz.simulator.reply import JsonObject
 
 CHARACTERS_A_TOKEN = 4
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for bytes that are no JSON, no UTF-8, or nested without end."""
+"""What decoding raises for bytes that are not JSON, not UTF-8, or nested too deeply."""
 
 
 def read_request(body: bytes, needed: str, beside: JsonObject | None = None) -> JsonObject:
-    """The request's JSON object, with what was said `beside` it. Raises ProviderError (400) when it is none, or lacks
-    `model` or the `needed` key."""
+    """The request's JSON object, with the members of `beside` added. Raises ProviderError (400) if it is not one, or
+    lacks `model` or the `needed` key."""
     try:
         request: object = msgspec.json.decode(body)
     except NOT_JSON as error:
@@ -30,9 +30,9 @@ def read_request(body: bytes, needed: str, beside: JsonObject | None = None) -> 
 
 
 def seed_of(request: JsonObject) -> int:
-    """A seed from what the user said last and from how many turns there are, in any of the formats.
+    """A seed from the user's last message and the number of turns, in any of the formats.
 
-    So an agent that comes back with the results of its tools gets another answer than the one it came from.
+    So an agent that comes back with the results of its tools gets a different answer from the one that asked for them.
     """
     turns = request.get("messages", request.get("input", request.get("contents")))
     if not isinstance(turns, list):
@@ -44,7 +44,7 @@ def seed_of(request: JsonObject) -> int:
 
 
 def answers_in(request: JsonObject) -> int:
-    """How many of the request's turns are a model's."""
+    """How many of the request's turns are the model's."""
     turns = request.get("messages", request.get("input", request.get("contents")))
     if not isinstance(turns, list):
         return 0
@@ -52,7 +52,7 @@ def answers_in(request: JsonObject) -> int:
 
 
 def input_tokens(request: JsonObject) -> int:
-    """About how many tokens the prompt has: what was said, the instructions and the tools."""
+    """About how many tokens the prompt has: messages, instructions and tools."""
     keys = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools")
     said = [request.get(key) for key in keys]
     return 3 + sum(len(msgspec.json.encode(part)) for part in said if part) // CHARACTERS_A_TOKEN

@@ -1,4 +1,4 @@
-"""The output items that OpenAI's responses are made of, their parts, and how they end."""
+"""The output items that OpenAI's responses consist of, their parts, and how they end."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 
 def final_status(reply: Reply) -> Status:
-    """How the whole answer ends; it is still in progress where it never says."""
+    """How the whole answer ends; it stays in progress if it never says."""
     match reply.script.finish_reason:
         case None:
             return "in_progress"
@@ -20,12 +20,12 @@ def final_status(reply: Reply) -> Status:
 
 
 def item_status(reply: Reply) -> Status:
-    """How an item ends that has ended."""
+    """How an item ends, once it has."""
     return "incomplete" if reply.script.finish_reason == "length" else "completed"
 
 
 def item(reply: Reply, part: Part, output_index: int, status: Status) -> JsonObject:
-    """An output item that holds one part; it is empty while it is in progress."""
+    """An output item with one part; empty while it is in progress."""
     if part.kind == "thinking":
         summary = [] if status == "in_progress" else [part_object(part)]
         return {"id": item_id(reply, part, output_index), "type": "reasoning", "summary": summary}
@@ -48,7 +48,7 @@ def item(reply: Reply, part: Part, output_index: int, status: Status) -> JsonObj
 
 
 def item_id(reply: Reply, part: Part, output_index: int) -> str:
-    """The id of the item at that place of the output."""
+    """The id of the item at this index of the output."""
     prefix = {"thinking": "rs_", "tool": "fc_"}.get(part.kind, "msg_")
     return reply.make_id(prefix, 50, output_index, HEX)
 

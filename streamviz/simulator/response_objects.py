@@ -1,4 +1,4 @@
-"""The object that a response of OpenAI's is: with what it repeats of its request, and what it took."""
+"""The object of an OpenAI response, with what it repeats from its request, and its usage."""
 
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.reply import HEX, JsonObject, Reply
@@ -28,11 +28,11 @@ _SETTINGS: JsonObject = {
     "user": None,
     "metadata": {},
 }
-"""What a response repeats of its request, with the values for what the request does not say."""
+"""What a response repeats from its request, with the defaults for what the request leaves out."""
 
 
 def response(reply: Reply, status: Status, output: list[JsonObject], error: ProviderError | None = None) -> JsonObject:
-    """The response in a state of its making; its usage is known once it is over."""
+    """The response at some stage; its usage is known once it is over."""
     over = status in {"completed", "incomplete"}
     return {
         "id": reply.make_id("resp_", 50, alphabet=HEX),

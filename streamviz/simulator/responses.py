@@ -26,7 +26,7 @@ from streamviz.simulator.steps import (
 
 
 class _Speech(NamedTuple):
-    """The words of this format for one kind of running text."""
+    """The names that this format uses for one kind of running text."""
 
     text_event: str
     part_event: str
@@ -43,7 +43,7 @@ _SPEECH = {
 
 
 def frames(reply: Reply) -> Iterator[Frame]:
-    """The answer as a stream of events, from `response.created` to `response.completed` or its like."""
+    """The answer as a stream of events, from `response.created` to `response.completed` or the like."""
     writer = _Events(reply)
     opened = False
     for delay, step in timeline(reply.script.steps):
@@ -74,7 +74,7 @@ class _OpenItem:
 
 
 class _Events:
-    """Writes steps as events, numbered from 0. Running text ends when another item begins, a tool call at its end."""
+    """Writes steps as events, numbered from 0. Text ends when another item begins, a tool call at its end."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply

@@ -175,7 +175,7 @@ def _error_500(_: Author) -> None:
 
 
 class Scenario(NamedTuple):
-    """One thing that the simulator can be asked for. `write` raises ProviderError where no stream is to begin."""
+    """Something that the simulator can be asked for. `write` raises ProviderError if no stream is to begin."""
 
     description: str
     write: Callable[[Author], None]
@@ -214,15 +214,15 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 def listing() -> dict[str, str]:
-    """The name of each scenario and one line that says what it sends."""
+    """The name of each scenario, and a line about what it sends."""
     return {name: scenario.description for name, scenario in SCENARIOS.items()}
 
 
 def write_script(
     asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0, shape: Shape | None = None
 ) -> Script:
-    """The script of a scenario, for a request that has `turn` answers already, and wants JSON of a `shape` or text.
-    Raises ProviderError: 404 for an unknown one, its own for an `error-…` one."""
+    """The script of a scenario, for a request that already has `turn` answers, and asks for JSON of a `shape` or for
+    text. Raises ProviderError: 404 for an unknown scenario, its own for an `error-…` one."""
     scenario = SCENARIOS.get(asked.scenario)
     if scenario is None:
         raise ProviderError.no_such_model(asked.scenario)

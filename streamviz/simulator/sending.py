@@ -1,4 +1,4 @@
-"""Sends frames at their times and takes down each byte that was sent."""
+"""Sends frames at their times and records each byte that was sent."""
 
 import asyncio
 from collections.abc import Iterable
@@ -13,9 +13,11 @@ MOST_JOINED = 16 * 1024
 
 
 class Sender:
-    """Writes one response. Its head leaves with its first byte, as a provider's does that thinks before it answers.
+    """Writes one response. Its headers are sent with its first byte, like those of a provider that thinks before it
+    answers.
 
-    Those that have much to send at once take turns by `floods`: one of them gets on in each round of the event loop.
+    Responses with much to send at once take turns through `floods`: one of them goes on in each round of the event
+    loop.
     """
 
     def __init__(
@@ -35,10 +37,10 @@ class Sender:
         self._waiting_size = 0
 
     async def send(self, frames: Iterable[Frame], most_joined: int = MOST_JOINED) -> None:
-        """Send all frames, then end the body; or drop the connection where the frames say so.
+        """Send all frames, then end the body; or drop the connection if the frames say so.
 
-        Frames with no time between them leave in one write, as long as it has less than `most_joined` bytes.
-        Raises CancelledError or ConnectionError when the client has left.
+        Frames with no time between them leave in one write, as long as it has less than `most_joined` bytes. Raises
+        CancelledError or ConnectionError if the client has left.
         """
         try:
             await self._send_in_time(frames, most_joined)
@@ -64,7 +66,7 @@ class Sender:
             if self._waiting_size >= most_joined:
                 await self._flush()
                 async with self._floods:
-                    await asyncio.sleep(0)  # lets other streams, and the news that the client left, through
+                    await asyncio.sleep(0)  # lets other streams go on, and the client's leaving be noticed
 
     async def _flush(self) -> None:
         data = b"".join(self._waiting)

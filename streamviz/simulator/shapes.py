@@ -1,4 +1,4 @@
-"""The JSON that a request of any format asks for: of what shape it is to be, and an example of one."""
+"""The JSON that a request in any format asks for: its schema, and an example of it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,21 +8,21 @@ import msgspec
 from streamviz.simulator.reply import JsonObject
 
 _DEEPEST = 20
-# By type; of any other it is a text.
+# By type; a type that is not here gets a text.
 _SIMPLEST: JsonObject = {"integer": 1, "number": 1, "boolean": True, "null": None, "array": [], "object": {}}
 
 
 class Shape(NamedTuple):
-    """The schema of the JSON that a request wants. `tool` names the tool whose arguments that is to be; it is empty
-    where it is to be the answer's text."""
+    """The schema of the JSON that a request asks for. `tool` names the tool whose arguments it is to be; empty if it is
+    to be the answer's text."""
 
     schema: JsonObject
     tool: str = ""
 
 
 def shape_of(request: JsonObject) -> Shape | None:
-    """What a request wants; where any object will do, the schema's `description` has what the model is told of that.
-    None where it wants text."""
+    """The shape of what a request asks for; None if it is text. If any object will do, the schema's `description` has
+    the instructions that the model was given."""
     match request:
         case {"tool_choice": {"function": {"name": str(name)}} | {"name": str(name)}} | {
             "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [str(name)]}}
@@ -61,7 +61,7 @@ def _parameters(request: JsonObject, name: str) -> JsonObject:
 
 
 def _declared(tools: object) -> Iterator[object]:
-    """Each tool; Gemini has some together."""
+    """Each declared tool; Gemini groups some in one."""
     for tool in tools if isinstance(tools, list) else ():
         match tool:
             case {"functionDeclarations": list(declared)}:
@@ -78,7 +78,7 @@ def _instructions(request: JsonObject) -> str:
 
 
 def example_of(schema: JsonObject, text: str) -> object:
-    """What keeps to a schema, in its simplest form; its texts are `text`."""
+    """A value that satisfies a schema, in its simplest form; its texts are `text`."""
     return _example(schema, schema, text, _DEEPEST)
 
 
@@ -97,13 +97,13 @@ def _example(schema: object, root: JsonObject, text: str, depth: int) -> object:
         case {"properties": dict(properties)}:
             return {name: _example(each, root, text, depth - 1) for name, each in properties.items()}
         case {"type": str(type)} | {"type": [str(type), *_]}:
-            return _SIMPLEST.get(type.lower(), text)  # Gemini's are in capitals
+            return _SIMPLEST.get(type.lower(), text)  # Gemini's types are in capitals
         case _:
             return text
 
 
 def _named(reference: str, root: JsonObject) -> object:
-    """What a reference into the schema itself leads to."""
+    """What a reference within the schema points to."""
     found: object = root
     for step in reference.split("/")[1:]:
         found = found.get(step) if isinstance(found, dict) else None

@@ -1,4 +1,4 @@
-"""The steps of a simulated answer, in no provider's wire format."""
+"""The steps of a simulated answer, independent of any wire format."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
@@ -56,7 +56,7 @@ class ToolPiece(Step, frozen=True):
 
 
 class ToolEnd(Step, frozen=True):
-    """Tool call number `call` is whole. Not every format says so."""
+    """Tool call number `call` is complete. Not every format says so."""
 
     call: int
 
@@ -92,7 +92,7 @@ class Finish(Step, frozen=True):
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A whole answer: what is sent, in order, and what it is said to have cost in tokens."""
+    """A whole answer: what is sent, in order, and how many tokens it is said to have used."""
 
     steps: tuple[Step, ...]
     input_tokens: int
@@ -101,24 +101,24 @@ class Script(msgspec.Struct, frozen=True):
 
     @property
     def thinking_tokens(self) -> int:
-        """How many tokens of thinking there are: one a step."""
+        """How many tokens of thinking there are: one per step."""
         return sum(isinstance(step, Thinking) for step in self.steps)
 
     @property
     def output_tokens(self) -> int:
-        """How many tokens the answer has in all, thinking included: one a step that says something."""
+        """How many tokens the answer has in all, including thinking: one per step that says something."""
         spoken = (Speech, ToolStart, ToolPiece)
         at_once = sum(len(step.calls) for step in self.steps if isinstance(step, WholeTools))
         return sum(isinstance(step, spoken) for step in self.steps) + at_once * TOKENS_OF_A_WHOLE_CALL
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """Why the answer ends, or None where it never says."""
+        """Why the answer ends; None if it never says."""
         return next((step.reason for step in self.steps if isinstance(step, Finish)), None)
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A contiguous piece of a whole answer. `text` is a tool call's argument JSON where `kind` is "tool"."""
+    """A contiguous piece of a whole answer. If `kind` is "tool", `text` is the call's argument JSON."""
 
     kind: SpeechKind | Literal["tool"]
     text: str
@@ -127,7 +127,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def fold(steps: Sequence[Step]) -> list[Part]:
-    """The parts of the whole answer that these steps tell piece by piece, in order of their first piece."""
+    """The parts of the whole answer that these steps send piece by piece, in the order of their first pieces."""
     parts: list[tuple[Part, list[str]]] = []
     calls: dict[int, list[str]] = {}
     for step in steps:
@@ -153,7 +153,7 @@ def _append_text(parts: list[tuple[Part, list[str]]], kind: SpeechKind, text: st
 
 
 def one_call_at_a_time(steps: Sequence[Step]) -> list[Step]:
-    """The same steps with the pieces of interleaved tool calls put together, call after call, delays kept in place."""
+    """The same steps with interleaved tool calls put one after another; the delays stay where they were."""
     ordered: list[Step] = []
     run: list[ToolStart | ToolPiece | ToolEnd] = []
     for step in steps:
@@ -173,11 +173,11 @@ def _sorted_by_call(run: list[ToolStart | ToolPiece | ToolEnd]) -> list[Step]:
 
 
 class ConnectionCut(Exception):
-    """The script says that the connection drops here."""
+    """The script drops the connection here."""
 
 
 def timeline(steps: Sequence[Step]) -> Iterator[tuple[float, Step]]:
-    """Each step that says something, with the seconds since the one before. Raises ConnectionCut at a Cut."""
+    """Each step that sends something, with the seconds since the one before. Raises ConnectionCut at a Cut."""
     waited = 0.0
     for step in steps:
         waited += step.delay
