@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from streamviz.faults import Fault
 
 
-# What says that there is no room for what a command writes.
+# Errors that say that there is no room for what a command writes.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main() -> None:
-    """Hand the command line to Django; what a person can put right is said in one line, without a traceback. Where
-    nobody reads on, as behind `| head`, it ends as other tools do."""
+    """Pass the command line to Django. What a person can fix is reported in one line, without a traceback. If nobody
+    reads the output, as after `| head`, it ends as other tools do."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
     if sys.argv[1:] == ["--version"]:
         print(f"streamviz {version()}")
@@ -42,12 +42,12 @@ def main() -> None:
 
 
 def _print_no_more() -> None:
-    """What still waits to be written would fail again as Python ends."""
+    """Output that is still buffered would fail again when Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:
-    gc.set_threshold(20_000)  # what is imported stays: looking through it after each 700 objects is a tenth of a start
+    gc.set_threshold(20_000)  # what is imported stays: scanning it after every 700 objects is a tenth of a start
     from django.core.exceptions import ImproperlyConfigured
 
     from streamviz.faults import Fault, Refused, end_with
@@ -67,7 +67,7 @@ def _run() -> None:
 
 
 def _execute() -> None:
-    """Raises BrokenPipeError also where nobody reads what still waited to be written."""
+    """Raises BrokenPipeError also if nobody reads what was still buffered."""
     from django.core.management import execute_from_command_line
 
     try:
@@ -79,7 +79,7 @@ def _execute() -> None:
 def _of_the_database(error: Exception) -> "Fault | None":
     from psycopg import Error
 
-    cause = error.__cause__ or error  # Django's has the driver's as its cause
+    cause = error.__cause__ or error  # Django's errors have the driver's as their cause
     if not isinstance(cause, Error):
         return None
     from streamviz.ops.database_faults import fault_of

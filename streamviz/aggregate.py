@@ -1,6 +1,6 @@
-"""Response streams read as blocks and events, as a library: no settings, no Django and no server, msgspec alone.
+"""Response streams as blocks and events, as a library: no settings, no Django and no server, only msgspec.
 
-docs/library.md has examples. These names stay; what else the project has inside may move with any release.
+docs/library.md has examples. The names here are stable; anything else in the project may change with any release.
 """
 
 from collections.abc import Callable
@@ -47,10 +47,11 @@ FORMATS = tuple(sorted(AGGREGATORS))
 
 
 class Aggregator:
-    """One response's server-sent events, in one of FORMATS, as they come; or JSON, an object a line or a whole answer.
+    """Reads one response's server-sent events, in one of FORMATS, as they arrive; or JSON, one object per line or a
+    whole answer.
 
-    `on_event` is called with each event, in order, once `blocks` has taken it in; what it raises, whoever feeds the
-    bytes gets. Nothing bounds how much is kept: that is its caller's to do. Raises KeyError for another format.
+    `on_event` is called with each event, in order, once `blocks` includes it; what it raises reaches the caller that
+    fed the bytes. Nothing limits how much is kept: that is up to the caller. Raises KeyError for an unknown format.
     """
 
     def __init__(self, wire_format: str, on_event: Callable[[StreamEvent], None] | None = None) -> None:
@@ -59,48 +60,48 @@ class Aggregator:
         self.clear()
 
     def clear(self) -> None:
-        """Ready for the next stream; nothing of the last one is left."""
+        """Get ready for the next stream; nothing of the last one remains."""
         self._aggregator.clear()
         self._parser = AnyFraming()
         self._seq = 0
 
     def aggregate(self, data: bytes) -> list[StreamEvent]:
-        """Take the next bytes in, in whatever pieces they come, and give the events that they complete. Raises
+        """Take in the next bytes, in pieces of any size, and return the events that they complete. Raises
         AlreadyComplete after close() or build()."""
         if self._aggregator.is_complete:
             raise AlreadyComplete("this stream is complete: it takes no more")
         return self._take(self._parser.feed(data))
 
     def close(self) -> list[StreamEvent]:
-        """The end of input: completes and seals every block, truncated where upstream did not say that it ended."""
+        """End the input: complete and seal every block, as truncated if upstream did not say that it ended."""
         if self._aggregator.is_complete:
             return []
         return [*self._take(self._parser.close()), *self._tell(self._aggregator.close())]
 
     def build(self) -> JsonObject:
-        """Closes, and gives the whole message as the format's answer without streaming. Raises NothingAggregated where
+        """Close, and return the whole message as the format's answer without streaming. Raises NothingAggregated if
         nothing came."""
         self.close()
         return self._aggregator.build()
 
     @property
     def blocks(self) -> list[StreamBlock]:
-        """All so far, in the order in which they began; the same objects, which grow."""
+        """All blocks so far, in the order in which they began; always the same objects, which grow."""
         return self._aggregator.state.blocks
 
     @property
     def finish_reason(self) -> str | None:
-        """Why the first choice ended, in upstream's word; None until it did."""
+        """Why the first choice ended, in upstream's word; None until it has."""
         return self._aggregator.state.finish_reason
 
     @property
     def usage(self) -> JsonObject | None:
-        """Tokens, as upstream counts and words them; None until it told."""
+        """Tokens, as upstream counts and names them; None until it reports them."""
         return self._aggregator.state.usage
 
     @property
     def is_over(self) -> bool:
-        """Whether upstream's last word came: `[DONE]`, `message_stop`, the end of a response."""
+        """Whether upstream's final event has come: `[DONE]`, `message_stop`, the end of a response."""
         return self._aggregator.has_end_mark
 
     def _take(self, events: list[SSEEvent]) -> list[StreamEvent]:
@@ -112,7 +113,7 @@ class Aggregator:
         return found
 
     def _tell(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Behind the aggregation: what a callback raises is its caller's, and no fault of the stream."""
+        """After the aggregation: what a callback raises concerns its caller, and is not a fault of the stream."""
         if self._on_event is not None:
             for event in events:
                 self._on_event(event)

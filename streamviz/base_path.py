@@ -1,4 +1,4 @@
-"""BASE_PATH: where a proxy serves all this below another path than `/`, and takes that off, or leaves it on."""
+"""BASE_PATH: the path below which a proxy serves everything; the proxy may remove it from requests or leave it on."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""Long work, kept from taking more with it than itself."""
+"""Long work, kept from holding up or taking down other work."""
 
 import asyncio
 import threading
@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
-# A round of the event loop that takes less has hardly served anybody.
+# A round of the event loop shorter than this has done hardly anything for others.
 _CALM_SECONDS = 0.0005
-# To pass a chunk on takes some rounds; others may be at long work too, and nobody waits for ever.
+# Passing on a chunk takes some rounds. Others may be at long work too, and the wait has to end.
 _MOST_ROUNDS = 6
-# Work that has not gone on for so long need not rest: to do so takes as long as reading some hundred characters.
+# Work that has gone on for less than this need not rest: resting takes as long as reading some hundred characters.
 _WORK_SECONDS = 0.001
-# One at a time: each more that runs would have the event loop wait longer for its turn.
+# One at a time: with more threads the event loop would wait longer for its turn.
 _beside_the_loop = ThreadPoolExecutor(1, "aside")
 
 
 class _Rested(threading.local):
-    """When somebody rested last, in this thread's event loop."""
+    """When somebody last rested in this thread's event loop."""
 
     at = 0.0
 
@@ -26,13 +26,13 @@ _rested = _Rested()
 
 
 async def rest() -> None:
-    """Between two steps of long work: let other streams get on until none of them waits, or for a while. Return at once
-    where they just did."""
+    """Between two steps of long work, let other streams run until none of them waits, or for a while. Returns at once
+    if they just did."""
     if monotonic() - _rested.at < _WORK_SECONDS:
         return
     for _ in range(_MOST_ROUNDS):
         began_at = monotonic()
-        # The first lets the loop read its sockets, the second lets those run who wait for what was read.
+        # The first sleep lets the loop read its sockets, the second runs the tasks that wait for what was read.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         _rested.at = monotonic()
@@ -41,8 +41,8 @@ async def rest() -> None:
 
 
 async def aside(work: Callable[[], None]) -> None:
-    """Do it in a thread, while others get on. Whoever is cancelled meanwhile goes on once it is done, and finds what it
-    works on at rest."""
+    """Run `work` in a thread while other tasks go on. A caller that is cancelled meanwhile continues only once the work
+    is done, so that nothing works on its data any more."""
     running = asyncio.get_running_loop().run_in_executor(_beside_the_loop, work)
     try:
         await asyncio.shield(running)
@@ -52,7 +52,7 @@ async def aside(work: Callable[[], None]) -> None:
 
 
 async def within(hook: Awaitable[None], seconds: float) -> None:
-    """Raises TimeoutError where it takes longer, RuntimeError where it exits the process or cancels itself."""
+    """Raises TimeoutError if it takes longer, RuntimeError if it exits the process or cancels itself."""
     try:
         async with asyncio.timeout(seconds):
             await hook

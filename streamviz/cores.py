@@ -1,5 +1,5 @@
-"""How many cores and how much memory this process may use: what the machine has, less what its affinity and its control
-groups leave it. And who comes first where there are too few cores."""
+"""How many cores and how much memory this process may use: what the machine has, within its CPU affinity and control
+groups. And who comes first if there are too few cores."""
 
 import os
 import time
@@ -15,13 +15,13 @@ _TRIES, _TRY_SECONDS = 10, 0.1
 
 
 def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
-    """At least one. Of a quota of 2.5 cores two are counted: the rest is for what runs beside the servers."""
+    """At least one. A quota of 2.5 cores counts as two: the rest is for what runs next to the servers."""
     quotas = (_quota(*each) for each in _limiting("cpu", own_groups, groups))
     return max(1, int(min([_allowed(), *quotas])))
 
 
 def memory(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
-    """Bytes: all of the machine's, or the least that a group around this process leaves it."""
+    """In bytes: all of the machine's, or the lowest limit of a group around this process."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     found = _limiting("memory", own_groups, groups)
     limits = (_read(folder / _MEMORY_LIMIT[version]).strip() for version, folder in found)
@@ -29,19 +29,19 @@ def memory(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
 
 
 def give_way(niceness: int) -> None:
-    """Be so much nicer to whoever wants the same core.
+    """Raise this process's niceness by this much.
 
-    Linux may share cores among sessions first (sched(7): autogroups). Then being nice only counts within a session, so
-    a process that leads one makes that as nice.
+    Linux may share cores among sessions first (sched(7): autogroups). Niceness then only counts within a session, so a
+    process that leads one sets the same niceness for the session.
     """
     os.nice(niceness)
     if os.getsid(0) == os.getpid():
-        with suppress(OSError):  # another system, or another kernel
+        with suppress(OSError):  # another system, or a kernel without autogroups
             _set_session(str(niceness))
 
 
 def _set_session(niceness: str) -> None:
-    """Raises OSError where that cannot be. Of all processes that are not root's one in 0.1 s may set its own."""
+    """Raises OSError if that is not possible. Of all processes that are not root's, one per 0.1 s may set its own."""
     for _ in range(_TRIES):
         try:
             _SESSION.write_text(niceness)
@@ -56,8 +56,8 @@ def _allowed() -> int:
 
 
 def _limiting(what: str, own_groups: Path, groups: Path) -> Iterator[tuple[int, Path]]:
-    """The groups that this process is in, and those around them: their version and folder. In a container the path may
-    be the host's; then none but the root of what is mounted is there."""
+    """The control groups that this process is in and those around them: version and folder. In a container the path may
+    be the host's; then only the root of the mounted hierarchy exists."""
     for line in _read(own_groups).splitlines():
         _, _, named = line.partition(":")
         controllers, separator, path = named.partition(":")
@@ -73,7 +73,7 @@ def _around(root: Path, path: str) -> list[Path]:
 
 
 def _quota(version: int, folder: Path) -> float:
-    """How many cores a group may use: µs of time in each period of so many µs. "max", -1 and nothing are no limit."""
+    """How many cores a group may use: CPU time per period, both in µs. "max", -1 and an empty file are no limit."""
     names = ["cpu.max"] if version == 2 else ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
     words = " ".join(_read(folder / name) for name in names).split()
     if len(words) != 2 or not all(word.isdecimal() for word in words) or not int(words[1]):

@@ -1,4 +1,4 @@
-"""Reading settings from environment variables. A value that cannot be meant is refused with one clear line."""
+"""Read settings from environment variables. An invalid value is refused with one clear line."""
 
 import hashlib
 import os
@@ -20,29 +20,29 @@ from streamviz.made_once import made_once
 
 PACKAGE = Path(__file__).resolve().parent
 IS_CLONE = (PACKAGE.parent / "manage.py").exists()
-# How our commands are called here.
+# How our commands are called in this installation.
 COMMAND = "python manage.py" if IS_CLONE else "streamviz"
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 MOST_WORKERS = 256
 PREFIX = "STREAMVIZ_"
-# Settings that are other programs' too: what is named like them may be theirs.
+# Settings that other programs have too: variables with similar names may be theirs.
 SHARED_PREFIXES = ("OTEL_", "XDG_")
-# Common variables of other programs that are almost settings.
+# Common variables of other programs whose names are close to those of settings.
 FOREIGN = {"DATABASE_USER", "REDIS_URI"}
-# Names of fewer letters are too often like another program's.
+# Shorter names are too often similar to another program's.
 LEAST_LETTERS, LIKENESS = 6, 0.85
 LEAST_DIFFERENT_CHARACTERS = 5
-# A day so long ago is still one that Python and Postgres can reckon with.
+# Python and Postgres can still calculate with a day that long ago.
 MOST_DAYS = 36_500
 MOST_DIGITS = 18
-# How the paths begin that streamviz answers to itself.
+# The first parts of the paths that streamviz answers itself.
 OUR_PATHS = frozenset(
     "account admin api compare errors favicon.ico healthz keys metrics needs-you policies public-links readyz sessions "
     "shared sign-in sign-out simulate static stats streams system v1 v1beta views ws".split()
 )
 PLACEHOLDER = re.compile(r"change.?me|django-insecure|your.?secret|replace.?(me|with)", re.IGNORECASE)
-# As Django knows hosts: without a port, and a dot first for all names below one.
+# As Django writes hosts: without a port; a leading dot means all subdomains.
 _HOST = re.compile(r"\*|\.?[a-z0-9-]+(\.[a-z0-9-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*?#@]+")
@@ -56,7 +56,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def flag(name: str, default: bool) -> bool:
-    """Raises ImproperlyConfigured when the text is neither a word for true nor one for false."""
+    """Raises ImproperlyConfigured if the text is neither a word for true nor one for false."""
     word = text(name).lower()
     if not word:
         return default
@@ -66,7 +66,7 @@ def flag(name: str, default: bool) -> bool:
 
 
 def port(name: str, default: int) -> int:
-    """A TCP port. Raises ImproperlyConfigured when it is not a number from 1 to 65535."""
+    """A TCP port. Raises ImproperlyConfigured if it is not a number from 1 to 65535."""
     word = text(name, str(default))
     if not word.isdecimal() or not 1 <= int(word) <= 65535:
         raise ImproperlyConfigured(f"{name} must be a port from 1 to 65535, not {word!r}.")
@@ -74,7 +74,7 @@ def port(name: str, default: int) -> int:
 
 
 def host(name: str, default: str) -> str:
-    """Where to listen. Raises ImproperlyConfigured for what is neither an address nor a name."""
+    """Where to listen. Raises ImproperlyConfigured if it is neither an address nor a name."""
     word = text(name, default)
     try:
         ip_address(word)
@@ -88,12 +88,12 @@ def host(name: str, default: str) -> str:
 
 
 def seconds(name: str, default: float) -> float:
-    """A time in seconds, more than none. Raises ImproperlyConfigured for anything else."""
+    """A time in seconds, above 0. Raises ImproperlyConfigured for anything else."""
     return amount(name, default, "a time in seconds")
 
 
 def amount(name: str, default: float, meaning: str) -> float:
-    """A number above 0. Raises ImproperlyConfigured for anything else; `meaning` says there what it should be."""
+    """A number above 0. Raises ImproperlyConfigured for anything else, with `meaning` as what it should be."""
     word = text(name, str(default))
     try:
         value = float(word)
@@ -105,7 +105,7 @@ def amount(name: str, default: float, meaning: str) -> float:
 
 
 def count(name: str, default: int, least: int = 0) -> int:
-    """A whole number, no less than `least`. Raises ImproperlyConfigured for anything else."""
+    """A whole number of at least `least`. Raises ImproperlyConfigured for anything else."""
     word = text(name, str(default))
     if not word.isdecimal() or len(word) > MOST_DIGITS or int(word) < least:
         bound = f" of at least {least}" if least else ""
@@ -114,7 +114,7 @@ def count(name: str, default: int, least: int = 0) -> int:
 
 
 def days(name: str, default: int) -> int:
-    """A number of days, 0 included, that can be counted back from today. Raises ImproperlyConfigured for any other."""
+    """A number of days from 0 to MOST_DAYS. Raises ImproperlyConfigured for anything else."""
     number = count(name, default)
     if number > MOST_DAYS:
         raise ImproperlyConfigured(f"{name} must be at most {MOST_DAYS} days, not {number}.")
@@ -122,7 +122,7 @@ def days(name: str, default: int) -> int:
 
 
 def workers(name: str) -> int:
-    """How many processes: a number, 1 where unset, or `auto`: one for each core that this process may use. Raises
+    """How many processes: a number, 1 if unset, or `auto`, one for each core that this process may use. Raises
     ImproperlyConfigured for anything else."""
     word = text(name, "1").lower()
     if word == "auto":
@@ -133,12 +133,12 @@ def workers(name: str) -> int:
 
 
 def words(name: str) -> list[str]:
-    """A list written with commas; empty when the variable is unset."""
+    """A comma-separated list; empty if the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
 
 
 def hosts(name: str) -> list[str]:
-    """Names of hosts, with commas. Raises ImproperlyConfigured for what no request could name."""
+    """Host names, comma-separated. Raises ImproperlyConfigured for what no request could name."""
     for word in (found := words(name)):
         if not _HOST.fullmatch(word):
             raise ImproperlyConfigured(
@@ -148,8 +148,8 @@ def hosts(name: str) -> list[str]:
 
 
 def origins(name: str, *, may_be_all: bool = False) -> list[str]:
-    """Origins, with commas, as browsers write them; `*` for all where that may be, elsewhere `https://*.viz.example`.
-    Raises ImproperlyConfigured for what no browser could send."""
+    """Origins as browsers write them, comma-separated; `*` is all of them with `may_be_all`, otherwise
+    `https://*.viz.example` is allowed. Raises ImproperlyConfigured for what no browser could send."""
     found = [word.lower().rstrip("/") for word in words(name)]
     for word in found:
         is_all = may_be_all and word == "*"
@@ -159,18 +159,18 @@ def origins(name: str, *, may_be_all: bool = False) -> list[str]:
 
 
 def address(name: str, default: str = "") -> str:
-    """Where something is called by HTTP. Raises ImproperlyConfigured, without repeating it, for what is no address."""
+    """An HTTP address. Raises ImproperlyConfigured, without repeating the value, if it is not one."""
     return _url(name, ("http", "https"), "http://HOST:8001", default)
 
 
 def redis(name: str) -> str:
-    """Where Redis is. Raises ImproperlyConfigured, without repeating it, for what is no address of one."""
+    """The address of a Redis. Raises ImproperlyConfigured, without repeating the value, if it is not one."""
     return _url(name, ("redis", "rediss", "unix"), "redis://HOST:6379/0")
 
 
 def redis_layer(url: str, secret: str) -> dict[str, Any]:
-    """The channel layer over this Redis, as Django's CHANNEL_LAYERS has it, of those alone who have this secret: what
-    is published there is heard by all who use it, whichever of its databases they named."""
+    """Settings for CHANNEL_LAYERS: a channel layer on this Redis for those only who have this secret. What is published
+    there reaches everybody who uses that Redis, whichever of its databases they named."""
     whose = hashlib.sha256(f"streamviz channels {secret}".encode()).hexdigest()[:16]
     options = {"hosts": [url], "prefix": f"streamviz.{whose}."}
     return {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": options}
@@ -181,7 +181,7 @@ def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in schemes and bool(parts.path if parts.scheme == "unix" else parts.netloc)
-        is_one = is_one and parts.port != 0  # which is read here: it may be no number
+        is_one = is_one and parts.port != 0  # the port is parsed here: it may be no number
     except ValueError:
         is_one = False
     if url and not is_one:
@@ -190,7 +190,7 @@ def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -
 
 
 def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Addresses and networks (10.0.0.0/8), with commas. Raises ImproperlyConfigured for anything else."""
+    """Addresses and networks (10.0.0.0/8), comma-separated. Raises ImproperlyConfigured for anything else."""
     try:
         return tuple(ip_network(word) for word in words(name))
     except ValueError as error:
@@ -198,7 +198,7 @@ def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
-    """One of `allowed`, in any case. Raises ImproperlyConfigured otherwise."""
+    """One of `allowed`, ignoring case. Raises ImproperlyConfigured otherwise."""
     word = text(name, default).upper()
     if word not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {word!r}.")
@@ -206,8 +206,8 @@ def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
 
 
 def secret(name: str, least: int) -> str:
-    """A secret of at least so many characters; empty where it is unset. Raises ImproperlyConfigured, without repeating
-    it, for one that can be guessed."""
+    """A secret of at least `least` characters; empty if it is unset. Raises ImproperlyConfigured, without repeating the
+    value, if it can be guessed."""
     word = text(name)
     is_guessable = len(set(word)) < LEAST_DIFFERENT_CHARACTERS or PLACEHOLDER.search(word)
     if word and (len(word) < least or is_guessable):
@@ -218,8 +218,8 @@ def secret(name: str, least: int) -> str:
 
 
 def refuse_misspelt() -> None:
-    """Raises ImproperlyConfigured for a variable whose name is almost a setting's that is not set, not even to nothing.
-    To be called once all settings are read."""
+    """Raises ImproperlyConfigured for a variable whose name is close to that of a setting, if that setting is not set,
+    not even to an empty value. To be called once all settings are read."""
     for name, meant in _near_names():
         if meant not in os.environ:
             raise ImproperlyConfigured(
@@ -229,8 +229,8 @@ def refuse_misspelt() -> None:
 
 
 def misspelt_beside() -> list[str]:
-    """A line for each variable whose name is almost that of a setting which is set as well. It may be another
-    program's, so it is not refused; who set the setting to nothing has said that it is."""
+    """A line for each variable whose name is close to that of a setting that is set as well. It may be another
+    program's, so it is not refused; an empty setting says that it is."""
     return [
         f"{name} is not a setting, and does nothing; {meant} is, and is set."
         for name, meant in _near_names()
@@ -239,7 +239,7 @@ def misspelt_beside() -> list[str]:
 
 
 def _near_names() -> Iterator[tuple[str, str]]:
-    """Variables whose name is almost a setting's, each with that setting's."""
+    """Variables whose names are close to a setting's, each with that setting's name."""
     ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
     for name in sorted(os.environ.keys() - _asked - FOREIGN):
         if meant := _meant(name, ours):
@@ -247,8 +247,8 @@ def _near_names() -> Iterator[tuple[str, str]]:
 
 
 def _meant(name: str, settings: set[str]) -> str | None:
-    """The setting that a variable's name was probably to be. In Kubernetes a service that is named streamviz gives
-    every container a STREAMVIZ_PORT, which is an address."""
+    """The setting that a variable's name was probably meant to be. In Kubernetes a service named streamviz gives every
+    container a STREAMVIZ_PORT, which is an address."""
     bare = name.removeprefix(PREFIX)
     if bare != name:
         return bare if bare in settings and "://" not in os.environ[name] else None
@@ -257,8 +257,8 @@ def _meant(name: str, settings: set[str]) -> str | None:
 
 
 def base_path(name: str) -> str:
-    """A path such as /streamviz, without a slash at its end; empty for `/`. Raises ImproperlyConfigured for what is
-    none, and for one that begins as a path of ours does: which of the two was asked for could not be told."""
+    """A path such as /streamviz, without a trailing slash; empty for `/`. Raises ImproperlyConfigured if it is not a
+    path, or begins like one of our own, because requests could not be told apart then."""
     word = text(name).rstrip("/")
     if word.split("/")[1:2] and word.split("/")[1] in OUR_PATHS:
         raise ImproperlyConfigured(f"{name} must not begin with a path of streamviz's own, as {word!r} does.")
@@ -268,7 +268,7 @@ def base_path(name: str) -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module is there that an extra brings."""
+    """Whether a module is there that comes with an extra."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
@@ -276,8 +276,8 @@ def is_installed(module: str) -> bool:
 
 
 def miss(setting: str, what: str, package: str) -> NoReturn:
-    """Raises ImproperlyConfigured where a setting needs what is not installed. Its package is named, not our own with
-    an extra: of our name the package index has somebody else's."""
+    """Raises ImproperlyConfigured for a setting that needs what is not installed. The message names that package, not
+    ours with an extra, because on the package index our name is somebody else's."""
     raise ImproperlyConfigured(
         f"{setting} is set, but {what} is not installed: {sys.executable} -m pip install {package}"
     )
@@ -285,7 +285,7 @@ def miss(setting: str, what: str, package: str) -> NoReturn:
 
 def data_home() -> Path:
     """Where an installed streamviz has its data, `~/.local/share/streamviz` (the XDG Base Directory Specification).
-    Raises ImproperlyConfigured for a user without a home."""
+    Raises ImproperlyConfigured if the user has no home."""
     if given := text("XDG_DATA_HOME"):
         return Path(given) / "streamviz"
     try:
@@ -295,8 +295,8 @@ def data_home() -> Path:
 
 
 def kept_secret(path: Path) -> str:
-    """A secret made once and kept in a file that only its owner can read. Raises ImproperlyConfigured where the folder
-    cannot be written to, or where root would make the file in a folder of somebody who could then not read it."""
+    """A secret that is made once and kept in a file that only its owner can read. Raises ImproperlyConfigured if the
+    folder cannot be written to, or if root would create the file in the folder of a user who could not read it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0 and path.parent.stat().st_uid != 0 and not path.exists():

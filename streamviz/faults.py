@@ -12,12 +12,12 @@ class Fault(Exception):
 
 
 class Refused(Fault):
-    """A setting that cannot be so. To start again changes nothing, which the exit status says to what would."""
+    """An invalid setting. Starting again would not help, which the exit status tells whatever restarts the program."""
 
     status = os.EX_CONFIG
 
 
 def end_with(fault: Fault) -> NoReturn:
-    """End the process, with the fault as the last thing that it says."""
+    """End the process, with the fault as its last message."""
     print(f"streamviz: {fault}", file=sys.stderr)
     sys.exit(fault.status)

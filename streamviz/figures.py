@@ -1,8 +1,8 @@
 """What the processes of a machine count, for Prometheus: each in files of its own, in a folder that they share.
 
-A process's files are its own for as long as it holds its lock. What those that are gone have counted is added up, so
-that counters do not go back and files never pile up. What lay in a file that is damaged is lost: its counters go back,
-as at a restart, which Prometheus allows for.
+Files belong to a process for as long as it holds its lock. What ended processes have counted is added up, so that
+counters never go back and files do not pile up. What was in a damaged file is lost: its counters go back, as they do at
+a restart, which Prometheus allows for.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 registry = CollectorRegistry()
 
-# A file of a process is given its room at once: what grows into a full disk would end the process.
+# A process's file gets its space at once: growing into a full disk would end the process.
 _FILE_BYTES = 512 * 1024
 _LASTING = ("counter", "histogram")
 _KINDS: dict[str, Callable[[float, float], float]] = {
@@ -35,9 +35,9 @@ _KINDS: dict[str, Callable[[float, float], float]] = {
     "gauge_livesum": operator.add,
     "gauge_livemax": max,
 }
-# Instead of a process's name: what is left of all that are gone.
+# In place of a process's name: the totals of all that have ended.
 _GONE = "gone"
-# Begins the keys in those files that are no figures: the processes whose files are in them, and may still be there.
+# Prefix of the keys in those files that are not figures: processes whose files are included, and may still exist.
 _TAKEN = "taken:"
 _FOLDER_LOCK = "folder.lock"
 _LOCK = ".lock"
@@ -50,58 +50,58 @@ def counter(name: str, says: str, *labels: str) -> Counter:
 
 
 def histogram(name: str, says: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
-    """How often something was how large."""
+    """How often values of which size occurred."""
     return Histogram(f"streamviz_{name}", says, labels, registry=registry, buckets=bounds)
 
 
 def gauge(name: str, says: str, *labels: str) -> Gauge:
-    """How it is now: the sum over all processes that live."""
+    """A present value: the sum over all running processes."""
     return Gauge(f"streamviz_{name}", says, labels, registry=registry, multiprocess_mode="livesum")
 
 
 def worst(name: str, says: str, *labels: str) -> Gauge:
-    """How it is now in the process that has most of it."""
+    """A present value: that of the running process that has most."""
     return Gauge(f"streamviz_{name}", says, labels, registry=registry, multiprocess_mode="livemax")
 
 
 class Batch:
-    """What is counted for each stream, until it is put with the figures: in their files that takes some µs for each, as
-    often as it is done. For one thread. What a process that is killed has not put yet is lost."""
+    """Collects what is counted for each stream before it is added to the figures, because every addition to their files
+    takes some µs. For one thread. What a process has not added when it is killed is lost."""
 
     def __init__(self) -> None:
         self._amounts: defaultdict[Any, float] = defaultdict(float)
 
     def count(self, of: Counter, amount: float = 1) -> None:
-        """So many more."""
+        """Add to a counter."""
         self._amounts[of._value] += amount
 
     def observe(self, of: Histogram, value: float) -> None:
-        """One of this size."""
+        """Record one value."""
         self.observe_many(of, {bisect_left(of._upper_bounds, value): 1}, value)
 
     def observe_many(self, of: Histogram, by_bucket: Mapping[int, int], together: float) -> None:
-        """Some, by the places of their buckets, and what they come to together."""
+        """Record several values: how many are in each bucket, by its index, and their sum."""
         for place, number in by_bucket.items():
             self._amounts[of._buckets[place]] += number
         self._amounts[of._sum] += together
 
     def put(self) -> None:
-        """Put all with the figures."""
+        """Add everything to the figures."""
         amounts, self._amounts = self._amounts, defaultdict(float)
         for value, amount in amounts.items():
             value.inc(amount)
 
 
 def share(folder: Path) -> None:
-    """Count in files of this folder, until the process ends. To be called before any figure is made, else raises
-    RuntimeError. Where there is no room for files, the process counts for itself."""
+    """Count in files of this folder until the process ends. Raises RuntimeError unless called before any figure is
+    made. If there is no room for the files, the process counts for itself alone."""
     if list(registry.collect()):
         raise RuntimeError("figures are shared before the first is made")
     name = uuid.uuid4().hex
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(folder):
-            _lock(folder / f"{name}{_LOCK}")  # never closed: the system lets go of it with the process
+            _lock(folder / f"{name}{_LOCK}")  # never closed: the system releases it with the process
             for kind in _KINDS:
                 _make(folder / f"{kind}_{name}.db")
             _add_up_gone(folder)
@@ -115,8 +115,8 @@ def share(folder: Path) -> None:
 
 
 def exposition() -> str:
-    """The figures of all processes that share them, or of this one, in Prometheus' text format. Reads files, a
-    millisecond or two; the library's own way with them takes four times as long."""
+    """The figures of all processes that share them, or only this one's, in Prometheus' text format. Reading the files
+    takes a millisecond or two; the library's own way takes four times as long."""
     if not (folder := os.environ.get(_FOLDER)):
         return generate_latest(registry).decode()
     with _alone(Path(folder)):
@@ -129,7 +129,7 @@ _Totals = dict[str, dict[str, float]]
 
 
 def _summed(files: Iterable[Path]) -> _Totals:
-    """The values of all files by kind and key."""
+    """The values in all files, by kind and key."""
     totals: _Totals = {kind: {} for kind in _KINDS}
     for file in files:
         kind = file.name.rpartition("_")[0]
@@ -145,8 +145,8 @@ def _summed(files: Iterable[Path]) -> _Totals:
 
 
 class _Series(NamedTuple):
-    """What a value in a file is of: its metric and what that says, and how its line begins. Of a bucket also its bound,
-    and how the line of its histogram's count begins."""
+    """What a value in a file belongs to: its metric, the metric's help text, and the beginning of its line. For a
+    bucket also its bound, and the beginning of the line with its histogram's count."""
 
     metric: str
     says: str
@@ -180,7 +180,7 @@ def _lines(kind: str, by_key: dict[str, float]) -> str:
         if key.startswith(_TAKEN):
             continue
         series = _series(key)
-        # An earlier version may have said something else of the same.
+        # An earlier version may have had another help text for the same metric.
         known = values.get(series.line)
         values[series.line] = series, value if known is None else _KINDS[kind](known[1], value)
     type, _, _ = kind.partition("_")
@@ -194,8 +194,8 @@ def _lines(kind: str, by_key: dict[str, float]) -> str:
 
 
 def _cumulated(values: Iterable[tuple[_Series, float]]) -> Iterator[tuple[str, str, str, float]]:
-    """Metric, what it says, beginning of the line, and value: files have what is in each bucket, Prometheus wants what
-    is in it or in a smaller one."""
+    """Metric, help text, beginning of the line, and value. Files have the count of each bucket, Prometheus expects it
+    to include all smaller buckets."""
     counted: defaultdict[str, list[tuple[float, float, _Series]]] = defaultdict(list)
     for series, value in values:
         if series.bound is None:
@@ -211,7 +211,7 @@ def _cumulated(values: Iterable[tuple[_Series, float]]) -> Iterator[tuple[str, s
 
 
 def _add_up_gone(folder: Path) -> None:
-    """Take what processes have counted that are gone, so that it lies in the same few files as that of all before."""
+    """Move what ended processes have counted into the files that have that of all earlier ones."""
     gone = [lock.name.removesuffix(_LOCK) for lock in folder.glob(f"*{_LOCK}") if _is_free(lock)]
     if not gone:
         return
@@ -223,8 +223,8 @@ def _add_up_gone(folder: Path) -> None:
 
 
 def _take(folder: Path, kind: str, gone: list[str]) -> None:
-    """Add the figures of a kind up, those of each process once: whoever did it before may have died before their files
-    were gone."""
+    """Add up the figures of one kind, each process's only once: whoever did it before may have died before removing the
+    files of those processes."""
     into = folder / f"{kind}_{_GONE}.db"
     before = _summed(folder.glob(into.name))[kind]
     fresh = [folder / f"{kind}_{name}.db" for name in gone if _TAKEN + name not in before]
@@ -248,7 +248,7 @@ def _make(file: Path, size: int = _FILE_BYTES) -> None:
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         os.truncate(descriptor, size)
-        if hasattr(os, "posix_fallocate"):  # not every system has it
+        if hasattr(os, "posix_fallocate"):  # some systems lack it
             os.posix_fallocate(descriptor, 0, size)
     finally:
         os.close(descriptor)
@@ -256,7 +256,7 @@ def _make(file: Path, size: int = _FILE_BYTES) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """While somebody adds up or reads, nobody else adds up."""
+    """Keep others from adding up while this process adds up or reads."""
     descriptor = _lock(folder / _FOLDER_LOCK)
     try:
         yield

@@ -1,6 +1,7 @@
-"""Log records as single lines with no credential in them: as text, or as JSON.
+"""Log records as single lines without credentials: as text, or as JSON.
 
-What is logged while a stream is served has its id in JSON. `extra={"fields": {…}}` of a record are members there too.
+In JSON, what is logged while a stream is served has the stream's id, and a record's `extra={"fields": {…}}` are members
+too.
 """
 
 import json
@@ -9,7 +10,7 @@ import re
 import time
 from contextvars import ContextVar
 
-# What is kept comes first in each pattern, what is hidden second.
+# In each alternative the first group is kept, the second is hidden.
 SECRETS = re.compile(
     r"((?:authorization|api[-_]?key)['\"]?\s?[:=,]\s?(?:b?['\"])?(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
     r"([^\s'\",&/]+)"
@@ -21,13 +22,13 @@ SECRETS = re.compile(
 
 
 def redact(line: str) -> str:
-    """The line with bearer tokens, API keys, the secrets of sign-in and public links, and passwords in URLs replaced by
-    `***`."""
+    """The line with `***` in place of bearer tokens, API keys, the secrets of sign-in and public links, and passwords
+    in URLs."""
     return SECRETS.sub(lambda found: next(kept for kept in found.groups()[::2] if kept is not None) + "***", line)
 
 
 class LineFormatter(logging.Formatter):
-    """One line a record: time in UTC, level, logger, message; a traceback's lines are joined with ` | `."""
+    """One line per record: time in UTC, level, logger, message; a traceback's lines are joined with ` | `."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -42,12 +43,12 @@ _stream: ContextVar[str] = ContextVar("stream", default="")
 
 
 def about_stream(id: object) -> None:
-    """What is logged from now on in this task, and in those that it starts, is about this stream."""
+    """Mark what is logged from now on, in this task and those that it starts, as being about this stream."""
     _stream.set(str(id))
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time in UTC, level, logger, message, process, stream where it is about one, exception."""
+    """One JSON object per line: time in UTC, level, logger, message, process; the stream and the exception, if any."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"

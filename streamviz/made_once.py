@@ -1,4 +1,4 @@
-"""Files that are made once and whole, whoever else is about to make them, on file systems without hard links too."""
+"""Files that are made only once, and whole, even if several processes try, and without a need for hard links."""
 
 import fcntl
 import os
@@ -8,7 +8,8 @@ from tempfile import NamedTemporaryFile
 
 
 def made_once(path: Path, make: Callable[[], str]) -> str:
-    """What is in the file, which only its owner can read; `make` gives it where there is none. Its folder is there.
+    """The content of the file, which only its owner can read; if there is none, it is written with what `make` gives.
+    The folder has to exist.
 
     Raises OSError.
     """

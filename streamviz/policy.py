@@ -1,6 +1,7 @@
-"""What a policy of one's own may use: all that the hooks of `Policy` take and give, and nothing that may change unsaid.
+"""What your own policies may use: all that the hooks of `Policy` take and return.
 
-docs/policies.md says how to write one. These names stay; what else the project has inside may move with any release.
+docs/policies.md explains how to write one. The names here are stable; anything else in the project may change with any
+release.
 """
 
 from streamviz.core.aggregator import Chunk

@@ -1,4 +1,4 @@
-"""Django's settings. All that differs between machines comes from the environment; README.md has the table."""
+"""Django's settings. Everything that differs between machines comes from the environment; README.md has the table."""
 
 import sys
 from pathlib import Path
@@ -16,11 +16,11 @@ from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
 PACKAGE, IS_CLONE = environment.PACKAGE, environment.IS_CLONE
-# Templates and static files lie beside the package in a clone, and inside it where it is installed.
+# Templates and static files are next to the package in a clone, and inside it when installed.
 BASE_DIR = PACKAGE.parent if IS_CLONE else PACKAGE
-# Where our own processes run, and what a relative VAR_DIR is relative to.
+# Where our own processes run, and the folder to which a relative VAR_DIR is relative.
 WORKING_DIR = BASE_DIR if IS_CLONE else Path.cwd()
-# What they are started with: in a clone the package is in that folder, and else nothing there is to be imported.
+# How they are started: a clone has the package in that folder; otherwise nothing may be imported from there.
 PYTHON = [sys.executable] if IS_CLONE else [sys.executable, "-P"]
 VAR_DIR = (WORKING_DIR / (environment.text("VAR_DIR") or ("var" if IS_CLONE else environment.data_home()))).resolve()
 
@@ -43,37 +43,37 @@ LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS = environment.hosts("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, f"[{HOST}]" if ":" in HOST else HOST]
 CSRF_TRUSTED_ORIGINS = environment.origins("CSRF_TRUSTED_ORIGINS")
 
-# Proxies that are believed who a request comes from, and whether it came by https.
+# Proxies that are trusted to say where a request comes from, and whether it came by https.
 TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
 
-# Below which path a proxy serves all this; cookies are of that path alone.
+# The path below which a proxy serves everything; cookies are limited to it.
 BASE_PATH = environment.base_path("BASE_PATH")
 FORCE_SCRIPT_NAME = BASE_PATH or None
 SESSION_ENGINE = "streamviz.dashboard.cookies"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{BASE_PATH}/"
 
-# Browsers come by https alone, which a proxy before the server speaks.
+# Browsers connect only by https, which a proxy in front of the server handles.
 HTTPS = environment.flag("HTTPS", default=False)
 if HTTPS and not TRUSTED_PROXIES:
     raise ImproperlyConfigured("HTTPS=1 needs TRUSTED_PROXIES: the proxy that speaks TLS, which says what came by it.")
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=PUBLIC or HTTPS)
-# What else is served below the domain, and whether browsers are to know it by heart, is not streamviz's to decide.
+# Whether other services below the domain use https, and whether browsers preload that, is not for streamviz to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 SIMULATOR_PORT = environment.port("SIMULATOR_PORT", 8001)
 SIMULATOR_URL = environment.address("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
 
-# Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
+# Clients send their own provider credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
-# Who sends it may read /metrics from other machines, and where this machine's processes count what it shows.
+# The token that allows reading /metrics from other machines, and where this machine's processes count its figures.
 METRICS_TOKEN = environment.secret("METRICS_TOKEN", least=16)
 METRICS_DIR = VAR_DIR / "metrics"
 
-# Where an OpenTelemetry collector is told of streams, which reads the rest of its settings itself, and whether of what
-# was said in them too.
+# Where an OpenTelemetry collector gets spans of streams; its exporter reads its other settings itself. And whether
+# spans have what was said, too.
 OTLP_ENDPOINT = environment.address("OTEL_EXPORTER_OTLP_ENDPOINT")
 CAPTURE_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", default=False)
 if OTLP_ENDPOINT:
@@ -81,28 +81,28 @@ if OTLP_ENDPOINT:
         environment.miss("OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry", "opentelemetry-exporter-otlp-proto-http")
     environment.choice("OTEL_EXPORTER_OTLP_PROTOCOL", ("HTTP/PROTOBUF",), "HTTP/PROTOBUF")
 
-# Whether administrators may make links with which strangers read a stream or a session.
+# Whether administrators may make links through which anybody can read a stream or a session.
 PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
 
-# Whether the bodies of what is passed through unread are kept; sizes and times always are.
+# Whether the bodies of requests that pass through unread are kept; sizes and times always are.
 STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
 
 # Sites whose pages may call models from a browser, with a key of their own; `*` for all.
 CORS_ORIGINS = frozenset(environment.origins("CORS_ORIGINS", may_be_all=True))
 
-# How many streams' events one key, or one user, may read at once from one server, and all of them together: to read
-# one that runs takes about a hundredth of a core.
+# How many streams' events one key or one user may read at once from one server, and all of them together: reading a
+# running stream takes about a hundredth of a core.
 EVENT_READERS = environment.count("EVENT_READERS", 16)
 EVENT_READERS_TOTAL = environment.count("EVENT_READERS_TOTAL", 64)
 
-# An upstream that says nothing for so long is given up.
+# An upstream that is silent for this long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
 
-# A client that takes nothing of what it is sent for so long is cut off.
+# A client that accepts nothing that it is sent for this long is cut off.
 CLIENT_SILENCE_SECONDS = environment.seconds("CLIENT_SILENCE_SECONDS", 120.0)
 
-# No request may be longer, nor an answer, nor one event of one; nor may an answer have more blocks, each of which takes
-# some tens of µs to read, all in one event perhaps; nor what is read at once more JSON values, some 0.3 µs each.
+# No request, answer or single event may be longer. An answer may not have more blocks: each takes some tens of µs to
+# read, and all may be in one event. What is parsed at once may not have more JSON values: each takes some 0.3 µs.
 MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of megabytes") * MIB)
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
@@ -119,7 +119,7 @@ JOURNAL_LIMITS = Limits(
     refuses=environment.choice("JOURNAL_FULL", ("REFUSE", "UNRECORDED"), "REFUSE") == "REFUSE",
 )
 
-# Processes that judge what takes long in a policy's place, and what each may have beyond its own size.
+# Processes that run hooks of policies that may take long, and how much memory each may use beyond its own size.
 POLICY_PROCESSES = environment.count("POLICY_PROCESSES", 2, least=1)
 POLICY_MEMORY_MB = environment.count("POLICY_MEMORY_MB", 512, least=64)
 
@@ -138,7 +138,7 @@ PRIVACY = Privacy(
     shapes_of_keys=tuple(environment.words("SHAPES_ONLY_KEYS")),
 )
 
-# How long running streams may go on once the server is asked to stop.
+# How long running streams may go on once the server is told to stop.
 STOP_GRACE_SECONDS = environment.seconds("STOP_GRACE_SECONDS", 8.0)
 
 INSTALLED_APPS = [
@@ -202,20 +202,21 @@ EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
 _DATABASE = database_settings.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
 _POOL = environment.count("DATABASE_POOL", 0)
 DATABASES = {"default": database_settings.pooled(_DATABASE, _POOL)}
-# A connection to it that went silent holds up a page for no longer than a new one.
+# A replica's connection that has gone silent holds up a page no longer than a new one would.
 _ANSWERING = database_settings.REPLICA_TIMEOUT_SECONDS, database_settings.REPLICA_TIMEOUT_SECONDS
 if _REPLICA := database_settings.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
     if EMBEDDED_POSTGRES:
         raise ImproperlyConfigured("DATABASE_REPLICA_URL needs a DATABASE_URL: the embedded Postgres has no replicas.")
     _REPLICA["TEST"] = {"MIRROR": "default"}
-    # A connection is not tried first, which has no end at a server that hangs: what fails there the primary is asked.
+    # Connections are not checked first, because with a hanging server that never ends; if one fails, the primary is
+    # asked.
     _POOLED = database_settings.pooled(_REPLICA, _POOL, database_settings.REPLICA_TIMEOUT_SECONDS)
     DATABASES["replica"] = {**_POOLED, "CONN_HEALTH_CHECKS": False}
     DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# How many servers share the port. What `serve` tells those that it starts: its socket, which of them each is, the file
-# in which they count their connections, and the hub between them.
+# How many servers share the port, and what `serve` tells those that it starts: its socket, which of them each one is,
+# the file in which they count their connections, and the hub between them.
 WORKERS = environment.workers("WORKERS")
 LISTENER = environment.text("STREAMVIZ_LISTENER")
 SERVER = environment.count("STREAMVIZ_SERVER", 0)
@@ -238,7 +239,7 @@ MESSAGE_STORAGE = "streamviz.dashboard.cookies.MessageCookies"
 CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "live"
-LOGOUT_REDIRECT_URL = "sign_in"  # of the admin
+LOGOUT_REDIRECT_URL = "sign_in"  # for the admin
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -255,7 +256,7 @@ USE_I18N = False
 
 STATIC_URL = f"{BASE_PATH}/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True  # files are served from where they lie, so there is no collectstatic step
+WHITENOISE_USE_FINDERS = True  # files are served from where they are, so there is no collectstatic step
 
 LOG_LEVEL = environment.choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
 LOG_FORMAT = environment.choice("LOG_FORMAT", ("TEXT", "JSON"), "TEXT")
@@ -270,27 +271,27 @@ LOGGING = {
         # Django would otherwise add handlers of its own; the others report every connection at INFO.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
-        # With a traceback, at ERROR, for every scanner that comes by: the page of the error says it in a line.
+        # It would log a traceback at ERROR for every scanner; the error page's own log line is enough.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
-        # What it says of each batch that a collector does not take we say once a minute.
+        # It logs every batch that a collector refuses; we say so once a minute.
         "opentelemetry": {"level": "CRITICAL"},
-        # It logs what servers send that is no message; what matters of that a run's thinking says.
+        # It logs whatever servers send that is not a message; what matters of it is in the run's thinking.
         "mcp": {"level": "CRITICAL"},
-        "client": {"level": "CRITICAL"},  # its sessions
-        # With the address of every call, and what stands in that may be a secret.
+        "client": {"level": "CRITICAL"},  # for its sessions
+        # It logs the URL of every call, which may contain a secret.
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
-        # In detail it shows ids, headers and options of calls.
+        # Below WARNING it logs ids, headers and options of calls.
         "openai": {"level": "WARNING"},
-        # In detail it shows the headers of signed requests.
+        # Below WARNING it logs the headers of signed requests.
         "botocore": {"level": "WARNING"},
-        # And what a page was to show.
+        # Below WARNING it logs what pages show.
         "django.template": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},
-        "channels_redis": {"level": "CRITICAL"},  # each second while Redis is away, of which we say it once a minute
+        "channels_redis": {"level": "CRITICAL"},  # every second while Redis is away; we say so once a minute
     },
 }
 

@@ -1,4 +1,4 @@
-"""The URLs that Django answers; /v1/ is answered by streamviz.proxy before Django sees it."""
+"""The URLs that Django answers; /v1/, /v1beta/ and /api/ are answered before Django sees them (serving/asgi.py)."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -13,7 +13,7 @@ urlpatterns = [
     path("", include("streamviz.dashboard.urls")),
 ]
 
-# Django looks for these here alone.
+# Django looks for these only here.
 handler400 = errors.bad_request
 handler403 = errors.forbidden
 handler404 = errors.not_found

@@ -1,4 +1,4 @@
-"""Which streamviz this is, for whoever looks at several at once."""
+"""Which version of streamviz this is, for whoever runs several at once."""
 
 import tomllib
 from functools import cache
@@ -11,7 +11,7 @@ _DIGITS = 9
 
 @cache
 def version() -> str:
-    """As it was installed; in a clone the commit that is checked out, where that can be told."""
+    """The installed version; in a clone the commit that is checked out, if that can be read."""
     return _commit(_CLONE / ".git") or _installed()
 
 

@@ -1,4 +1,4 @@
-"""How a process does: that it runs, what it takes, and how late it comes to its work."""
+"""How a process is doing: that it runs, what it uses, and how late its event loop is."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ _lag = figures.histogram("loop_lag_seconds", "How late event loops run", _LAGS, 
 
 
 class Vitals:
-    """Of this process: a `server`, the `screens` of one, or the `writer`. `lag` is how late its event loop came to its
-    work when somebody looked last (s)."""
+    """The vitals of this process: a `server`, the `screens` of one, or the `writer`. `lag` is how late (s) its event
+    loop was the last time it was measured."""
 
     def __init__(self, process: str) -> None:
         self._process = process
@@ -31,7 +31,7 @@ class Vitals:
         _running.labels(process).set(1)
 
     def look(self) -> None:
-        """Note what it takes now, some times a second at most."""
+        """Note what it uses now, at most some times a second."""
         if time.monotonic() - self._looked_at < _LOOK_SECONDS / 2:
             return
         self._looked_at = time.monotonic()
@@ -41,7 +41,7 @@ class Vitals:
         _resident.labels(self._process).set(self._itself.memory_info().rss)
 
     async def watch(self, look: Callable[[], None]) -> None:
-        """Look, and have `look` do so too, twice a second until cancelled."""
+        """Look, and call `look` too, twice a second until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + _LOOK_SECONDS

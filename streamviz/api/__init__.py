@@ -1,1 +1,1 @@
-"""What programs read of streamviz itself: a stream's events."""
+"""What programs read from streamviz itself: a stream's events."""

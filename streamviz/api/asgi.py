@@ -1,4 +1,4 @@
-"""The ASGI application below /api/, which passes no middleware of Django's."""
+"""The ASGI application below /api/, which runs without Django's middleware."""
 
 import asyncio
 import logging

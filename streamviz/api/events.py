@@ -1,4 +1,4 @@
-"""GET /api/streams/<id>/events: a stream's events, of the record or while it runs."""
+"""GET /api/streams/<id>/events: a stream's events, from the record or while it runs."""
 
 import asyncio
 from asyncio import sleep
@@ -22,7 +22,7 @@ from streamviz.live.pace import Pace
 from streamviz.proxy import http
 from streamviz.records.models import Stream
 
-# Clients and proxies give up on what says nothing for longer.
+# Clients and proxies give up on a response that is silent for longer.
 KEEP_ALIVE_SECONDS = 10.0
 # A key can be revoked and a session can end while somebody reads.
 RECHECK_SECONDS = 30.0
@@ -34,8 +34,9 @@ Write = Callable[[EventId, int, Fact], Iterator[Written]]
 
 
 class Format(NamedTuple):
-    """How events are written: `writer` makes what writes one stream's, each with its id, which begins with the letters
-    it is given; not before it is asked for its bytes, as whoever comes back has many of them already."""
+    """How events are written. `writer` makes the function that writes one stream's events, each with its id, which
+    begins with the letters passed to `writer`. An event's bytes are made only when asked for, because a reader who
+    comes back already has many events."""
 
     letter: str
     content_type: str
@@ -45,8 +46,8 @@ class Format(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request asks for: in which format, how many times as fast as it was (None: at once), and behind what.
-    `kind` is what the ids of its events begin with: what is told depends on who reads, too."""
+    """What a request asks for: the format, how many times faster than it was (None: all at once), and after which
+    event. Event ids begin with `kind`, because what is sent also depends on who reads."""
 
     format: Format
     kind: str
@@ -55,7 +56,7 @@ class Wanted:
 
     @classmethod
     def of(cls, scope: HTTPScope, reader: Reader) -> "Wanted":
-        """Raises RequestError (400) for what cannot be meant."""
+        """Raises RequestError (400) for values that make no sense."""
         query = parse_qs(scope["query_string"].decode("latin-1"))
         name = query.get("format", ["agui"])[-1]
         if name not in FORMATS:
@@ -82,8 +83,8 @@ def _speed(pace: str) -> float | None:
 
 
 async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGISendCallable) -> None:
-    """Send them until the stream is over, or the reader may read it no longer."""
-    # AG-UI's models take half a second to make.
+    """Send events until the stream is over, or the reader may no longer read it."""
+    # Building AG-UI's models takes half a second.
     write = await asyncio.to_thread(wanted.format.writer, wanted.kind)
     headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
     await http.start(send, 200, headers)
@@ -92,7 +93,7 @@ async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGI
 
 
 class _Revoked(Exception):
-    """The reader may read the stream no longer."""
+    """The reader may no longer read the stream."""
 
 
 class _Sending:
@@ -112,7 +113,7 @@ class _Sending:
         self._lengths: Counter[int] = Counter()
 
     async def run(self) -> None:
-        """Ends where the stream is deleted meanwhile, or the reader may read it no longer."""
+        """Ends early if the stream is deleted, or the reader may no longer read it."""
         batches = Facts(self._stream, as_sent=self._reader.is_client).batches()
         try:
             async for batch in batches:
@@ -138,7 +139,7 @@ class _Sending:
             await pace.rest()
 
     async def _events(self, at: int, fact: Fact) -> Iterable[Written]:
-        """What a fact is told by. What ends a long block is made in a thread: pictures are told as a whole."""
+        """The events for a fact. What ends a long block is made in a thread, because media are sent whole."""
         if isinstance(fact, BlockDelta):
             self._lengths[fact.ordinal] += len(fact.text)
         length = self._lengths.pop(fact.ordinal, 0) if isinstance(fact, BlockSealed) else 0
@@ -161,7 +162,7 @@ class _Sending:
             await self._flush()
 
     async def _flush(self) -> None:
-        """Send what waits; where nothing does, now and then a sign of life. Raises _Revoked."""
+        """Send what waits; if nothing does, a keep-alive now and then. Raises _Revoked."""
         await self._check()
         if not self._waiting and monotonic() - self._sent_at > KEEP_ALIVE_SECONDS:
             self._waiting += self._wanted.format.keep_alive
@@ -179,7 +180,7 @@ class _Sending:
 
 
 def _agui(kind: str) -> Write:
-    # Not before somebody reads them: whoever starts streamviz is not to wait for that.
+    # Imported on first use, so that nobody who starts streamviz waits for it.
     from streamviz.events import agui
 
     run = agui.Run()

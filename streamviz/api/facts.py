@@ -1,4 +1,4 @@
-"""What is told of one stream of the record, from its request to its end, as it comes."""
+"""What is reported of one stream of the record, from its request to its end, as it happens."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Container, Iterable
@@ -31,19 +31,19 @@ from streamviz.records.recorder import StreamClosed
 from streamviz.records.telling import Telling
 from streamviz.records.verdict_record import VerdictRecord
 
-# How often a running stream is looked at: where its worker's journal is on this machine, and where it is not.
+# How often a running stream is looked at: if its worker's journal is on this machine, and if it is not.
 LOOK_SECONDS = 0.1
 LOOK_AT_RECORD_SECONDS = 0.5
-# After so long without news Postgres is asked, which knows more where the worker is gone.
+# After this long without news Postgres is asked too, which knows more if the worker is gone.
 DOUBT_SECONDS = 2.0
 
-# Of a request the last parts are told, and so many characters of each.
+# Only a request's last parts are reported, and at most this many characters of each.
 MOST_PARTS = 1_000
 MOST_TEXT = 100_000
-# Larger chunks are read in a thread.
+# Larger chunks are parsed in a thread.
 LARGE_BYTES = 64 * 1024
 
-# When something was (µs since the epoch), and what.
+# When something happened (µs since the epoch), and what.
 TimedFact = tuple[int, Fact]
 _at = itemgetter(0)
 _Told = TypeVar("_Told", bound=msgspec.Struct)
@@ -55,8 +55,8 @@ def _when_and_which(held: tuple[int, Held]) -> tuple[int, int]:
 
 
 class Facts:
-    """One stream's, for one who reads. `batches` gives them in order, and nothing now and then while there is no news.
-    With `as_sent` they tell what the client got: nothing of what policies kept from it, and of why they did."""
+    """The facts of one stream, for one reader. `batches` gives them in order, with an empty batch now and then while
+    there is no news. With `as_sent` they are what the client got: nothing of what policies kept back, nor why."""
 
     def __init__(self, stream: Stream, *, as_sent: bool) -> None:
         self._stream = stream
@@ -71,7 +71,7 @@ class Facts:
         self._news_at = self._looked_at = monotonic()
 
     async def batches(self) -> AsyncGenerator[list[TimedFact]]:
-        """Raises Stream.DoesNotExist where it is deleted meanwhile."""
+        """Raises Stream.DoesNotExist if the stream is deleted meanwhile."""
         try:
             yield [(self._requested_at, _told(Opened, self._stream, stream_id=self._stream.pk))]
             if self._stream.outcome:
@@ -92,7 +92,7 @@ class Facts:
         if looks_again:
             self._looked_at = now
             self._known_holds += await self._holds_elsewhere()
-        # What is over may be in the archive, which can take its time: others are not to wait for it.
+        # A finished stream may be in the archive, which can take a while; other database work should not wait for that.
         read = database_sync_to_async(self._following.read, thread_sensitive=not self._stream.outcome)
         news = await read(looks_again=looks_again)
         if news:
@@ -120,7 +120,7 @@ class Facts:
         return told
 
     async def _ask(self, news: News) -> list[TimedFact]:
-        """What the request adds, once. While policies take their time over it, nobody has it; it is known before
+        """What the request adds, once. While policies are still judging it, nobody has the request; it is known before
         anything comes of it."""
         request = news.request
         if not request and (not self._has_looked or news.chunks or news.closed):
@@ -138,11 +138,11 @@ class Facts:
         return [(each.verdict.at, replace(_judged(each), reason="", failure="", by="")) for each in enforced]
 
     def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[TimedFact]:
-        """Those that began until then; with None all that are known."""
+        """The holds that began by `until`; all known ones if that is None."""
         running = feed.get(self._stream.pk)
         if running is not None:
             holds = running.context.holds
-            # They are in the order in which they began.
+            # Holds are in the order in which they began.
             later = islice(holds.items(), self._holds_read, None)
             self._known_holds += [(hold.since, Held(n, hold.policies)) for n, hold in later]
             self._holds_read = len(holds)
@@ -156,7 +156,7 @@ class Facts:
         return list(due)
 
     async def _holds_elsewhere(self) -> list[tuple[int, Held]]:
-        """Those of a stream that another worker runs, which answers for it."""
+        """The holds of a stream that another worker runs; that worker is asked."""
         if self._stream.outcome or publisher.workers is None or feed.get(self._stream.pk) is not None:
             return []
         found = await publisher.workers.look_for(self._stream.pk)
@@ -165,8 +165,8 @@ class Facts:
 
 
 class KeptBack:
-    """What policies kept from a client: blocks, or where they acted on the stream as a whole, all that it did not get
-    as it came."""
+    """What policies kept from a client: blocks, or, if they acted on the whole stream, everything that it did not get
+    as upstream sent it."""
 
     def __init__(self) -> None:
         self._ordinals: set[int | None] = set()
@@ -179,8 +179,8 @@ class KeptBack:
         }
 
     def among(self, closed: StreamClosed) -> set[int]:
-        """The ordinals of the blocks of which the client got nothing more than what came to it as it was: of an answer
-        that did not come to its own end all, as what was still to be judged there is among them."""
+        """The ordinals of the blocks of which the client got no more than what reached it unchanged. If an answer did
+        not end by itself, these are all its blocks, because those still to be judged are among them."""
         kept = self._ordinals
         is_whole = closed.outcome == Outcome.COMPLETED and None not in kept
         return {
@@ -189,7 +189,7 @@ class KeptBack:
 
 
 def _as_sent(closed: StreamClosed) -> StreamClosed:
-    """Without what such an answer said of itself, which may not have gone out either."""
+    """Without what an incomplete answer said about itself, which may not have been sent either."""
     return closed if closed.outcome == Outcome.COMPLETED else replace(closed, usage=None, finish_reason="")
 
 
@@ -211,7 +211,7 @@ def _asked(request: bytes, wire_format: str) -> Iterable[Asked]:
 
 
 def _told(kind: type[_Told], source: object, /, **given: object) -> _Told:
-    """What is told of something under the names that it has itself, but for what is given."""
+    """A fact with the fields that `source` has under the same names, except those that are `given`."""
     same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in given}
     return kind(**same, **given)
 

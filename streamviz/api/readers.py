@@ -17,19 +17,19 @@ from streamviz.records.models import Stream
 
 
 class Reader(ABC):
-    """Who reads; `name` is what their readings are counted under. One that `is_client` may know what it was sent, and
-    not what policies kept from it."""
+    """Somebody who reads events; `name` is what their readings are counted under. If `is_client`, they may know what
+    the client was sent, but not what policies kept from it."""
 
     name: str
     is_client: bool
 
     @abstractmethod
     async def may_read(self, stream: Stream) -> bool:
-        """Whether they may, as things stand now."""
+        """Whether they may read it, as things stand now."""
 
 
 class KeyReader(Reader):
-    """A client, with its key."""
+    """A client, identified by its key."""
 
     is_client = True
 
@@ -43,7 +43,7 @@ class KeyReader(Reader):
 
 
 class UserReader(Reader):
-    """Somebody with a browser, by their session."""
+    """A person with a browser, identified by their session."""
 
     is_client = False
 
@@ -57,7 +57,7 @@ class UserReader(Reader):
 
 
 async def reader_of(scope: HTTPScope, worker: Worker) -> Reader:
-    """Who asks. Raises RequestError (401) where nobody can tell."""
+    """Who makes the request. Raises RequestError (401) if that cannot be told."""
     cookies = parse_cookie(http.header(scope, b"cookie"))
     session_key = cookies.get(settings.SESSION_COOKIE_NAME)
     if session_key and not http.credentials(scope) and not http.header(scope, b"x-streamviz-key"):

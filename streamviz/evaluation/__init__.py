@@ -1,1 +1,1 @@
-"""Processes that judge in the place of a policy what may take long: each can be killed, and hurts nobody then."""
+"""Processes that run policies' hooks that may take long: each can be killed without harm to anything else."""

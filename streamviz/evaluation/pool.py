@@ -15,25 +15,25 @@ from streamviz.evaluation.process import READY, SIZE_BYTES
 from streamviz.evaluation.tasks import Task, answer_in, encoded, task_of
 
 ROOT = Path(__file__).resolve().parents[2]
-# What a program needs to start: no setting and no credential is among it.
+# What a program needs to start: no settings and no credentials.
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
-# So many seconds one waits for a process, which does not count against a policy's own time.
+# The longest wait (s) for a process, which does not count against a policy's own time limit.
 LONGEST_WAIT = 30.0
-# No answer is as long: a request has at most some tens of megabytes.
+# No answer is this long: a request has at most some tens of megabytes.
 _LONGEST = 2**30
 
 
 def bare_environment() -> dict[str, str]:
-    """The environment of a program that reads what strangers wrote."""
+    """The environment of a program that reads untrusted input."""
     return {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
 
 
 class Died(Exception):
-    """The process ended before it answered, as it does where it needs more memory than it may have."""
+    """The process ended before it answered, for example because it needed more memory than it may have."""
 
 
 class Pool:
-    """At most `processes` at once, each with so many megabytes; who comes beyond them waits, at most LONGEST_WAIT.
+    """At most `processes` at once, with `megabytes` each; work beyond that waits, at most LONGEST_WAIT.
 
     A process is started when it is first needed, kept, and restarted if it died or had to be killed.
     """
@@ -43,7 +43,7 @@ class Pool:
         self._turns = _Turns(self._all)
 
     async def judge(self, work: Work, seconds: float) -> Answer:
-        """What the policy says. It has so many seconds from when it has a process that has come up."""
+        """The policy's answer. It has `seconds` for it, counted from when it has a process that is ready."""
         task = task_of(work, seconds)
         try:
             async with asyncio.timeout(LONGEST_WAIT):
@@ -58,11 +58,11 @@ class Pool:
             return Judged(None, words(error))
 
     def warm(self) -> None:
-        """Start one, so that who comes first does not wait for that."""
+        """Start one process, so that the first work does not wait for that."""
         self._all[-1].start()
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """End all processes; nothing is answered after this."""
         for process in self._all:
             if (ended := process.kill()) is not None:
                 ended.wait()
@@ -77,25 +77,25 @@ class Pool:
         try:
             await process.come_up()
             async with asyncio.timeout(seconds):
-                # Only now: the loop stands still while a long one is written, and there are not many at once.
+                # Encoded only now: a long task blocks the loop while it is written, and here there are few at once.
                 return answer_in(await process.ask(encoded(task)))
         except BaseException:
-            # Whatever it is, an answer that is still to come would be taken for the next one's.
+            # Whatever happened, an answer that still arrives would be taken for that of the next task.
             if (ended := process.kill()) is not None:
-                # The kernel may need a while to take its memory back.
+                # The kernel may take a while to reclaim its memory.
                 asyncio.get_running_loop().run_in_executor(None, ended.wait)
             raise
 
 
 class _Turns:
-    """Who has a process next: each owner in turn, however many of one's wait."""
+    """Who gets a process next: owners take turns, however many tasks one of them has waiting."""
 
     def __init__(self, processes: "list[_Process]") -> None:
         self._free = list(processes)
         self._waiting: dict[str, deque[asyncio.Future[_Process]]] = {}
 
     async def wait(self, owner: str) -> "_Process":
-        """A process, which is to be given back."""
+        """A process, to be given back."""
         if self._free:
             return self._free.pop()
         turn: asyncio.Future[_Process] = asyncio.get_running_loop().create_future()
@@ -108,13 +108,13 @@ class _Turns:
             raise
 
     def give_back(self, process: "_Process") -> None:
-        """It is the next one's."""
+        """Pass the process on to the next in turn."""
         while self._waiting:
             owner, queue = next(iter(self._waiting.items()))
             turn = queue.popleft()
             del self._waiting[owner]
             if queue:
-                self._waiting[owner] = queue  # behind all others
+                self._waiting[owner] = queue  # to the end of the line
             if not turn.done():
                 turn.set_result(process)
                 return
@@ -122,7 +122,7 @@ class _Turns:
 
 
 class _Process:
-    """One of them, or the place where one will be."""
+    """One of the processes, or the place for one."""
 
     def __init__(self, megabytes: int) -> None:
         self._megabytes = megabytes
@@ -131,7 +131,7 @@ class _Process:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     def start(self) -> None:
-        """It exists at once; what is sent to it waits until it has started."""
+        """Start the process without waiting for it; what is sent to it waits until it has started."""
         self._end, its_end = socket.socketpair()
         with its_end:
             self._running = subprocess.Popen(
@@ -146,7 +146,7 @@ class _Process:
             )
 
     async def come_up(self) -> None:
-        """Return once it reads its input, which takes long on a busy machine. Raises Died, OSError."""
+        """Return once it reads its input, which can take long on a busy machine. Raises Died, OSError."""
         if self._streams is not None:
             return
         if self._running is None:
@@ -162,7 +162,7 @@ class _Process:
             raise Died(f"the process that judges in its place did not come up within {LONGEST_WAIT:g} s") from None
 
     async def ask(self, task: bytes) -> bytes:
-        """After `come_up`. Raises Died, OSError."""
+        """Its answer to a task, after `come_up`. Raises Died, OSError."""
         assert self._streams is not None
         reader, writer = self._streams
         writer.write(len(task).to_bytes(SIZE_BYTES))
@@ -177,7 +177,7 @@ class _Process:
             raise Died("the process that judged in its place ended") from None
 
     def kill(self) -> "subprocess.Popen[bytes] | None":
-        """End it, whatever it does; gives what is to be waited for."""
+        """End it, whatever it is doing; gives what to wait for."""
         if self._streams is not None:
             self._streams[1].transport.abort()
         elif self._end is not None:

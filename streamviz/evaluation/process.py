@@ -1,5 +1,5 @@
 """The process that judges: `python -m streamviz.evaluation.process SOCKET MEGABYTES`. It has no settings, no database
-and no credentials; it reads a task, answers it, and reads the next, until nobody sends any."""
+and no credentials; it reads a task, answers it, and reads the next, until the socket is closed."""
 
 import math
 import resource
@@ -13,11 +13,11 @@ from streamviz.cores import give_way
 from streamviz.evaluation.tasks import carry_out, task_in
 
 SIZE_BYTES = 8
-# What it says before all answers: it has come up.
+# Sent before all answers: the process is ready.
 READY = b"\x01"
-# Clients come first where there are more processes than processors.
+# If there are more processes than processors, clients come first.
 _NICENESS = 10
-# Who asked kills it when the time is up, and this is for where that is gone.
+# The process that asked kills this one when the time is up; this is in case that process is gone.
 _GRACE_SECONDS = 5
 
 
@@ -25,13 +25,13 @@ def main() -> None:
     end = socket.socket(fileno=int(sys.argv[1]))
     give_way(_NICENESS)
     _limit_memory(int(sys.argv[2]) * 2**20)
-    with suppress(ConnectionError):  # who started it may be gone by now
+    with suppress(ConnectionError):  # the process that started this one may be gone
         end.sendall(READY)
     _serve(end)
 
 
 def _limit_memory(more: int) -> None:
-    """So many bytes beyond what it has now; without memory the kernel's choice falls on this process."""
+    """Allow this many bytes beyond what is in use now; if memory runs out, the kernel is to end this process first."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     used = _address_space() + more
@@ -40,7 +40,7 @@ def _limit_memory(more: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes; 0 on systems that do not say so, whose libraries need little."""
+    """In bytes; 0 on systems that do not report it, whose libraries need little."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
@@ -52,7 +52,7 @@ def _serve(end: socket.socket) -> None:
     with end.makefile("rwb") as stream:
         while len(head := stream.read(SIZE_BYTES)) == SIZE_BYTES:
             task = task_in(stream.read(int.from_bytes(head)))
-            # No handler: the kernel ends the process, also in the midst of a library's loop.
+            # Without a handler the kernel ends the process, even inside a library's loop.
             signal.alarm(math.ceil(task.seconds) + _GRACE_SECONDS)
             answer = carry_out(task)
             signal.alarm(0)

@@ -1,6 +1,6 @@
 """What is sent to a process that calls a policy's hook, and what it answers.
 
-Both are JSON, not pickles: who answers has read what a stranger wrote.
+Both are JSON, not pickles, because the process has read untrusted input.
 """
 
 from functools import lru_cache
@@ -17,9 +17,9 @@ from streamviz.core.judgements import Judged
 from streamviz.core.policy import ActivePolicy, Consult, Policy, Work
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Mode, Verdict
-from streamviz.policies.registry import build  # all that policies need, before anybody waits
+from streamviz.policies.registry import build  # imports all that policies need before anybody waits
 
-# To make a policy can take longer than to ask it.
+# Making a policy can take longer than asking it.
 _KEPT_POLICIES = 100
 
 
@@ -37,8 +37,8 @@ class BlockTold(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A hook to call: `on_request` where there is no block. Times are in µs since the epoch; after `seconds` nobody
-    waits for the answer any more."""
+    """A hook to call: `on_request` if there is no block. Times are in µs since the epoch; after `seconds` nobody waits
+    for the answer any more."""
 
     kind: str
     parameters: bytes
@@ -62,7 +62,7 @@ _answer = msgspec.json.Decoder(Judged).decode
 
 
 def task_of(work: Work, seconds: float) -> Task:
-    """What is asked, as things are now."""
+    """What is to be judged, in its present state."""
     recipe, context = work.policy.recipe, work.context
     assert recipe is not None
     block = None if isinstance(work.subject, ModelCall) else _told(work.subject)
@@ -86,30 +86,30 @@ def task_of(work: Work, seconds: float) -> Task:
 
 
 def encoded(task: Task) -> bytes:
-    """Raises ValueError for what cannot be written as JSON."""
+    """Raises ValueError for what JSON cannot represent."""
     return _encode(task)
 
 
 def task_in(data: bytes) -> Task:
-    """What `encoded` wrote."""
+    """Decode what `encoded` wrote."""
     return _task(data)
 
 
 def carry_out(task: Task) -> bytes:
-    """Do one task and give the answer to it. What the policy raises is in the answer."""
+    """Do a task and return its answer. What the policy raises is in the answer."""
     try:
         return _encode(Judged(_judge(task)))
-    except BaseException as error:  # As in the server: the policy's failure. Libraries raise their own of the kind.
+    except BaseException as error:  # A failure of the policy, as in the server; libraries raise their own kinds.
         return _encode(Judged(None, words(error)))
 
 
 def answer_in(data: bytes) -> Judged:
-    """Raises ValueError where it is none."""
+    """Raises ValueError if it is not an answer."""
     return _answer(data)
 
 
 def _read(policy: Policy, fields: JsonObject) -> JsonObject:
-    """What a policy reads of a request when it judges a block: a request may be long."""
+    """The fields that a policy reads when it judges a block: a request may be long."""
     wanted = policy.reads
     return fields if wanted is None else {name: value for name, value in fields.items() if name in wanted}
 

@@ -1,4 +1,4 @@
-"""A stream as events that others can read: in AG-UI's vocabulary, and as lines of JSON in our own words.
+"""A stream as events for other programs: in AG-UI's vocabulary, and as JSON lines in our own.
 
-Pure: what happened comes in, in order, and its events go out.
+Pure: facts come in, in order, and events go out.
 """

@@ -1,7 +1,7 @@
-"""A stream as a run in AG-UI's vocabulary: https://docs.ag-ui.com has what each event means.
+"""A stream as a run in AG-UI's vocabulary; https://docs.ag-ui.com defines each event.
 
-The thread is the session, the run the stream. Each text is a message of its own, and tool calls belong to the text of
-their choice that began last. What the protocol has no event for is a CUSTOM event whose name begins with `streamviz.`.
+The thread is the session, the run is the stream. Each text is a message of its own, and a tool call belongs to the last
+text begun in its choice. What the protocol has no event for is a CUSTOM event whose name begins with `streamviz.`.
 """
 
 from typing import Literal
@@ -38,13 +38,13 @@ from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 
 Role = Literal["developer", "system", "assistant", "user"]
 _ROLES: dict[str, Role] = {"developer": "developer", "system": "system", "assistant": "assistant"}
-# Larger numbers do not come through JSON as they are.
+# Larger numbers do not survive JSON exactly.
 _LARGEST = 2**53 - 1
 _encoder = EventEncoder()
 
 
 class Run:
-    """One stream. `tell` gives the events for what happened, in order; each fact costs the same, however many came
+    """One stream. `tell` gives the events for what happened, in order; each fact takes the same time, however many came
     before it."""
 
     def __init__(self) -> None:
@@ -184,5 +184,5 @@ def _count(tokens: int | None) -> int | None:
 
 
 def sse(event_id: str, event: BaseEvent) -> bytes:
-    """An event as it goes over the wire."""
+    """An event as it is sent."""
     return f"id: {event_id}\n{_encoder.encode(event)}".encode()

@@ -1,4 +1,4 @@
-"""One block at a time as AG-UI's events: text, reasoning, a tool call, and what the protocol has no event for."""
+"""One block at a time as AG-UI events: text, reasoning, a tool call, and what the protocol has no event for."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -30,7 +30,7 @@ Events = list[BaseEvent]
 
 
 class BlockTeller(Protocol):
-    """A block that is being told. Each step gives the events for it, in order."""
+    """A block that is being reported. Each step gives its events, in order."""
 
     def start(self) -> Events: ...
 
@@ -40,17 +40,17 @@ class BlockTeller(Protocol):
 
 
 def custom(event: str, /, **value: object) -> CustomEvent:
-    """An event of our own."""
+    """An event that AG-UI does not have."""
     return CustomEvent(name=f"streamviz.{event}", value=value)
 
 
 def pieces(text: str) -> list[str]:
-    """The same in several; of base64 each can be decoded by itself."""
+    """The same text in pieces; each piece of a base64 text can be decoded by itself."""
     return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
 
 
 class Text:
-    """Text for the reader, as a message of its own; a refusal says first that it is one."""
+    """Text for the reader, as a message of its own; a refusal is announced by an event before it."""
 
     def __init__(self, message_id: str, *, is_refusal: bool = False) -> None:
         self._id = message_id
@@ -68,7 +68,7 @@ class Text:
 
 
 class Reasoning:
-    """Thinking, as a span with one message in it; its signatures come whole at its end."""
+    """Thinking, as a span with one message in it; its signatures are sent as one at its end."""
 
     def __init__(self, message_id: str) -> None:
         self._id = message_id
@@ -96,8 +96,8 @@ class Reasoning:
 
 
 class ToolCall:
-    """A tool call, within the message `parent_id`. It begins with its first argument, or with its end where it has
-    none: its id, and pieces of its name, may come until then."""
+    """A tool call, within the message `parent_id`. It begins with its first argument, or at its end if it has none,
+    because its id and pieces of its name may arrive until then."""
 
     def __init__(self, started: BlockStarted, parent_id: str, taken_ids: set[str], spare_id: str) -> None:
         self._call_id, self._name = started.id, started.name
@@ -133,8 +133,8 @@ class ToolCall:
 
 
 class Media:
-    """Images or sounds: each once a line of its block has it, as only then it is known what it is. A sound begins with
-    its first piece."""
+    """Images or sounds: each is sent once its line of the block is complete, because only then is it known what it is.
+    A sound begins with its first piece."""
 
     def __init__(self, started: BlockStarted, id: str) -> None:
         self._started = started
@@ -157,11 +157,11 @@ class Media:
 
     def end(self) -> Events:
         media = media_of_line("".join(self._pieces))
-        # Where none is known, as its content is not kept, there is one all the same.
+        # If none is known, because content is not kept, there is one all the same.
         return self.tell(media if media or self._has_begun else [Medium("")])
 
     def tell(self, media: Iterable[Medium]) -> Events:
-        """The last of them."""
+        """The events for the last of them."""
         return [*(event for medium in media for event in self._tell(medium)), *self._finish()]
 
     @property
@@ -196,7 +196,7 @@ class Media:
 
 
 class Other:
-    """What is neither: told at its end, a long text in several events, and behind it the images and sounds in it."""
+    """What is neither: sent at its end, a long text in several events, followed by the images and sounds in it."""
 
     def __init__(self, started: BlockStarted, id: str) -> None:
         self._started = started

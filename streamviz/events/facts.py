@@ -1,4 +1,4 @@
-"""What is told of a stream beside what its chunks add up to. Their tags are the names that JSON lines have them by."""
+"""What is reported of a stream in addition to what its chunks add up to. The tags are their names in JSON lines."""
 
 from uuid import UUID
 
@@ -7,12 +7,12 @@ import msgspec
 from streamviz.core.events import StreamEvent
 from streamviz.core.json_value import encode
 
-# No event has a longer text: whoever reads may be one of many, and writing it takes the loop's time.
+# No event has a longer text: there may be many readers, and writing it takes the event loop's time.
 PIECE = 16_384
 
 
 class Opened(msgspec.Struct, frozen=True, tag="opened"):
-    """A request was accepted. The stream goes on from `parent`, as `relation` says."""
+    """A request was accepted. The stream continues `parent`, in the way that `relation` says."""
 
     stream_id: UUID
     session_id: UUID
@@ -26,7 +26,7 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 class Asked(msgspec.Struct, frozen=True, tag="asked"):
     """Something that the request adds to its conversation: `kind` and the rest as in `core.request_parts.Part`.
-    `number` is its place among those. `is_cut`: the text went on."""
+    `number` is its index among those. `is_cut`: the text is longer than this."""
 
     number: int
     kind: str
@@ -40,8 +40,8 @@ class Asked(msgspec.Struct, frozen=True, tag="asked"):
 
 
 class Judged(msgspec.Struct, frozen=True, tag="verdict"):
-    """A verdict: `number` is its place among the stream's, `ordinal` the block's, None where it is about the request or
-    the whole stream, as `subject` says. `took` is in µs."""
+    """A verdict: `number` is its index among the stream's verdicts, `ordinal` that of its block, None if it is about
+    the request or the whole stream, as `subject` says. `took` is in µs."""
 
     number: int
     ordinal: int | None
@@ -64,7 +64,7 @@ class Held(msgspec.Struct, frozen=True, tag="hold"):
 
 
 class Closed(msgspec.Struct, frozen=True, tag="closed"):
-    """The stream ended: `outcome` says how. Counts are of tokens, `cost` is in US dollars; None is not known."""
+    """The stream ended; `outcome` says how. Counts are in tokens, `cost` is in US dollars; None is unknown."""
 
     outcome: str
     finish_reason: str = ""
@@ -84,5 +84,5 @@ Fact = Opened | Asked | StreamEvent | Judged | Held | Closed
 
 
 def line(event_id: str, at: int, fact: Fact) -> bytes:
-    """One line; `at` is when it happened, in µs since the epoch."""
+    """An event as one line; `at` is when it happened, in µs since the epoch."""
     return encode({"event_id": event_id, "at": at, **msgspec.to_builtins(fact)}) + b"\n"

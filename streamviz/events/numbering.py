@@ -1,9 +1,9 @@
 """The numbers of a stream's events, the same whenever it is read.
 
-Verdicts and holds come to be known beside the chunks, and between which of them is no certain thing. So they are
-counted by themselves: an id such as `41.2.1` says that so many events of the chunks, verdicts and holds have been told.
-Whoever names the last id that they had gets exactly what they did not have. Events are other ones in another form, or
-for another who reads: their ids begin with other letters.
+Verdicts and holds become known independently of the chunks, and their order among those is not fixed. So each kind is
+counted by itself: an id such as `41.2.1` says how many events of the chunks, of verdicts and of holds have been sent. A
+reader who gives the last id that they received gets exactly the events that they lack. Another format, or another kind
+of reader, has different events; their ids begin with other letters.
 """
 
 import re
@@ -15,7 +15,7 @@ _ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
 
 class EventId(NamedTuple):
-    """How many events were told up to this one: of the stream itself, of its verdicts, of its holds."""
+    """How many events were sent up to this one: of the stream itself, of its verdicts, of its holds."""
 
     stream: int = 0
     verdicts: int = 0
@@ -23,12 +23,12 @@ class EventId(NamedTuple):
 
     @classmethod
     def parse(cls, id: str, kind: str) -> Self | None:
-        """What an id of these letters says; None where it is none."""
+        """Parse an id that begins with the letters `kind`; None if it is not one."""
         found = _ID.fullmatch(id.strip().removeprefix(kind)) if id.strip().startswith(kind) else None
         return cls(*map(int, found.groups())) if found else None
 
     def and_one(self, fact: Fact) -> Self:
-        """With one more event, which tells of this."""
+        """The id after one more event, for this fact."""
         match fact:
             case Judged():
                 return self._replace(verdicts=self.verdicts + 1)
@@ -38,7 +38,7 @@ class EventId(NamedTuple):
                 return self._replace(stream=self.stream + 1)
 
     def includes(self, other: "EventId", fact: Fact) -> bool:
-        """Whether the event that has the id `other`, and tells of this, is among those that were told."""
+        """Whether the event with the id `other`, for this fact, was already sent."""
         match fact:
             case Judged():
                 return other.verdicts <= self.verdicts
