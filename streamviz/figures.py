@@ -211,7 +211,7 @@ def _cumulated(values: Iterable[tuple[_Series, float]]) -> Iterator[tuple[str, s
 
 
 def _add_up_gone(folder: Path) -> None:
-    """Move what ended processes have counted into the files that have that of all earlier ones."""
+    """Add what ended processes have counted to the few files that have the totals of all before them."""
     gone = [lock.name.removesuffix(_LOCK) for lock in folder.glob(f"*{_LOCK}") if _is_free(lock)]
     if not gone:
         return

@@ -27,7 +27,7 @@ def not_found(stream_id: str) -> RequestError:
 
 
 async def stream_for(reader: Reader, stream_id: UUID) -> Stream:
-    """The stream. Raises RequestError (404) if it does not exist, or not for this reader."""
+    """The stream. Raises RequestError (404) if it does not exist, or this reader may not read it."""
     # The request may be megabytes. Not `afirst`, which would use a connection that Postgres has closed.
     find = database_sync_to_async(Stream.objects.filter(pk=stream_id).defer("request").first)
     stream = await find()

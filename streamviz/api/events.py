@@ -46,7 +46,7 @@ class Format(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request asks for: the format, how many times faster than it was (None: all at once), and after which
+    """What a request asks for: the format, at how many times the original speed (None: all at once), and after which
     event. Event ids begin with `kind`, because what is sent also depends on who reads."""
 
     format: Format

@@ -1,1 +1,1 @@
-"""Processes that run policies' hooks that may take long: each can be killed without harm to anything else."""
+"""Processes that run hooks of policies that may take long: each can be killed without harm to anything else."""

@@ -157,7 +157,7 @@ class Media:
 
     def end(self) -> Events:
         media = media_of_line("".join(self._pieces))
-        # If none is known, because content is not kept, there is one all the same.
+        # If no medium is known, because content is not kept, one is reported all the same.
         return self.tell(media if media or self._has_begun else [Medium("")])
 
     def tell(self, media: Iterable[Medium]) -> Events:
@@ -196,7 +196,7 @@ class Media:
 
 
 class Other:
-    """What is neither: sent at its end, a long text in several events, followed by the images and sounds in it."""
+    """A block of another kind: sent at its end, a long text in several events, then the images and sounds in it."""
 
     def __init__(self, started: BlockStarted, id: str) -> None:
         self._started = started

@@ -43,7 +43,7 @@ class Call(Protocol):
         """The most tokens that the model can write; None if unknown. Call `structure` first."""
 
     def ask(self, part: str, request: JsonObject) -> Child:
-        """Make a call of the run: a chat request that streams. `part` says what it is for, on pages."""
+        """Make a call of the run: a chat request that streams. `part` is what pages say it is for."""
 
     def propose(self, part: str, calls: Sequence[Proposed]) -> Child:
         """Have the policies judge tool calls as if a model had made them: those that come back may run."""

@@ -21,7 +21,7 @@ _READ_BYTES = 64 * 1024
 # Lines after which other tasks get a turn: rejecting this many short ones takes less than 1 ms, and one read may have
 # thousands.
 _TURN_LINES = 50
-# Messages that may wait for a program that does not read, since no caller waits for that. No run makes more tool calls.
+# Messages that may wait for a program that does not read: no caller waits for it, and no run makes more tool calls.
 _MOST_WAITING = 1_000
 # How long a program gets to end by itself, and then to react to SIGTERM.
 _END_SECONDS = 0.2
@@ -169,7 +169,7 @@ async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> N
 
 
 async def _end(process: Process) -> None:
-    """Closing its input asks the program to end; if it stays, it is killed along with what it started."""
+    """Close its input, which asks the program to end; then SIGTERM and SIGKILL go to what is left of its group."""
     assert process.stdin is not None
     process.stdin.close()
     for number, is_over in ((signal.SIGTERM, process.wait()), (signal.SIGKILL, _all_gone(process))):

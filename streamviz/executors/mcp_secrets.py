@@ -24,7 +24,7 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
-    value = value.strip()  # as its readers have it
+    value = value.strip()  # its readers strip it too
     yield value
     with suppress(ValueError):  # it is not a URL
         password = urlsplit(value).password or ""

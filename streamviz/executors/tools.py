@@ -41,14 +41,14 @@ class Tool(Protocol):
 
 
 class Source(Protocol):
-    """Where tools come from. `prefix` is what all their names begin with. The tools work from when what `open` returns
-    is entered until it is left."""
+    """Where tools come from. `prefix` is what all their names begin with. The tools work inside the context manager
+    that `open` returns."""
 
     @property
     def prefix(self) -> str: ...
 
     def open(self) -> AbstractAsyncContextManager[Sequence[Tool]]:
-        """Entering it raises whatever keeps the tools from working."""
+        """The tools, in a context manager; entering it raises whatever keeps them from working."""
 
 
 class Result(NamedTuple):

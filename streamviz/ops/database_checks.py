@@ -31,9 +31,8 @@ def require_database() -> None:
 
 
 def require_own_sessions() -> None:
-    """Raises Fault if the database is behind a pooler in transaction mode. Streamviz listens for changes of policies
-    and keys, and holds locks, for as long as a connection lasts; behind such a pooler each transaction may be on
-    another one."""
+    """Raises Fault if the database is behind a pooler in transaction mode. Changes of policies and keys are listened
+    for, and locks held, as long as a connection lasts; behind such a pooler each transaction may be on another."""
     try:
         with psycopg.connect(conninfo(), autocommit=True) as one, psycopg.connect(conninfo(), autocommit=True) as other:
             is_heard = hears(one, other)

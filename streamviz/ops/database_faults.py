@@ -50,7 +50,7 @@ def _is_behind() -> bool:
 
 
 def place_of(database: dict[str, Any]) -> str:
-    """Where it is, in the terms of whoever set it up."""
+    """The database's host, port and name, as whoever set it up knows them."""
     return f"{database['HOST'] or 'localhost'}:{database['PORT'] or 5432}/{database['NAME']}"
 
 

@@ -241,7 +241,7 @@ class EmbeddedPostgres:
 
 
 def shared_buffers(memory: int) -> int:
-    """In MB, if this many bytes of memory may be used."""
+    """How much to use, in MB, if `memory` bytes are available."""
     return min(MOST_BUFFERS, max(LEAST_BUFFERS, memory // MEMORY_PARTS >> 20))
 
 

@@ -25,7 +25,7 @@ _ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
 
 
 class Unreadable(ValueError):
-    """A pattern with syntax that is not known here."""
+    """A pattern with syntax that this module does not know."""
 
 
 class _Part(NamedTuple):

@@ -29,7 +29,7 @@ class Budget:
 
 
 class Shape(NamedTuple):
-    """A pattern to look for; `check` says whether a match is a real one (by its checksum, for example)."""
+    """A pattern to look for; `check` says whether a match really is one (by its checksum, for example)."""
 
     label: str
     pattern: str

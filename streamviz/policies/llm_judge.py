@@ -14,9 +14,9 @@ from streamviz.policies.parameters import check, integer, number, shortened, tex
 
 LONGEST = 50_000
 PARTS = 10
-# They are put together on the event loop.
+# Messages are put together on the event loop, so there is a limit to how many.
 MOST_TURNS = 10_000
-# Neighbouring parts overlap by a tenth of a part, but at most by this.
+# Neighbouring parts overlap by a tenth of a part, but by no more characters than this.
 _OVERLAP = 2_000
 _EXPLANATION = 500
 _TASK = """You judge what is sent between an AI model and the program that uses it. Judge it against this instruction:

@@ -40,7 +40,7 @@ class BytesPattern(Protocol):
     """A compiled regular expression for UTF-8; positions are in bytes."""
 
     def search(self, text: bytes, pos: int = 0) -> Match | None:
-        """As Pattern's."""
+        """Like Pattern.search."""
 
 
 def encodable(text: str) -> str:

@@ -255,14 +255,14 @@ def _edit(found: Found, mask: str) -> Edit:
 
 
 def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether nobody reads a text of a request: it is nothing but base64, where the formats have what the provider
+    """Whether a text in a request is not meant to be read: nothing but base64, where the formats have what the provider
     signed or the bytes of a file."""
     is_for_bytes = _is_for_address(key, item, around, holder) or _is_for_bytes(key, around, holder)
     return is_for_bytes and _BYTES.fullmatch(item) is not None
 
 
 def _is_for_address(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether this is the address of a part, where the formats have one, and holds the bytes itself."""
+    """Whether this is a data URL, with the bytes in it, where a part of the formats has its URL."""
     if not item.startswith("data:"):
         return False
     return (key == "url" and holder in _URLS) or (key in _URLS and as_text(around.get("type")).endswith(_PICTURED))

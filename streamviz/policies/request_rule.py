@@ -39,9 +39,9 @@ class RequestRule(Policy):
 
     A request is denied if its model, by any of its names, matches one of `models` (globs, ignoring case), if the name
     of one of its tools matches one of `tools` (globs), if it has one of `parameters`, or if one of `patterns` (RE2) is
-    in one of its messages; with `roles`, in those of these roles, or of an unknown role. From a request that is not
-    denied, `drop` removes parameters, and `set` sets them, also `model`. The client gets `text` as the error's message;
-    if it is empty, a line that names the policy.
+    in one of its messages; with `roles`, only in messages of these roles or of an unknown role. From a request that is
+    not denied, `drop` removes parameters, and `set` gives them a value, including `model`. The client gets `text` as
+    the error's message; if it is empty, a line that names the policy.
     """
 
     kind = "request_rule"

@@ -7,7 +7,7 @@ from stdnum.us import ssn
 
 
 def is_card(text: str) -> bool:
-    """Whether its checksum is that of a card, and its digits are not all the same."""
+    """Whether the checksum is a card's, and the digits are not all the same."""
     digits = "".join(filter(str.isdigit, text))
     return luhn.is_valid(digits) and len(set(digits)) > 1
 

@@ -4,7 +4,7 @@ import msgspec
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A scenario and how to play it; None is what the name does not specify."""
+    """A scenario and how to play it; what the name does not specify is None."""
 
     scenario: str
     seed: int | None = None

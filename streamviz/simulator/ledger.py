@@ -69,7 +69,7 @@ class Ledger:
 
     @contextmanager
     def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Iterator[Exchange]:
-        """Record a request; its response is over when the block is left, and was closed early if by an exception."""
+        """Record a request; its response is over when the block is left, and closed early if an exception leaves it."""
         exchange = self._begin(Exchange(method, path, headers, body))
         try:
             yield exchange

@@ -17,7 +17,7 @@ class Prompts(NamedTuple):
     answer: str
 
     def planning(self, tools: str, schema: str) -> str:
-        """The prompt for planning; `schema` is empty if it need not be in it."""
+        """The prompt for planning; if `schema` is empty, it says nothing of a schema."""
         told = Template(self.plan).safe_substitute(tools=tools)
         return told + "\n" + Template(self.schema).safe_substitute(schema=schema) if schema else told
 

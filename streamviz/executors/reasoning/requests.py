@@ -62,7 +62,7 @@ class Requests:
         self._structure = Structure.WORDS
 
     def ask_plainly(self, error: UpstreamError) -> bool:
-        """Switch to the next plainer way of asking for plans; False if there is none or this is not why it refused."""
+        """Switch to the next plainer way of asking for plans; False if there is none or the error has another cause."""
         is_about_it = error.status in _REFUSALS and _STRUCTURE.search(error.message)
         plainer = _PLAINER.get(self._structure) if is_about_it else None
         if plainer is None:

@@ -110,7 +110,7 @@ def writes(command: Command) -> list[str]:
 
 
 def plain(path: str) -> str:
-    """The form of a path under which a script's files are compared."""
+    """The form in which the paths of a script are compared."""
     return normal(path)
 
 

@@ -48,7 +48,7 @@ class Command(MigrateCommand):
             )
 
     def _try_again(self, *args: Any, **options: Any) -> str | None:
-        """Migrate again until nobody uses a table that has to change. What was done by then stays."""
+        """Try until no table that has to change is in use. What was done by then stays."""
         for _ in range(TRIES - 1):
             try:
                 return super().handle(*args, **options)
