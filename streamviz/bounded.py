@@ -10,7 +10,7 @@ from time import monotonic
 _CALM_SECONDS = 0.0005
 # Passing on a chunk takes some rounds. Others may be at long work too, and the wait has to end.
 _MOST_ROUNDS = 6
-# Work that has gone on for less than this need not rest: resting takes as long as reading some hundred characters.
+# Work that has gone on for less than this need not rest: resting takes as long as reading a few hundred characters.
 _WORK_SECONDS = 0.001
 # One at a time: with more threads the event loop would wait longer for its turn.
 _beside_the_loop = ThreadPoolExecutor(1, "aside")
@@ -65,5 +65,5 @@ async def within(hook: Awaitable[None], seconds: float) -> None:
         if task is None or task.cancelling():
             raise
         raise RuntimeError("it cancelled itself") from None
-    except BaseException as error:  # sys.exit() in anybody's code would end the event loop.
+    except BaseException as error:  # sys.exit() in third-party code would end the event loop.
         raise RuntimeError(f"{type(error).__name__}: {error}") from error

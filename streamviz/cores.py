@@ -15,13 +15,13 @@ _TRIES, _TRY_SECONDS = 10, 0.1
 
 
 def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
-    """At least one. A quota of 2.5 cores counts as two: the rest is for what runs next to the servers."""
+    """The usable cores, at least one. A quota of 2.5 counts as two: the rest is for what runs next to the servers."""
     quotas = (_quota(*each) for each in _limiting("cpu", own_groups, groups))
     return max(1, int(min([_allowed(), *quotas])))
 
 
 def memory(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
-    """In bytes: all of the machine's, or the lowest limit of a group around this process."""
+    """The usable memory in bytes: the machine's, or the lowest limit of a group around this process."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     found = _limiting("memory", own_groups, groups)
     limits = (_read(folder / _MEMORY_LIMIT[version]).strip() for version, folder in found)

@@ -20,7 +20,7 @@ def raise_limit() -> None:
 
 
 class Descriptors:
-    """How many are left, counted about once a second and estimated in between."""
+    """How many descriptors are left, counted about once a second and estimated in between."""
 
     def __init__(self) -> None:
         self._counted_at = float("-inf")

@@ -50,7 +50,7 @@ def counter(name: str, says: str, *labels: str) -> Counter:
 
 
 def histogram(name: str, says: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
-    """How often values of which size occurred."""
+    """A distribution of values: how many are in each bucket."""
     return Histogram(f"streamviz_{name}", says, labels, registry=registry, buckets=bounds)
 
 
@@ -66,7 +66,7 @@ def worst(name: str, says: str, *labels: str) -> Gauge:
 
 class Batch:
     """Collects what is counted for each stream before it is added to the figures, because every addition to their files
-    takes some µs. For one thread. What a process has not added when it is killed is lost."""
+    takes a few µs. For one thread. What a process has not added when it is killed is lost."""
 
     def __init__(self) -> None:
         self._amounts: defaultdict[Any, float] = defaultdict(float)
@@ -94,7 +94,7 @@ class Batch:
 
 def share(folder: Path) -> None:
     """Count in files of this folder until the process ends. Raises RuntimeError unless called before any figure is
-    made. If there is no room for the files, the process counts for itself alone."""
+    made. If there is no room for the files, the process counts only for itself."""
     if list(registry.collect()):
         raise RuntimeError("figures are shared before the first is made")
     name = uuid.uuid4().hex

@@ -25,7 +25,7 @@ def made_once(path: Path, make: Callable[[], str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as fresh:  # its owner's alone
+    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as fresh:  # only for its owner
         try:
             fresh.write(text)
             fresh.flush()

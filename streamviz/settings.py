@@ -101,8 +101,8 @@ UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0
 # A client that accepts nothing that it is sent for this long is cut off.
 CLIENT_SILENCE_SECONDS = environment.seconds("CLIENT_SILENCE_SECONDS", 120.0)
 
-# No request, answer or single event may be longer. An answer may not have more blocks: each takes some tens of µs to
-# read, and all may be in one event. What is parsed at once may not have more JSON values: each takes some 0.3 µs.
+# No request, answer or single event may be longer. An answer may not have more blocks: each takes tens of µs to read,
+# and all may be in one event. What is parsed at once may not have more JSON values: each takes some 0.3 µs.
 MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of megabytes") * MIB)
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
@@ -123,7 +123,7 @@ JOURNAL_LIMITS = Limits(
 POLICY_PROCESSES = environment.count("POLICY_PROCESSES", 2, least=1)
 POLICY_MEMORY_MB = environment.count("POLICY_MEMORY_MB", 512, least=64)
 
-# Whether a server moves what it has loaded to pages of 2 MB, which takes some tenths of a second at its start.
+# Whether a server moves what it has loaded to pages of 2 MB, which takes a few tenths of a second at its start.
 HUGE_PAGES = environment.flag("HUGE_PAGES", default=True)
 
 RETENTION = Retention(

@@ -31,7 +31,7 @@ class Vitals:
         _running.labels(process).set(1)
 
     def look(self) -> None:
-        """Note what it uses now, at most some times a second."""
+        """Note what it uses now, at most a few times a second."""
         if time.monotonic() - self._looked_at < _LOOK_SECONDS / 2:
             return
         self._looked_at = time.monotonic()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 # The longest wait (s) for a process, which does not count against a policy's own time limit.
 LONGEST_WAIT = 30.0
-# No answer is this long: a request has at most some tens of megabytes.
+# No answer is this long: a request has at most tens of megabytes.
 _LONGEST = 2**30
 
 

@@ -17,7 +17,7 @@ from streamviz.core.judgements import Judged
 from streamviz.core.policy import ActivePolicy, Consult, Policy, Work
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Mode, Verdict
-from streamviz.policies.registry import build  # imports all that policies need before anybody waits
+from streamviz.policies.registry import build  # imports all that policies need before the first task
 
 # Making a policy can take longer than asking it.
 _KEPT_POLICIES = 100

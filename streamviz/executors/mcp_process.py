@@ -15,7 +15,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from streamviz.executors.mcp_bounds import Allowance, TooMuch, failed
 
-# Each takes some tens of megabytes. A run beyond these waits for one to end, as long as its limits allow.
+# Each takes tens of megabytes. A run beyond these waits for one to end, as long as its limits allow.
 MOST_PROGRAMS = 64
 _READ_BYTES = 64 * 1024
 # Lines after which other tasks get a turn: rejecting this many short ones takes less than 1 ms, and one read may have

@@ -134,7 +134,7 @@ class Toolbox:
         return await self._run(tool, given)
 
     async def _run(self, tool: Tool, arguments: JsonObject) -> Result:
-        # In a task of its own: a tool is anybody's code, and may be slow to react to cancellation.
+        # In a task of its own: a tool is third-party code, and may be slow to react to cancellation.
         running = asyncio.ensure_future(tool.run(arguments))
         try:
             await asyncio.wait((running,), timeout=self._seconds)
@@ -178,7 +178,7 @@ class Toolbox:
                 opened.set_result(tools)
                 await self._is_over.wait()
                 scope.deadline = anyio.current_time() + _CLOSE_SECONDS
-        except BaseException as error:  # Sources are anybody's code too, and may cancel themselves.
+        except BaseException as error:  # Sources are third-party code too, and may cancel themselves.
             if scope.cancel_called and not isinstance(error, Exception):
                 raise
             self.failures.append(f"{source.prefix}*, {_why(error)}")

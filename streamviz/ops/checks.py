@@ -34,7 +34,7 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
                 f"It is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR to another folder."
             ) from None
         lock.truncate(0)
-        with suppress(OSError):  # on a full disk, which the writer may yet clear, others are not told whose it is
+        with suppress(OSError):  # on a full disk, which the writer may yet clear, the process id is not shown
             os.write(lock.fileno(), f"{os.getpid()}\n".encode())
         yield
 

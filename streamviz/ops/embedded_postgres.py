@@ -206,7 +206,7 @@ class EmbeddedPostgres:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         with self.log.open("ab") as log:
-            os.fchmod(log.fileno(), 0o600)  # for its owner alone, even if it was made with the umask's permissions
+            os.fchmod(log.fileno(), 0o600)  # only for its owner, even if it was made with the umask's permissions
             self._log_began = log.tell()
             # A session of its own keeps the terminal's Ctrl-C from it: it must stop last, when everything is recorded.
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())

@@ -35,6 +35,6 @@ def has_terminal() -> bool:
 
 
 def write_secret(file: Path, secret: str) -> None:
-    """Create the file, for its owner alone. Raises OSError if it cannot be created, or exists already."""
+    """Create the file, for its owner only. Raises OSError if it cannot be created, or exists already."""
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         opened.write(f"{secret}\n")

@@ -46,7 +46,8 @@ def own_folder() -> TemporaryDirectory[str]:
 
 
 def run(count: int) -> None:
-    """Serve with `count` processes until a stop signal. Raises Fault if the port is taken or a server cannot start."""
+    """Serve with `count` processes until a stop signal. Raises Fault if the port cannot be used or a server cannot
+    start."""
     with (
         stoppable(lambda _: None),
         _listening() as listener,

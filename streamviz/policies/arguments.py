@@ -8,7 +8,7 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.policies.argument_json import read, unescaped
 
-# Following a path takes some µs per value.
+# Following a path takes a few µs per value.
 MOST_VALUES = 50_000
 
 

@@ -44,7 +44,7 @@ class Limits(Policy):
     model can write, or else all that is left; its blocks and tool calls count once it is over. The stream that reaches
     a limit of its session or key is carried to its end. With a limit on tool calls, calls are held until they are
     whole, and limits are checked while a held block grows, too. What passes unread (files, images, …) counts as streams
-    of its key; what else it adds up to cannot be known, so a policy with any other limit refuses it, and likewise an
+    of its key; what else it adds up to cannot be known, so a policy with any other limit refuses it, as well as an
     answer that is to come later (`background`, `deferred`).
     """
 

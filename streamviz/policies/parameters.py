@@ -18,8 +18,8 @@ class Match(Protocol):
     def end(self) -> int: ...
 
 
-# Judging where clients wait takes no more than some ms, whatever the input. A step is one character for one instruction
-# of a pattern, and takes 1 ns at worst.
+# Judging where clients wait takes a few ms at most, whatever the input. A step is one character for one instruction of
+# a pattern, and takes 1 ns at worst.
 MOST_CHARACTERS = 8_000
 MOST_STEPS = 4_000_000
 

@@ -39,9 +39,9 @@ _LEFT_OUT = {"type": "text", "text": "[thinking left out]"}
 _BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
 _LARGE = 10**40
-# A text this short cannot hold more matches than can be checked in some ms.
+# A text this short cannot hold more matches than can be checked in a few ms.
 _SHORT = 500
-# Matches to check in text outside blocks, which is read where clients wait, some thousand characters at a time.
+# Matches to check in text outside blocks, which is read where clients wait, a few thousand characters at a time.
 _MOST_BESIDE = 100
 
 

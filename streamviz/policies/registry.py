@@ -59,7 +59,7 @@ def build(kind: str, parameters: JsonObject) -> Policy:
 
 
 def build_short(kind: str, parameters: JsonObject) -> Policy:
-    """Like `build`, for use where clients wait: work that may take long goes to a process that makes the policy anew.
+    """Like `build`, for use where clients wait: work that may take long goes to a process that makes the policy again.
 
     An operator's own class stays in this process. Raises PolicyParametersError.
     """

@@ -18,7 +18,7 @@ from streamviz.policies.shell.words import prepared
 
 _LONGEST_NAME = 80
 _MOST_LINES = 100
-# A text this short cannot hold more commands than can be judged in some ms.
+# A text this short cannot hold more commands than can be judged in a few ms.
 _SHORT = 500
 DENIED = ("deletes", "disks", "system", "remote_code", "credentials", "data")
 # What agents create and throw away every day.

@@ -26,7 +26,7 @@ from streamviz.policies.parameters import (
 )
 
 _LONGEST_NAME = 80
-# Following a path takes some µs per value.
+# Following a path takes a few µs per value.
 _MOST_VALUES = 300
 
 
@@ -155,7 +155,7 @@ class ToolRule(Policy):
 
 
 def _is_short(rules: Sequence[ArgumentRule], raw: str) -> bool:
-    """Whether searching these arguments takes no more than some ms, whatever is in them."""
+    """Whether searching these arguments takes a few ms at most, whatever is in them."""
     if len(raw) > MOST_CHARACTERS or len(raw) * sum(rule.pattern.programsize for rule in rules) > MOST_STEPS:
         return False
     values = sum(map(raw.count, ",:[{"))

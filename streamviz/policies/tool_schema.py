@@ -109,7 +109,7 @@ class ToolSchema(Policy):
 
 
 def _is_simple(schema: object) -> bool:
-    """Whether the schema is short, with nothing that multiplies, so that checking short arguments takes some ms."""
+    """Whether the schema is short, with nothing that multiplies, so that checking short arguments takes a few ms."""
     told = encode(schema)
     return len(told) <= _SHORT_SCHEMA and not any(word in told for word in _LONG_WORDS)
 

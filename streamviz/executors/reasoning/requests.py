@@ -38,7 +38,7 @@ def require_answerable(asked: JsonObject) -> None:
 def _wants_call(choice: object) -> bool:
     """Whether the choice requires a call of one of the client's tools."""
     told = as_object(choice)
-    if told.get("type") == "allowed_tools":  # its mode is inside it in chat, beside it in responses
+    if told.get("type") == "allowed_tools":  # its mode is nested in it in chat, next to it in responses
         choice = as_object(told.get("allowed_tools", told)).get("mode")
     return choice not in (None, "none", "auto")
 

@@ -71,7 +71,7 @@ DROPS = _any_of(
     flags="(?i)",
 )
 MONGO_DROPS = _any_of(r"\bdropDatabase\s*\(", r"\.drop\s*\(", r"\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\})?\s*\)")
-# Files whose lines are run later as commands, without anybody asking.
+# Files whose lines are later run automatically, as commands.
 STARTED = _any_of(
     r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|envrc|xprofile|xinitrc)"
     + _END,

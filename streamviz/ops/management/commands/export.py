@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
 
 def _save(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file, in place of an existing one once it is complete. A new file is its owner's alone. A pipe or a
+    """Write a file, in place of an existing one once it is complete. A new file is for its owner only. A pipe or a
     device is written to directly. Raises OSError."""
     if path.exists() and not path.is_file():
         with path.open("wb") as there:
