@@ -1,4 +1,4 @@
-"""BASE_PATH: the path below which a proxy serves everything; the proxy may remove it from requests or leave it on."""
+"""BASE_PATH: the path, if not `/`, below which a proxy serves everything; the proxy may remove it or leave it on."""
 
 from django.conf import settings
 

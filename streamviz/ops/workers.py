@@ -46,8 +46,7 @@ def own_folder() -> TemporaryDirectory[str]:
 
 
 def run(count: int) -> None:
-    """Serve with `count` processes until a stop signal. Raises Fault if the port cannot be used or a server cannot
-    start."""
+    """Serve with `count` processes until a stop signal. Raises Fault if it cannot listen or start a server."""
     with (
         stoppable(lambda _: None),
         _listening() as listener,

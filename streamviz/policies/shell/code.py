@@ -76,8 +76,7 @@ def _given_as_text(name: str, arguments: Sequence[str]) -> Iterator[str]:
         yield " ".join(arguments[at + 1 :])
 
 
-# A text that begins with a program that can do harm, in the forms in which programs are told to run one: `!…`, `shell
-# …`, `spawn …`.
+# A text that begins with a program that can do harm, as programs are told to run it: `!…`, `shell …`, `spawn …`.
 _TEXT = re.compile(
     r"\W{0,4}(?:(?:shell|spawn|system)\s+)?((?:sudo\s+)?(?:/[\w./-]*/)?"
     r"(?:rm|dd|mkfs[\w.]*|shred|chmod|chown|find|curl|wget|(?:ba|z|da|k)?sh|nc|eval|cat|tar|mv)\s.*)",
