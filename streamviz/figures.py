@@ -1,7 +1,7 @@
 """What the processes of a machine count, for Prometheus: each in files of its own, in a folder that they share.
 
 Files belong to a process for as long as it holds its lock. What ended processes have counted is added up, so that
-counters never go back and files do not pile up. What was in a damaged file is lost: its counters go back, as they do at
+counters do not go back and files never pile up. What was in a damaged file is lost: its counters go back, as they do at
 a restart, which Prometheus allows for.
 """
 
@@ -55,12 +55,12 @@ def histogram(name: str, says: str, bounds: tuple[float, ...], *labels: str) -> 
 
 
 def gauge(name: str, says: str, *labels: str) -> Gauge:
-    """A present value: the sum over all running processes."""
+    """A current value: the sum over all running processes."""
     return Gauge(f"streamviz_{name}", says, labels, registry=registry, multiprocess_mode="livesum")
 
 
 def worst(name: str, says: str, *labels: str) -> Gauge:
-    """A present value: that of the running process that has most."""
+    """A current value: the highest of any running process."""
     return Gauge(f"streamviz_{name}", says, labels, registry=registry, multiprocess_mode="livemax")
 
 

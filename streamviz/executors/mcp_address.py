@@ -62,7 +62,7 @@ class _Client(httpx2.AsyncClient):
 
 
 async def _refused(response: httpx2.Response) -> httpx2.Response:
-    """A refusal in words: the server's own if it speaks the protocol. Only JSON is read: others may be endless."""
+    """A refusal in words: the server's own if it speaks the protocol. Only JSON is read; others may have no end."""
     try:
         told = object_in(await response.aread()) if _type(response).startswith("application/json") else {}
     finally:

@@ -1,4 +1,4 @@
-"""The tools that a run may use. A call is bounded in time and length, and whatever fails is only its result."""
+"""The tools that a run may use. A call is bounded in time and length, and a failure is only its result."""
 
 import asyncio
 import re
