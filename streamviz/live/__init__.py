@@ -1,1 +1,1 @@
-"""What browsers see while it happens: the streams under way, their feed, and the websocket consumers."""
+"""The live pages: the running streams, the feed of their changes, and the websocket consumers."""

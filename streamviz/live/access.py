@@ -1,4 +1,4 @@
-"""Who may watch: the one permission that every page and socket of streams needs."""
+"""Who may watch: the one permission that every page and websocket of streams requires."""
 
 from collections.abc import MutableMapping
 from importlib import import_module
@@ -15,13 +15,13 @@ VIEW_STREAMS = "records.view_stream"
 
 
 async def refusal(scope: MutableMapping[str, Any]) -> int | None:
-    """The code to close a socket with, or None where its user may watch. Asks the database each time: a session may
-    have ended, and a user may have been deactivated, since the socket was opened."""
+    """Return the code to close a socket with, or None if its user may watch. Asks the database each time: since the
+    socket was opened, the session may have ended or the user may have been deactivated."""
     return await refusal_of(await user_now(scope))
 
 
 async def refusal_of(user: User | AnonymousUser) -> int | None:
-    """The same for somebody whom `user_now` has found."""
+    """Like `refusal`, for a user that `user_now` has found."""
     if isinstance(user, AnonymousUser) or not user.is_active:
         return SIGNED_OUT
     may_view = await database_sync_to_async(user.has_perm)(VIEW_STREAMS)
@@ -29,7 +29,7 @@ async def refusal_of(user: User | AnonymousUser) -> int | None:
 
 
 async def user_now(scope: MutableMapping[str, Any]) -> User | AnonymousUser:
-    """Whose the session in `scope` is, as the database has it."""
+    """The user whose session is in `scope`, as the database has them now."""
     store = import_module(settings.SESSION_ENGINE).SessionStore
     session = store(scope["session"].session_key)
     user: User | AnonymousUser = await get_user({"session": session})

@@ -1,4 +1,4 @@
-"""What people do to running streams."""
+"""What people do to running streams: allow, deny, cancel."""
 
 import uuid
 
@@ -13,9 +13,9 @@ DECISIONS = {Decision.ALLOW, Decision.DENY}
 def decide(
     feed: Feed, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
 ) -> bool:
-    """Allow or deny a block that is held for a person, who saw the question `asks`: another one may be asked about that
-    block since. False where nobody is asked this one (any more). Allowed `for_session` is whatever else the same
-    version of the policy would deny in this session, now and later."""
+    """Allow or deny a block that is held for a person. `asks` is the number of the question that this person saw, as
+    there may be another one about the block since. Returns False if that question is not open, or no longer. Allowing
+    it `for_session` allows whatever else this version of the policy would deny in the session, now and later."""
     stream = feed.running.get(stream_id)
     if stream is None or stream.decide is None:
         return False
@@ -35,8 +35,8 @@ def _allow_session(feed: Feed, stream: LiveStream, asks: int, by: str) -> bool:
 
 
 def approve(feed: Feed, session_id: uuid.UUID, version_id: int, by: str) -> bool:
-    """`by` allows, at this worker, what this version of a policy would deny in a session, now and later; whether
-    anybody was asked about any of it."""
+    """Allow, at this worker, what this version of a policy would deny in a session, now and later. Returns whether that
+    answered any open question."""
     approvals.give(session_id, version_id, by)
     is_done = False
     for each in [each for each in feed.running.values() if each.session_id == session_id]:
@@ -47,7 +47,7 @@ def approve(feed: Feed, session_id: uuid.UUID, version_id: int, by: str) -> bool
 
 
 def cancel(feed: Feed, stream_id: uuid.UUID, by: str) -> bool:
-    """Stop a stream; False where it is over."""
+    """Cancel a stream; return False if it is over."""
     stream = feed.running.get(stream_id)
     if stream is None or stream.cancel is None:
         return False

@@ -1,4 +1,4 @@
-"""How a page of this process has policies' questions answered, as those of its streams are."""
+"""How a page of this process gets policies' questions answered: the same way as for its streams."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,5 +10,5 @@ async def nobody(question: Question) -> Answer:
     return Unanswered("nobody was asked")
 
 
-# Set by the worker once it runs.
+# Set by the worker when it starts.
 answer: Callable[[Question], Awaitable[Answer]] = nobody

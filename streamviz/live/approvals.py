@@ -1,4 +1,4 @@
-"""What people allowed for the rest of a session, so that they are not asked again about each call of an agent."""
+"""What people have allowed for the rest of a session, so that they are not asked again about each call of an agent."""
 
 import uuid
 from collections.abc import Callable
@@ -15,15 +15,15 @@ def nobody(session_id: uuid.UUID, version_id: int, by: str) -> None:
 
 
 class Approvals:
-    """By session and version of a policy: another version asks again. Kept in memory, for SECONDS at most; the other
-    workers are told by `tell_others`, and one that starts later asks again."""
+    """Keyed by session and version of a policy, so another version asks again. Kept in memory, for SECONDS at most:
+    `tell_others` tells the other workers, and one that starts later asks again."""
 
     def __init__(self) -> None:
         self._given: dict[_About, tuple[str, float]] = {}
         self.tell_others: Callable[[uuid.UUID, int, str], None] = nobody
 
     def give(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
-        """`by` allows whatever this version would deny in this session. The oldest go where there are too many."""
+        """Note that `by` allows whatever this version would deny in this session. Drops the oldest if too many."""
         about = session_id, version_id
         self._given.pop(about, None)
         self._given[about] = by, monotonic() + SECONDS
@@ -31,7 +31,7 @@ class Approvals:
             del self._given[next(iter(self._given))]
 
     def by(self, session_id: uuid.UUID, version_id: int) -> str | None:
-        """Who allowed it; None where nobody did, or too long ago."""
+        """Who allowed it; None if nobody did, or it was too long ago."""
         by, until = self._given.get((session_id, version_id), ("", 0.0))
         return by if monotonic() < until else None
 

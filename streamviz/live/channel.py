@@ -1,4 +1,4 @@
-"""A topic with the sockets that watch it: what is sent to all of them, and what to one that has to catch up."""
+"""A topic with the sockets that watch it: what all of them are sent, and what one that has to catch up is sent."""
 
 import uuid
 
@@ -7,10 +7,10 @@ from streamviz.live.pace import Pace
 from streamviz.live.subscriber import OVER, Message, Subscriber, head
 from streamviz.live.topics import Topic
 
-# Browsers that are sent something before clients come first again.
+# How many browsers are sent something before clients come first again.
 _AT_ONCE = 4
 _ALIVE_US = 5_000_000
-# A snapshot is dear, and a browser may ask for one as often as it likes.
+# Snapshots are expensive, and a browser may ask for one as often as it likes.
 _SNAPSHOT_US = 500_000
 
 
@@ -34,12 +34,12 @@ class Channel:
             self._told_at = now
             self._tell("alive", now)
         await self._show_again(now, pace)
-        # Whoever came while the last snapshot was made is shown it with the next tick.
+        # A subscriber that joined while the last snapshot was rendered gets one on the next tick.
         if self.topic.is_over and not any(subscriber.wants_snapshot for subscriber in self.subscribers):
             self._end(now)
 
     async def _offer(self, message: Message, now: int, pace: Pace) -> None:
-        """To a few at a time: each is a message of many kB that its socket is given."""
+        """Offer it to a few at a time: each socket is handed a message of many kB."""
         subscribers = list(self.subscribers)
         for first in range(0, len(subscribers), _AT_ONCE):
             for subscriber in subscribers[first : first + _AT_ONCE]:
@@ -50,7 +50,7 @@ class Channel:
         await pace.rest()
 
     async def _show_again(self, now: int, pace: Pace) -> None:
-        """Snapshots for those who asked for one, or had something left out and have caught up."""
+        """Send snapshots to those that asked for one, or had something left out and have caught up."""
         wanting = [subscriber for subscriber in self.subscribers if self._is_shown_again(subscriber, now)]
         if wanting:
             html = await self.topic.snapshot(now, pace)
@@ -72,7 +72,7 @@ class Channel:
         self.close(OVER)
 
     def close(self, code: int) -> None:
-        """Send all subscribers away."""
+        """Close all subscribers with `code`."""
         for subscriber in self.subscribers:
             subscriber.close(code)
         self.subscribers.clear()

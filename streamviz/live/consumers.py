@@ -1,4 +1,5 @@
-"""The websockets: a browser watches the wall or one stream. All it says is what it has taken in, and `again`."""
+"""The websocket consumers: a browser watches the wall or one stream. All it sends is the number of the last message
+that it has taken in, and `again`."""
 
 import asyncio
 import contextlib
@@ -31,25 +32,25 @@ from streamviz.records.queries import streams
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 60.0
-# Nobody has as many pages open; each costs something with every chunk.
+# Per user. Nobody has that many pages open, and each costs something with every chunk.
 MOST_SOCKETS = 100
 _NOT_FOUND = 4404
 
 
 class Said(msgspec.Struct):
-    """What a browser says: the number it has taken in, and whether it needs everything again."""
+    """What a browser sends: the number of the last message it has taken in, and whether it needs everything again."""
 
     seen: int = 0
     again: bool = False
 
 
 class WatchConsumer(AsyncWebsocketConsumer):
-    """What both websockets share. Strangers are let in to be told with a code why they must leave."""
+    """What both websockets share. A socket that may not watch is accepted, then closed with a code that says why."""
 
-    # Not one that there is: Channels would subscribe each socket at Redis, and let none in while that is away.
+    # An alias that does not exist. Otherwise Channels subscribes each socket at Redis, and accepts none without it.
     channel_layer_alias = "none"
 
-    # How many each person has open, in this process.
+    # How many sockets each user has open in this process.
     _open: ClassVar[Counter[int]] = Counter()
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
             self.leave()
 
     async def connect(self) -> None:
-        # At once: a handshake has few seconds, and where many come together the database may need longer for them.
+        # Accept first: a handshake times out within seconds, and if many arrive together the database may need longer.
         await self.accept()
         if code := await self._admit():
             await self.close(code)
@@ -80,13 +81,13 @@ class WatchConsumer(AsyncWebsocketConsumer):
             self.subscriber.close(TRY_AGAIN)
 
     async def watch(self) -> None:
-        """Join what is to be watched."""
+        """Subscribe to this socket's topic."""
         raise NotImplementedError
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Called by Channels for each message, before each of which it looks in a thread for database connections to
-        close. What a browser says needs no database, and browsers say it five times a second each; and none is to wait
-        there to be let in."""
+        """Called by Channels for each message. Its own version first looks, in a thread, for database connections to
+        close. Browsers' messages need no database, and each browser sends five a second; nor should a socket wait for
+        that thread to be accepted."""
         match message["type"]:
             case "websocket.connect":
                 await self.websocket_connect(message)
@@ -102,7 +103,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
             self.subscriber.wants_snapshot |= said.again
 
     async def _admit(self) -> int | None:
-        """Gives the code to close it with where its person may not watch, or comes with too many."""
+        """Return the code to close the socket with if its user may not watch, or has too many open already."""
         try:
             user = await user_now(self.scope)
             return await refusal_of(user) or self._come(user)
@@ -111,7 +112,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
             return TRY_AGAIN
 
     def _come(self, user: User | AnonymousUser) -> int | None:
-        """Count it; gives the code to close it with where its person has too many."""
+        """Count the socket; return the code to close it with if its user has too many open."""
         whose = user.pk
         assert whose is not None, "strangers are refused before"
         if self._open[whose] >= MOST_SOCKETS:
@@ -121,7 +122,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
         return None
 
     def leave(self) -> None:
-        """Its browser has left: nothing of it stays."""
+        """Clean up after the browser has left."""
         for task in self._tasks:
             task.cancel()
         if self._whose is not None:
@@ -136,7 +137,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
             await self.close(OVER)
 
     async def _send_away(self, sending: "asyncio.Task[None]") -> None:
-        """Close it although it may be in the midst of a message that its browser never takes."""
+        """Close the socket even in the middle of a message that its browser never takes."""
         await self.subscriber.sent_away.wait()
         sending.cancel()
         await self.close(self.subscriber.closed_with)
@@ -152,7 +153,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
 
 
 class WallConsumer(WatchConsumer):
-    """/ws/live/?q=<filter>: the streams that match it. Sockets with the same filter share what is painted."""
+    """/ws/live/?q=<filter>: the streams that match the filter. Sockets with the same filter share what is rendered."""
 
     @property
     def _filter(self) -> Filter:
@@ -173,7 +174,7 @@ class WallConsumer(WatchConsumer):
 
 
 class StreamConsumer(WatchConsumer):
-    """/ws/streams/<id>/: one stream; one that is over and no longer in memory is shown from the record, once."""
+    """/ws/streams/<id>/: one stream. If it is over and no longer in memory, it is shown from the record, once."""
 
     @property
     def _stream_id(self) -> uuid.UUID:
@@ -200,7 +201,7 @@ class StreamConsumer(WatchConsumer):
             self.subscriber.close(_NOT_FOUND)
             return
         if not record.outcome:
-            # It runs where nobody has answered, or its end is not in the record yet.
+            # It runs at a worker that did not answer, or its end is not in the record yet.
             self.subscriber.close(TRY_AGAIN)
             return
         view = await sync_to_async(view_of_record)(record)

@@ -1,4 +1,4 @@
-"""A row of the Live page, as one worker paints it and all can show it."""
+"""A rendered row of the Live page."""
 
 import uuid
 
@@ -8,11 +8,11 @@ from streamviz.live.filter_terms import Facts
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A row: its place (`group`, then `order`, ascending), what filters ask, and its parts as HTML.
+    """A row: its place (`group`, then `order`, ascending), what filters match, and its parts as HTML.
 
-    `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top. `asked_by` are the
-    policies that ask a person, once for each block, `asked_at` is when the last of them did, `is_part` says that a run
-    made the call.
+    `order` and `ended_at` are µs since the epoch; `order` is negative where the newest is on top. `asked_by` has the
+    policies that ask a person, one for each block, `asked_at` is when the last of them did, and `is_part` says that the
+    stream is a call of a run.
     """
 
     id: uuid.UUID

@@ -1,4 +1,4 @@
-"""This worker's own rows, for the Live pages of the others."""
+"""This worker's own rows, for the Live pages of other workers."""
 
 import itertools
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Exports:
-    """What of our rows changed since the others were last told, while any of them wants to know."""
+    """The changes to our rows since the others were last told, as long as any of them wants to know."""
 
     def __init__(self, feed: Feed) -> None:
         self.number = 0
@@ -27,22 +27,22 @@ class Exports:
 
     @property
     def wanted_by(self) -> list[str]:
-        """The other workers whose people watch the Live page."""
+        """The channels of other workers where somebody watches the Live page."""
         return list(self._wanted_at)
 
     def want(self, name: str) -> bool:
-        """Somebody watches at this worker; gives whether nobody did until now, so that it was not told of changes."""
+        """Note that somebody watches at the worker `name`; return whether that is new, so it missed earlier changes."""
         is_new = name not in self._wanted_at
         self._wanted_at[name] = monotonic()
         return is_new
 
     def forget(self, seconds: float) -> None:
-        """Forget those who have wanted nothing for so long."""
+        """Forget those that have wanted nothing for so many seconds."""
         limit = monotonic() - seconds
         self._wanted_at = {name: at for name, at in self._wanted_at.items() if at >= limit}
 
     async def take(self, changed: set[uuid.UUID], now: int, pace: Pace) -> list[RowSource]:
-        """What is to be told: `changed` are the streams that changed since the last call."""
+        """What to tell the others; `changed` are the streams that changed since the last call."""
         found: list[RowSource] = []
         for stream_id in changed.union(self._sources.due(now)):
             if stream := self._feed.get(stream_id):
@@ -51,12 +51,12 @@ class Exports:
         return found
 
     def take_gone(self) -> list[uuid.UUID]:
-        """Streams that others have as running, of which there is nothing to tell any more."""
+        """Streams that others show as running, and of which nothing more can be told."""
         return self._sources.take_lost()
 
     async def all(self, now: int, pace: Pace) -> list[RowSource]:
-        """Everything that runs here or has just ended, for one who has missed something. What changes before the last
-        row is made is in what `take` gives next."""
+        """All that run here or have just ended, for a worker that has missed something. What changes before the last
+        row is ready is in what `take` returns next."""
         found: list[RowSource] = []
         for stream in [*self._feed.running.values(), *self._feed.finished.values()]:
             found += self._told(row_sources.whole, stream, now)
@@ -66,7 +66,7 @@ class Exports:
     def _told(self, tell: Callable[[LiveStream, int], RowSource], stream: LiveStream, now: int) -> list[RowSource]:
         try:
             return [tell(stream, now)]
-        except Exception:  # One row that cannot be told of must not keep the others from it.
+        except Exception:  # One bad row must not hold up the others.
             log.exception("could not send the row of %s", stream.id)
             return []
 

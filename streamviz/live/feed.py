@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from streamviz.exchange.stream import LiveStream
 
-# A finished stream stays so long, so that people see how it ended and the record has it before it is gone here.
+# How long a finished stream stays: people see how it ended, and the record has it before it is gone here.
 RECENT_SECONDS = 30
 # More than anybody reads in that time; a stream in memory can hold megabytes.
 MOST_RECENT = 200
@@ -18,21 +18,21 @@ def now_us() -> int:
 
 
 def has_passed(span: int, since: int, now: int) -> bool:
-    """Whether so many µs have passed since then, as is also assumed where the clock was set back meanwhile."""
+    """Whether so many µs have passed since then; also true if the clock was set back in between."""
     return not since <= now < since + span
 
 
 class Feed:
-    """What the relay tells of its streams. Each call returns at once: a browser is never in a client's way.
+    """This worker's streams, as the proxy reports them. Each call returns at once: browsers never slow a client down.
 
     Used from the event loop alone, so that nobody sees a stream half changed.
     """
 
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
-        # The oldest first: a plain dictionary would look past all that are gone for it.
+        # Oldest first. A plain dict would step over all deleted entries each time to find the oldest.
         self.finished: OrderedDict[uuid.UUID, LiveStream] = OrderedDict()
-        # The objects, as the hash of a UUID is computed anew each time.
+        # Objects rather than ids, as the hash of a UUID is computed anew each time.
         self._changed: set[LiveStream] = set()
         # Running streams whose session was deleted.
         self._deleted: set[uuid.UUID] = set()
@@ -44,13 +44,13 @@ class Feed:
         self._changed.add(stream)
 
     def changed(self, stream: LiveStream) -> None:
-        """Chunks came or frames went; called once a socket read."""
+        """Chunks arrived or frames were sent; called once per socket read."""
         self._changed.add(stream)
 
     def closed(self, stream: LiveStream) -> None:
-        """Nothing more can be said of a stream that ended."""
+        """The stream has ended, and nothing about it will change any more."""
         self.running.pop(stream.id, None)
-        self._changed.add(stream)  # whoever watches it is told the end
+        self._changed.add(stream)  # whoever watches it must learn of its end
         if stream.id in self._deleted:
             self._deleted.discard(stream.id)
         else:
@@ -67,7 +67,7 @@ class Feed:
         return {stream.id for stream in changed}
 
     def forget_old(self, now: int) -> None:
-        """Let go of streams that ended more than RECENT_SECONDS before `now` (µs since the epoch)."""
+        """Drop streams that ended more than RECENT_SECONDS before `now` (µs since the epoch), or exceed MOST_RECENT."""
         limit = now - RECENT_SECONDS * 1_000_000
         # They are in the order in which they ended.
         while self.finished:
@@ -77,8 +77,8 @@ class Feed:
             self._drop(oldest)
 
     def forget_session(self, session_id: uuid.UUID) -> None:
-        """Let go of its streams, as it was deleted: of those that run once they are over, at once of their label, which
-        is of what is gone."""
+        """Drop the streams of a deleted session. Running ones go once they are over, but lose their label at once, as
+        it is part of what was deleted."""
         for stream in [each for each in self.finished.values() if each.session_id == session_id]:
             self._drop(stream)
         for stream in [each for each in self.running.values() if each.session_id == session_id]:
@@ -88,7 +88,7 @@ class Feed:
 
     def _drop(self, stream: LiveStream) -> None:
         del self.finished[stream.id]
-        # Nobody takes them while nobody watches.
+        # While nobody watches, nobody else takes them out.
         self._changed.discard(stream)
 
 

@@ -1,4 +1,4 @@
-"""The terms of the Live page's filter: one condition each, on what can be asked of a stream."""
+"""The terms of the Live page's filter: each is one condition on a stream."""
 
 import re
 from fnmatch import fnmatchcase
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-_WHOLE = ("verdict", "state")  # these are a few known words, of which some contain others
+_WHOLE = ("verdict", "state")  # these have a few known words, some of which contain others
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a filter can ask of a stream, in lower case. `verdict` has words such as `deny` and `would deny`."""
+    """What a filter can match in a stream, in lower case. `verdict` has words such as `deny` and `would deny`."""
 
     model: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
@@ -23,8 +23,8 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Term(NamedTuple):
-    """One condition. `field` is empty for free text; `pattern` is its value in lower case, `source` how all of it was
-    written."""
+    """One condition. `field` is empty for free text; `pattern` is the value in lower case, `source` the whole term as
+    it is written in a filter."""
 
     field: str
     pattern: str
@@ -33,12 +33,12 @@ class Term(NamedTuple):
     value: str
 
     def holds(self, facts: Facts) -> bool:
-        """Whether it is so, whatever `is_not` says."""
+        """Whether the condition holds, regardless of `is_not`."""
         if not self.field:
             return self.pattern in facts.text
         values: tuple[str, ...] = getattr(facts, self.field)
         if "*" in self.pattern:
-            # Only a star is special here: a bracket in a name is a bracket.
+            # Only `*` is special here: a bracket in a name is a bracket.
             pattern = self.pattern.replace("[", "[[]").replace("?", "[?]")
             return any(fnmatchcase(value, pattern) for value in values)
         if self.field in _WHOLE:

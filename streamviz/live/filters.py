@@ -9,19 +9,19 @@ from streamviz.live.filter_terms import Facts, Term, quoted_if_needed
 FIELDS = ("model", "key", "session", "policy", "verdict", "tool", "state")
 MOST_CHARACTERS = 300
 _MOST_TERMS = 20
-_TERM = re.compile(r'(-?)(?:([a-z_]+):)?(?:"((?:[^"]|"")*)"?|(\S+))')  # a quotation mark in quotes is written twice
-# An address is none.
+_TERM = re.compile(r'(-?)(?:([a-z_]+):)?(?:"((?:[^"]|"")*)"?|(\S+))')  # quotation marks are doubled inside quotes
+# A URL is not a term of a field.
 _LIKE_A_FIELD = re.compile(r"-?([a-z_]+):(?!//)")
 
 
 class Filter(NamedTuple):
-    """All conditions. Several for one field: any of them; otherwise all must hold."""
+    """The conditions of a filter. All must hold, but of several without `-` for the same field, one is enough."""
 
     terms: tuple[Term, ...]
 
     @property
     def text(self) -> str:
-        """The filter as it is written in a URL; equal filters are written the same."""
+        """The filter as it is written in a URL; equal filters are written the same way."""
         return " ".join(term.source for term in self.terms)
 
     def matches(self, facts: Facts) -> bool:
@@ -37,7 +37,7 @@ class Filter(NamedTuple):
         return all(wanted.values())
 
     def without(self, term: Term) -> "Filter":
-        """The same without one condition."""
+        """The same filter without one condition."""
         return Filter(tuple(each for each in self.terms if each != term))
 
 
@@ -45,14 +45,14 @@ EVERYTHING = Filter(())
 
 
 def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:
-    """Read a filter. Nothing is an error: what names none of the fields is text to look for."""
+    """Parse a filter. Nothing is an error: a term that names none of the fields is text to search for."""
     found = [_term(match, fields) for match in _TERM.finditer(text[:MOST_CHARACTERS].replace("\x00", " "))]
     terms = dict.fromkeys(term for term in found if term.pattern)
     return Filter(tuple(terms)[:_MOST_TERMS])
 
 
 def unknown_fields(wanted: Filter, fields: Collection[str] = FIELDS) -> list[str]:
-    """What is wrong with terms that look like a field's and are none: they are looked for as text."""
+    """Messages about terms that look like a field's but name no known one, and are searched for as text."""
     texts = (term.source for term in wanted.terms if not term.field)
     found = [match[1] for text in texts if (match := _LIKE_A_FIELD.match(text))]
     known = " ".join(f"{name}:" for name in fields)

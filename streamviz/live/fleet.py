@@ -1,4 +1,4 @@
-"""All processes of all machines, as each tells of itself: for the System page and /healthz?verbose."""
+"""All processes of all machines, as each reports itself: for the System page and /healthz?verbose."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from streamviz.live.fleet_members import SERVER, Journal, Member
 
 
 class Machine(NamedTuple):
-    """The processes of a machine, its journal where a server told of that, and all that is wrong there."""
+    """A machine's processes, its journal if a server has reported it, and everything that is wrong there."""
 
     id: str
     host: str
@@ -18,8 +18,8 @@ class Machine(NamedTuple):
 
 
 def machines_of(members: Iterable[Member]) -> list[Machine]:
-    """By their names, each with its processes in the order in which they began. Those that are silent stand there while
-    there is none in their place."""
+    """Group processes by machine, sorted by the machines' names: servers first, each kind in the order in which it
+    started. Silent processes are listed until others have taken their place; a machine that has only those is not."""
     found: defaultdict[str, list[Member]] = defaultdict(list)
     for member in sorted(members, key=lambda each: (each.process != SERVER, each.began_at)):
         found[member.machine].append(member)
@@ -28,12 +28,12 @@ def machines_of(members: Iterable[Member]) -> list[Machine]:
 
 
 def lacking(machines: Iterable[Machine]) -> list[str]:
-    """How many servers respond, of each machine that is to have more."""
+    """For each machine with fewer servers than it should have, how many respond."""
     return [said for machine in machines for said in _lacking(machine.members)]
 
 
 def versions_of(machines: Iterable[Machine]) -> list[str]:
-    """All that run, writers' too: more than one while an upgrade is under way."""
+    """All versions that run, including writers': more than one while an upgrade is under way."""
     found: set[str] = set()
     for machine in machines:
         found |= {member.version for member in machine.members}
@@ -43,7 +43,7 @@ def versions_of(machines: Iterable[Machine]) -> list[str]:
 
 
 def responding(members: Iterable[Member]) -> list[Member]:
-    """The servers that are heard."""
+    """The servers that are not silent."""
     return [member for member in members if member.process == SERVER and not member.silent]
 
 

@@ -1,4 +1,4 @@
-"""What a process, and a machine, tells the others of itself."""
+"""What a process, and a machine, reports about itself."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ _LATE_SECONDS = 1.0
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """What moves a machine's journals into Postgres. `began_at` is in µs since the epoch, 0 where it is not known."""
+    """The process that moves a machine's journals into Postgres. `began_at` is in µs since the epoch, 0 if unknown."""
 
     pid: int
     version: str
@@ -15,8 +15,8 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """What waits for Postgres on a machine (bytes), for how long the writer has not had everything read (s, None where
-    there never was one), the writer where one runs, and what is wrong, as clauses."""
+    """How much waits for Postgres on a machine (bytes), how long the writer has been behind (s, None if there never was
+    one), the writer if one runs, and what is wrong, as clauses."""
 
     size: int
     lag: float | None
@@ -25,12 +25,11 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A process: a server, or the screens of one. `machine` tells machines apart, `host` is what it is called.
+    """A process: a server, or the screens of one. `machine` identifies the machine, `host` is its name.
 
-    `began_at` is in µs since the epoch, `loop_lag` is how late its event loop came to its work last (s). `streams` run
-    there, `watchers` are browsers' websockets. `servers` is how many its machine is to have on this port. `troubles`
-    are clauses; where `is_ready` is false it gets no new requests. One that is no longer heard has been `silent` for so
-    long (s).
+    `began_at` is in µs since the epoch; `loop_lag` is how late its event loop last was (s). `streams` run there,
+    `watchers` are browsers' websockets. `servers` is how many its machine should have on this port. `troubles` are
+    clauses; a process that is not `is_ready` gets no new requests. `silent` is how long it has not been heard (s).
     """
 
     process: str

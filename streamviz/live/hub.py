@@ -1,7 +1,7 @@
-"""A channel layer of all processes of one machine: each sends to the hub, a process that passes it on.
+"""A channel layer between all processes of one machine: each sends to the hub, a process that passes messages on.
 
-It takes Redis' place where there is one machine. A message is `size` (4 bytes, big-endian) and MessagePack: what the
-hub is to do, a channel, and data, which the hub does not look into.
+It replaces Redis if there is only one machine. A message is its size (4 bytes, big-endian) and MessagePack: what the
+hub is to do, a channel, and data that the hub does not look at.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from channels.exceptions import ChannelFull
 
-# Bytes that a process may be behind; what is sent beyond is lost, as it is with any channel layer.
+# How many bytes a process may be behind; anything sent beyond that is lost, as with any channel layer.
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_MESSAGES = 1_000
 _SIZE_BYTES = 4
@@ -24,8 +24,8 @@ _AWAY = "the hub between this machine's servers is down"
 
 
 class _Do(StrEnum):
-    HEAR = "hear"  # whoever sends this takes what is sent to the channel
-    JOIN = "join"  # the channel is in the group: there is one
+    HEAR = "hear"  # the sender receives what is sent to the channel
+    JOIN = "join"  # the channel joins the group, of which there is only one
     LEAVE = "leave"
     SEND = "send"
     SEND_ALL = "all"
@@ -42,12 +42,12 @@ _decode = msgspec.msgpack.Decoder(_Frame).decode
 
 
 async def _read(reader: asyncio.StreamReader) -> _Frame:
-    """The next. Raises IncompleteReadError and ConnectionError where the other end is gone."""
+    """Read the next frame. Raises IncompleteReadError or ConnectionError if the other end is gone."""
     return _decode(await reader.readexactly(int.from_bytes(await reader.readexactly(_SIZE_BYTES))))
 
 
 def _write(writer: asyncio.StreamWriter, frame: _Frame) -> None:
-    """Raises ChannelFull where the other end is too far behind, and ConnectionError where it is gone."""
+    """Write a frame. Raises ChannelFull if the other end is too far behind, and ConnectionError if it is gone."""
     if writer.is_closing():
         raise ConnectionResetError(_AWAY)
     if writer.transport.get_write_buffer_size() > _MOST_BYTES:
@@ -57,8 +57,8 @@ def _write(writer: asyncio.StreamWriter, frame: _Frame) -> None:
 
 
 class HubLayer:
-    """A process' end, which finds the hub again after it was away. Django's CHANNEL_LAYERS names it, with the path of
-    the hub's socket. All of it raises OSError while the hub is away."""
+    """One process's end, which reconnects when the hub is back. Django's CHANNEL_LAYERS names it, with the path of the
+    hub's socket. Its methods raise OSError while the hub is down."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -70,7 +70,7 @@ class HubLayer:
         self._reading: asyncio.Task[None] | None = None
 
     async def new_channel(self, prefix: str = "specific") -> str:
-        """A channel that this process hears; the same for the same prefix."""
+        """A channel on which this process receives; the same one for the same prefix."""
         channel = f"{prefix}.{self._name}"
         await self._connect()
         if channel not in self._inboxes:
@@ -79,7 +79,7 @@ class HubLayer:
         return channel
 
     async def group_add(self, group: str, channel: str) -> None:
-        """There is one group."""
+        """There is only one group."""
         self._joined.add(channel)
         await self._post(_Frame(_Do.JOIN, channel))
 
@@ -88,22 +88,22 @@ class HubLayer:
         await self._post(_Frame(_Do.LEAVE, channel))
 
     async def group_send(self, group: str, message: dict[str, Any]) -> None:
-        """Raises ChannelFull where the hub is too far behind."""
+        """Raises ChannelFull if the hub is too far behind."""
         await self._post(_Frame(_Do.SEND_ALL, "", message["data"]))
 
     async def send(self, channel: str, message: dict[str, Any]) -> None:
-        """Raises ChannelFull where the hub is too far behind."""
+        """Raises ChannelFull if the hub is too far behind."""
         await self._post(_Frame(_Do.SEND, channel, message["data"]))
 
     async def receive(self, channel: str) -> dict[str, Any]:
-        """The next message. What was sent while the hub was away is lost."""
+        """The next message. What was sent while the hub was down is lost."""
         data = await self._inboxes[channel].get()
         if data is None:
             raise ConnectionResetError(_AWAY)
         return {"data": data}
 
     def close(self) -> None:
-        """Leave; what comes is lost."""
+        """Disconnect; what arrives after that is lost."""
         if self._reading is not None and self._writer is not None:
             self._reading.cancel()
             self._writer.close()
@@ -132,13 +132,13 @@ class HubLayer:
                 self._deliver(channel, None)
 
     def _deliver(self, channel: str, data: bytes | None) -> None:
-        """Nobody may read it any more, as of a probe that gave up: what is too much is lost."""
+        """The channel may have no reader any more, such as a probe that gave up: what does not fit is lost."""
         with contextlib.suppress(asyncio.QueueFull):
             self._inboxes[channel].put_nowait(data)
 
 
 class Hub:
-    """The process between. What a process does not take in time is lost to it, and to no other."""
+    """The process in between. What one process does not take in time is lost to it alone."""
 
     def __init__(self) -> None:
         self._hearing: dict[str, asyncio.StreamWriter] = {}
@@ -178,7 +178,7 @@ class Hub:
 
 
 async def main(path: str) -> None:
-    """Pass messages on until this process is ended. The socket is for its owner alone."""
+    """Pass messages on until this process is ended. Only its owner may use the socket."""
     mask = os.umask(0o177)
     server = await asyncio.start_unix_server(Hub().serve, path)
     os.umask(mask)

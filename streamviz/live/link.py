@@ -1,4 +1,4 @@
-"""A channel layer of two processes on one machine, over a pair of sockets: what one sends, the other gets."""
+"""A channel layer between two processes of one machine, over a pair of sockets: what one sends, the other gets."""
 
 import asyncio
 import socket
@@ -6,16 +6,16 @@ from typing import Any
 
 from channels.exceptions import ChannelFull
 
-# Bytes that the other process may be behind; what is sent beyond is lost, as it is with any channel layer.
+# How many bytes the other process may be behind; anything sent beyond that is lost, as with any channel layer.
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_MESSAGES = 100
 _SIZE_BYTES = 4
 
 
 class Link:
-    """One end. `name` tells it from the other.
+    """One end. `name` distinguishes it from the other.
 
-    `lost` is set when the other process is gone, `is_ready` once it said that it has come to do its work.
+    `lost` is set when the other process is gone, `is_ready` once the other process has said that it is ready.
     """
 
     def __init__(self, end: socket.socket, name: str) -> None:
@@ -27,12 +27,12 @@ class Link:
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin to listen."""
+        """Start reading."""
         self._reader, self._writer = await asyncio.open_connection(sock=self._end)
         self._reading = asyncio.create_task(self._read(), name="link")
 
     def close(self) -> None:
-        """The other process sees the end of what is sent."""
+        """Close this end; the other process reads the end of the stream."""
         if self._reading is None:
             self._end.close()
         else:
@@ -40,23 +40,23 @@ class Link:
             self._writer.close()
 
     def say_ready(self) -> None:
-        """This process has come to do its work."""
+        """Tell the other process that this one is ready."""
         self._writer.write(bytes(_SIZE_BYTES))
 
     async def new_channel(self, prefix: str) -> str:
         return f"{prefix}.{self._name}"
 
     async def group_add(self, group: str, channel: str) -> None:
-        """There is one group: both."""
+        """There is only one group: both ends."""
 
     async def group_discard(self, group: str, channel: str) -> None:
-        """There is one group: both."""
+        """There is only one group: both ends."""
 
     async def group_send(self, group: str, message: dict[str, Any]) -> None:
         await self.send(group, message)
 
     async def send(self, channel: str, message: dict[str, Any]) -> None:
-        """Raises ChannelFull where the other process is too far behind."""
+        """Raises ChannelFull if the other process is too far behind, and BrokenPipeError if it is gone."""
         if self._writer.is_closing():
             raise BrokenPipeError("the other process is gone")
         if self._writer.transport.get_write_buffer_size() > _MOST_BYTES:

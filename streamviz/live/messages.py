@@ -16,7 +16,7 @@ LayerMessage = dict[str, Any]
 
 
 class Layer(Protocol):
-    """What is used of a channel layer."""
+    """The part of a channel layer that is used here."""
 
     async def new_channel(self, prefix: str) -> str: ...
 
@@ -32,20 +32,20 @@ class Layer(Protocol):
 
 
 class PeerMessage(msgspec.Struct, tag=True, frozen=True):
-    """`sender` is the worker's own channel, where it gets its answers."""
+    """`sender` is the sending worker's own channel, on which it gets answers."""
 
     sender: str
 
 
 class WallWanted(PeerMessage, frozen=True):
-    """Somebody watches the sender's Live page. `again`: all rows are wanted, not only what changes."""
+    """Somebody watches the Live page at the sender. `again`: all rows are wanted, not only changes."""
 
     again: bool
 
 
 class Rows(PeerMessage, frozen=True):
-    """The sender's rows that changed, and streams that are over of which it has no more to say. A number is missing
-    where messages were lost; `is_all` mends that."""
+    """The sender's rows that changed, and streams that are over and of which it has no more to say. If a number is
+    missing, messages were lost; a message with `is_all` makes up for them."""
 
     number: int
     is_all: bool
@@ -54,8 +54,8 @@ class Rows(PeerMessage, frozen=True):
 
 
 class Counted(PeerMessage, frozen=True):
-    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers; all that
-    it tells of itself; and when a person was last asked something that is still open (µs since the epoch)."""
+    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers; its
+    report on itself; and when a person was last asked something that is still open (µs since the epoch)."""
 
     asking: int
     dropped: int
@@ -64,20 +64,20 @@ class Counted(PeerMessage, frozen=True):
 
 
 class StreamWanted(PeerMessage, frozen=True):
-    """Somebody watches this stream at the sender's. `again`: a snapshot is wanted."""
+    """Somebody watches this stream at the sender. `again`: a snapshot is wanted."""
 
     stream_id: uuid.UUID
     again: bool
 
 
 class StreamUnknown(PeerMessage, frozen=True):
-    """The sender, which runs all streams that the receiver can know, does not run this one."""
+    """The sender, which runs every stream that the receiver can know, does not run this one."""
 
     stream_id: uuid.UUID
 
 
 class Relayed(PeerMessage, frozen=True):
-    """A message for all who watch a stream at the receiver's: as `subscriber.Message` has it."""
+    """A message for everyone who watches a stream at the receiver, as in `subscriber.Message`."""
 
     stream_id: uuid.UUID
     number: int
@@ -87,15 +87,14 @@ class Relayed(PeerMessage, frozen=True):
 
 
 class LookedFor(PeerMessage, frozen=True):
-    """Somebody opens a page of this stream at the sender's, where nobody knows it."""
+    """Somebody opens the page of this stream at the sender, which does not know it."""
 
     question: int
     stream_id: uuid.UUID
 
 
 class Found(PeerMessage, frozen=True):
-    """The stream as it is at this moment, and the client's request; only a worker that runs it, or did so just now,
-    answers."""
+    """The stream as it is now, and the client's request; only a worker that runs it, or did until just now, answers."""
 
     question: int
     view: StreamView
@@ -103,8 +102,8 @@ class Found(PeerMessage, frozen=True):
 
 
 class Decided(PeerMessage, frozen=True):
-    """A person answered what is asked about a block of a stream that another worker runs, or allowed it `for_session`.
-    `asks` is the number of what they were asked, `question` that of this message."""
+    """A person answered a question about a block of a stream that another worker runs, or allowed it `for_session`.
+    `asks` is the number of that question, `question` that of this message."""
 
     question: int
     stream_id: uuid.UUID
@@ -131,7 +130,7 @@ class SessionApproved(PeerMessage, frozen=True):
 
 
 class CallsDenied(PeerMessage, frozen=True):
-    """An answer of a key's had calls that its client did not get: what to say of them (`proxy/denied_calls.py`)."""
+    """A client of this key did not get some calls of an answer: what to say of them (`proxy/denied_calls.py`)."""
 
     key_id: int | None
     names: list[str]
@@ -140,7 +139,7 @@ class CallsDenied(PeerMessage, frozen=True):
 
 
 class Acted(PeerMessage, frozen=True):
-    """What became of what a person did; only the worker that runs the stream answers."""
+    """Whether a person's action succeeded; only the worker that runs the stream answers."""
 
     question: int
     is_done: bool
@@ -164,7 +163,7 @@ AnyMessage = (
 
 
 def pack(message: AnyMessage) -> bytes:
-    """A message as it is sent. Of a surrogate pair, which UTF-8 cannot hold, a half is a question mark."""
+    """Encode a message. Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
     try:
         return msgspec.msgpack.encode(message, enc_hook=_plain)
     except UnicodeEncodeError:
@@ -173,12 +172,12 @@ def pack(message: AnyMessage) -> bytes:
 
 
 def unpack(data: bytes) -> AnyMessage:
-    """The same back. Raises msgspec.DecodeError for what no worker of this version wrote."""
+    """Decode a message. Raises msgspec.DecodeError for anything that no worker of this version wrote."""
     return msgspec.msgpack.decode(data, type=AnyMessage)
 
 
 def _plain(value: object) -> object:
-    """Times of chunks are kept in arrays."""
+    """Chunks' times are kept in arrays."""
     if isinstance(value, array):
         return value.tolist()
     raise NotImplementedError(f"{type(value).__name__} cannot be sent")

@@ -1,4 +1,4 @@
-"""From which pages a websocket may be opened: our own alone, by scheme, host and port."""
+"""Which pages may open a websocket: only our own, by scheme, host and port."""
 
 import logging
 from typing import Any
@@ -16,7 +16,7 @@ _SCHEMES = {"ws": "http", "wss": "https"}
 
 
 class OwnOrigin:
-    """Refuses a websocket that another site's page opens, as Django refuses the form of one."""
+    """Refuses a websocket that another site's page opens, as Django refuses a form that one submits."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -35,7 +35,7 @@ class OwnOrigin:
 
 
 def is_own(scope: dict[str, Any]) -> bool:
-    """Whether the page is of the very server that the websocket is opened to, or of an origin that is trusted."""
+    """Whether the page comes from the very server that the websocket is opened to, or from a trusted origin."""
     origin, host = _header(scope, b"origin").lower(), _header(scope, b"host").lower()
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         return False
@@ -45,7 +45,7 @@ def is_own(scope: dict[str, Any]) -> bool:
 
 
 def _matches(origin: str, trusted: str) -> bool:
-    """`https://*.example` is every host below it, as with Django's forms."""
+    """`https://*.example` matches every host below it, as for Django's forms."""
     scheme, _, host = trusted.partition("://")
     if not host.startswith("*."):
         return origin == trusted
@@ -54,6 +54,6 @@ def _matches(origin: str, trusted: str) -> bool:
 
 
 def _header(scope: dict[str, Any], name: bytes) -> str:
-    """The header's value; empty where it did not come, or came more than once."""
+    """The header's value; empty if it is missing or occurs more than once."""
     values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return values[0] if len(values) == 1 else ""

@@ -1,4 +1,4 @@
-"""Painting rows of the Live page: all of a row about once a second, and in between what grows with each chunk."""
+"""Rendering rows of the Live page: a whole row about once a second, and in between what grows with each chunk."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -19,14 +19,14 @@ _Shown = TypeVar("_Shown")
 
 
 class Painter:
-    """Remembers what was painted of one stream's row; a part is painted again only when it shows something else."""
+    """Remembers what was rendered of one stream's row; a part is rendered again only if what it shows has changed."""
 
     def __init__(self) -> None:
         self._entry: Entry | None = None
         self._shown: dict[str, object] = {}
 
     def paint(self, source: RowSource) -> Entry | None:
-        """The row; None where nothing but its text is known."""
+        """The row; None if only its text is known."""
         text = _text_of(source)
         if source.view is not None:
             return self.paint_whole(RowView(source.view, source.at, source.counts), text)
@@ -35,7 +35,7 @@ class Painter:
         return self._entry
 
     def paint_whole(self, row: RowView, text: RowText) -> Entry:
-        """All that changed of a row."""
+        """Render what has changed of a whole row."""
         changed = self._paint(ROW_PARTS, row) | self._paint(TEXT_PARTS, text)
         self._entry = Entry(
             id=row.stream.id,
@@ -52,7 +52,7 @@ class Painter:
         return self._entry
 
     def _facts(self, row: RowView) -> Facts:
-        """The same object for as long as they are equal: filters are asked about others alone."""
+        """The same object as long as they are equal, so that filters are only applied to facts that changed."""
         facts = facts_of(row)
         return self._entry.facts if self._entry and self._entry.facts == facts else facts
 

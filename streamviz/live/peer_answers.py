@@ -1,4 +1,4 @@
-"""What a worker answers to the others' questions about the streams that it runs."""
+"""A worker's answers when others ask about the streams that it runs."""
 
 import uuid
 
@@ -9,20 +9,20 @@ from streamviz.live.presentation.stream_views import paced_view_of_running, whol
 
 
 class PeerAnswers:
-    """What others are told who ask about the streams of `feed`."""
+    """Answers other workers that ask about the streams of `feed`."""
 
     def __init__(self, feed: Feed, channel: peer_channel.PeerChannel) -> None:
         self._feed = feed
         self._channel = channel
 
     async def say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
-        """Show it a stream, where that runs here or did just now."""
+        """Send a stream to a worker that asks for it, if it runs here or did until just now."""
         if stream := self._feed.get(stream_id):
             view = whole_view_of(stream, await paced_view_of_running(stream, Pace()))
             await self._channel.send(sender, messages.Found(self._channel.name, question, view, stream.request))
 
     async def act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
-        """Do what a person did there, where the stream runs here or did just now, and say what became of it."""
+        """Do what a person did at another worker, if the stream runs here or did until just now; report the result."""
         if isinstance(message, messages.SessionApproved):
             actions.approve(self._feed, message.session_id, message.version_id, message.by)
             return

@@ -1,4 +1,4 @@
-"""A worker's channel among the others, over a layer that may be away for a while."""
+"""A worker's channel to the others, over a layer that may be down for a while."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ log = logging.getLogger(__name__)
 
 GROUP = "streamviz.workers"
 POST_SECONDS = 2.0
-# So long an answer of another worker is waited for.
+# How long to wait for another worker's answer.
 ANSWER_SECONDS = 2.0
 TELL_SECONDS = 60.0
 
 
 def away() -> tuple[type[Exception], ...]:
-    """What a layer raises that cannot be reached: Redis's errors among them where it has been imported, which takes as
-    long as a tenth of a server's start."""
+    """The errors of a layer that cannot be reached: Redis's too, but only if it has been imported, as importing it
+    takes up to a tenth of a server's start-up time."""
     redis = sys.modules.get("redis.exceptions")
     return (OSError, redis.RedisError) if redis else (OSError,)
 
@@ -34,10 +34,10 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 class PeerChannel:
-    """`name`, which begins with the `prefix`, is empty until it is open. What cannot be sent is lost.
+    """`name` begins with `prefix`, and is empty until the channel is open. What cannot be sent is lost.
 
-    `on_away` is called with each failure that says that the layer is away, `on_back` with each thing that it did.
-    `is_away` after the one and until the other: whoever has much to say does not try then, as each try may take long.
+    `on_away` is called on each failure that means the layer is down, `on_back` on each success. `is_away` is true in
+    between: whoever has much to send should not try then, as each attempt may take long.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class PeerChannel:
             await self._be_heard()
 
     async def close(self) -> None:
-        """Leave them."""
+        """Leave the others."""
         with contextlib.suppress(*_failures()):
             await self._layer.group_discard(GROUP, self.name)
 
     async def receive(self) -> messages.AnyMessage | None:
-        """The next message of another's; None where that failed."""
+        """The next message from another worker; None if receiving failed."""
         try:
             if not self.name:
                 await self._be_heard()
@@ -77,11 +77,11 @@ class PeerChannel:
             return None
 
     async def publish(self, message: messages.AnyMessage) -> None:
-        """Say something to all others."""
+        """Send a message to all others."""
         await self._post(lambda packed: self._layer.group_send(GROUP, packed), message)
 
     async def send(self, name: str, message: messages.AnyMessage) -> None:
-        """Say something to one."""
+        """Send a message to one of them."""
         await self._post(lambda packed: self._layer.send(name, packed), message)
 
     async def _be_heard(self) -> None:
@@ -112,7 +112,7 @@ class PeerChannel:
         self._on_back()
 
     def _note_failure(self, error: Exception) -> None:
-        """Said once a minute: there may be many messages in each second."""
+        """Logs once a minute, as there may be many messages each second."""
         if isinstance(error, away()):
             self.is_away = True
             self._on_away()

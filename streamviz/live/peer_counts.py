@@ -1,4 +1,4 @@
-"""What the other workers count and tell of themselves: how many wait for a person there, what they left out."""
+"""What the other workers report about themselves: how many streams wait for a person there, what they left out."""
 
 from time import monotonic
 from typing import NamedTuple
@@ -8,12 +8,12 @@ import msgspec
 from streamviz.live import messages
 from streamviz.live.fleet_members import SERVER, Member
 
-# For so long it is told of a server that it is not heard any longer.
+# How long a server is listed as silent after it was last heard.
 SILENT_SECONDS = 600.0
 
 
 class _Counts(NamedTuple):
-    """What a worker said last, and when."""
+    """What a worker last reported, and when."""
 
     asking: int
     newest_ask: int
@@ -23,7 +23,7 @@ class _Counts(NamedTuple):
 
 
 class PeerCounts:
-    """The counts of each, by the name of its channel. Threads may read them while they change."""
+    """The counts of each worker, by the name of its channel. Threads may read them while they change."""
 
     def __init__(self) -> None:
         self._counts: dict[str, _Counts] = {}
@@ -31,7 +31,7 @@ class PeerCounts:
 
     @property
     def names(self) -> list[str]:
-        """Who has told any."""
+        """The workers that have reported any."""
         return list(self._counts)
 
     @property
@@ -41,7 +41,7 @@ class PeerCounts:
 
     @property
     def newest_ask(self) -> int:
-        """When one of them last asked a person something that is still open (µs since the epoch); 0 where none did."""
+        """When one of them last asked a person something that is still open (µs since the epoch); 0 if none did."""
         return max((counts.newest_ask for counts in list(self._counts.values())), default=0)
 
     @property
@@ -51,7 +51,7 @@ class PeerCounts:
 
     @property
     def members(self) -> list[Member]:
-        """What the others tell of themselves, and servers that are silent now told last."""
+        """The other processes' reports on themselves, including the last ones of servers that are silent now."""
         heard = [counts.member for counts in list(self._counts.values()) if counts.member is not None]
         now = monotonic()
         return heard + [
@@ -59,14 +59,14 @@ class PeerCounts:
         ]
 
     def take(self, message: messages.Counted) -> None:
-        """What one says in place of what it said before."""
+        """Replace what a worker reported before."""
         counts = _Counts(message.asking, message.newest_ask, message.dropped, message.member, monotonic())
         self._counts[message.sender] = counts
         if message.sender in self._silent:
             self._silent = {name: counts for name, counts in self._silent.items() if name != message.sender}
 
     def forget(self, limit: float) -> None:
-        """Drop those who have said nothing since this moment, of `time.monotonic`."""
+        """Drop those that have reported nothing since `limit`, of `time.monotonic`."""
         gone = {name: counts for name, counts in self._counts.items() if counts.heard_at < limit}
         self._counts = {name: counts for name, counts in self._counts.items() if name not in gone}
         servers = {name: counts for name, counts in gone.items() if counts.member and counts.member.process == SERVER}
@@ -75,6 +75,6 @@ class PeerCounts:
 
 
 def _silent(member: Member, seconds: float) -> Member:
-    """As it told itself, which it does no longer."""
+    """Its last report, marked as silent."""
     said = [f"no answer for {seconds:.0f} s"]
     return msgspec.structs.replace(member, silent=round(seconds, 1) or 0.1, is_ready=False, troubles=said)

@@ -1,4 +1,4 @@
-"""What a worker asks the others about a stream that one of them runs: to be shown it, or to do what a person did."""
+"""What a worker asks the others about a stream that one of them runs: to show it, or to do what a person did."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ from streamviz.live import messages, peer_channel
 
 
 class PeerQuestions:
-    """Asked over `channel`. `is_away` says whether the others cannot be reached: nobody waits for them then."""
+    """Questions go out over `channel`. `is_away` says whether the others cannot be reached: then nobody waits."""
 
     def __init__(self, channel: peer_channel.PeerChannel, is_away: Callable[[], bool]) -> None:
         self._channel = channel
@@ -19,24 +19,24 @@ class PeerQuestions:
         self._numbers = itertools.count(1)
 
     async def look_for(self, stream_id: uuid.UUID) -> messages.Found | None:
-        """A stream that another worker runs, or ran just now; None where nobody answers that it does."""
+        """A stream that another worker runs, or ran until just now; None if none answers that it does."""
         answer = await self._ask(lambda number: messages.LookedFor(self._channel.name, number, stream_id))
         return answer if isinstance(answer, messages.Found) else None
 
     async def decide(
         self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
-        """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
+        """Like `actions.decide`, at whichever worker runs the stream; None if none answers."""
         return await self._act_there(
             lambda number: messages.Decided(self._channel.name, number, stream_id, asks, decision, by, for_session)
         )
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
-        """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""
+        """Like `actions.cancel`, at whichever worker runs the stream; None if none answers."""
         return await self._act_there(lambda number: messages.Cancelled(self._channel.name, number, stream_id, by))
 
     def take(self, answer: messages.Acted | messages.Found) -> None:
-        """Somebody answers."""
+        """Take another worker's answer."""
         if (asked := self._asked.get(answer.question)) and not asked.done():
             asked.set_result(answer)
 
@@ -45,7 +45,7 @@ class PeerQuestions:
         return answer.is_done if isinstance(answer, messages.Acted) else None
 
     async def _ask(self, message: Callable[[int], messages.AnyMessage]) -> messages.Acted | messages.Found | None:
-        """The first answer; None where there is none in time, and at once while the others cannot be reached."""
+        """The first answer; None if there is none in time, and at once if the others cannot be reached."""
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         try:

@@ -13,7 +13,7 @@ from streamviz.live.wall import Wall
 
 @dataclass(slots=True)
 class _Sender:
-    """A worker whose rows we have: the number of its last message (None: one was lost), and which rows."""
+    """A worker whose rows we have: the number of its last message (None if one was lost), and the ids of the rows."""
 
     number: int | None = None
     heard_at: float = 0.0
@@ -21,7 +21,7 @@ class _Sender:
 
 
 class PeerRows:
-    """Puts them on `wall`, and knows which of them it misses. `came` is set when a worker has sent all of its rows."""
+    """Puts rows on `wall`, and knows whose are missing. `came` is set when a worker has sent all of its rows."""
 
     def __init__(self, wall: Wall) -> None:
         self.came = asyncio.Event()
@@ -31,7 +31,7 @@ class PeerRows:
 
     @property
     def are_missing(self) -> bool:
-        """Whether all rows are wanted: nobody has sent any, or a message was lost."""
+        """Whether to ask for all rows: no worker has sent any, or a message was lost."""
         return not self._senders or any(sender.number is None for sender in self._senders.values())
 
     def have_come_from(self, names: Iterable[str]) -> bool:
@@ -39,44 +39,44 @@ class PeerRows:
         return all(name in self._senders and self._senders[name].number is not None for name in names)
 
     async def take(self, message: messages.Rows, pace: Pace) -> bool:
-        """Rows of another worker, one message after the other. False where a message before this one was lost."""
+        """Take rows from another worker, one message after the other. Returns False if an earlier message was lost."""
         sender = self._senders.setdefault(message.sender, _Sender())
         sender.heard_at = monotonic()
         is_next = message.is_all or (sender.number is not None and message.number == sender.number + 1)
         ids = {row.id for row in message.rows}
         if message.is_all:
-            # A message that said of some that they are gone may have been lost.
+            # A message that said that some are gone may have been lost.
             self._drop_running(sender.ids - ids)
         await self._wall.take(message.rows, pace)
         self._drop_running(message.gone)
         sender.ids |= ids
-        # Only now: it says that they are on the wall.
+        # Only now, as it says that the rows are on the wall.
         sender.number = message.number if is_next else None
         if message.is_all:
             self.came.set()
         return is_next
 
     def note_forgotten(self) -> None:
-        """Rows that the wall has let go of must be sent again."""
+        """If the wall has dropped rows, have them sent again."""
         if self._times_forgotten != self._wall.times_forgotten:
             self._times_forgotten = self._wall.times_forgotten
             self.clear()
 
     def clear(self) -> None:
-        """Nobody looks at them any more."""
+        """Forget whose rows we have."""
         self._senders.clear()
 
     def doubt(self) -> None:
-        """What the others sent may not have come."""
+        """Treat all rows as incomplete: messages may have been lost."""
         for sender in self._senders.values():
             sender.number = None
 
     def forget(self, limit: float) -> None:
-        """Drop what belongs to workers that have said nothing since then (`monotonic`)."""
+        """Drop the rows of workers that have said nothing since `limit`, of `time.monotonic`."""
         for name, sender in list(self._senders.items()):
             sender.ids &= self._wall.entries.keys()
             if sender.heard_at < limit:
-                # Its streams are over, or nobody can see them: those that had ended stay among the recent ones.
+                # Its streams are over, or nobody can see them: those that had ended stay in the list of recent ones.
                 self._drop_running(sender.ids)
                 del self._senders[name]
 

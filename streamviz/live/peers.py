@@ -1,4 +1,4 @@
-"""The other workers: their rows on our Live page and ours on theirs, their streams' pages here, and what people do."""
+"""The other workers: their rows on our Live page and ours on theirs, pages of their streams, and people's actions."""
 
 import asyncio
 import contextlib
@@ -28,25 +28,25 @@ from streamviz.live.topics import count_asking, newest_ask
 
 log = logging.getLogger(__name__)
 
-# What is in the channels' names of those that run streams, and of those that have browsers alone: Redis' layer sets a
-# prefix of its own before it.
+# Contained in the channel names of processes that run streams, and of those that only have browsers; Redis's layer puts
+# a prefix of its own before them.
 WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
-# Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
+# Processes that watch repeat it at this interval, and are forgotten after this long without a word.
 REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
 ROWS_SECONDS = 0.5
 
 
 def _nothing(*_: object) -> None:
-    """Who has only browsers serves no requests."""
+    """A process that only has browsers serves no requests."""
 
 
 class Peers:
-    """One worker's end. Messages can be lost: what is wanted is said again, and what was missed is sent again.
+    """One worker's end. Messages can be lost: what is wanted is requested again, and what was missed is sent again.
 
-    `are_workers`: whether streams run at the others, `is_worker`: whether they do here; browsers alone may. `is_away`
-    while the others cannot be reached, upon which `on_away` is called. `counts` is what the others tell of themselves,
-    `on_denied` is called with what `tell_denied` told there.
+    `are_workers`: whether streams run at the others; `is_worker`: whether they do here, or there are only browsers.
+    `is_away` is true while the others cannot be reached; `on_away` is called when that begins. `counts` is what the
+    others report about themselves; `on_denied` is called with what they `tell_denied`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Peers:
         self._remote = RemoteStreams(self._channel)
         self._rows = PeerRows(publisher.wall)
         self._told = (0, 0, 0)
-        # Held while others are told of rows: nobody who is sent all rows is told of a change while they are made.
+        # Held while others are sent rows: nobody who is sent all rows gets a change while those are being prepared.
         self._telling_rows = asyncio.Lock()
         self._changed: set[uuid.UUID] = set()
         self._doing: set[asyncio.Task[None]] = set()
@@ -76,7 +76,7 @@ class Peers:
 
     @property
     def name(self) -> str:
-        """Its channel's; empty until that is open."""
+        """Its channel's name; empty until that is open."""
         return self._channel.name
 
     async def start(self) -> None:
@@ -87,7 +87,7 @@ class Peers:
         approvals.tell_others = self._tell_approval
 
     async def stop(self) -> None:
-        """Leave them."""
+        """Leave the other workers."""
         self._publisher.peers = None
         approvals.tell_others = nobody
         for task in self._tasks:
@@ -97,14 +97,14 @@ class Peers:
         await self._channel.close()
 
     async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
-        """Watch a stream that another worker runs; False where none answers that it does."""
+        """Watch a stream that another worker runs; return False if none answers that it does."""
         return await self._remote.join(stream_id, subscriber)
 
     async def catch_up(self) -> None:
-        """The rows of the others are on the wall when this returns, where they answer."""
+        """Wait until the rows of the others are on the wall, or they have had time to answer."""
         self._rows.note_forgotten()
         workers = {name for name in self.counts.names if WORKER in name}
-        # Before anybody has said anything, nobody knows who there is.
+        # Until somebody has reported, nobody knows who there is.
         has_all = self._rows.have_come_from(workers) if self.counts.names else not self._rows.are_missing
         if has_all:
             return
@@ -118,25 +118,25 @@ class Peers:
                     await self._rows.came.wait()
 
     def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
-        """The socket is gone."""
+        """Stop watching: the socket is gone."""
         self._remote.leave(stream_id, subscriber)
 
     async def look_for(self, stream_id: uuid.UUID) -> messages.Found | None:
-        """A stream that another worker runs, or ran just now; None where nobody answers that it does."""
+        """A stream that another worker runs, or ran until just now; None if none answers that it does."""
         return await self._questions.look_for(stream_id)
 
     async def decide(
         self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
-        """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
+        """Like `actions.decide`, at whichever worker runs the stream; None if none answers."""
         return await self._questions.decide(stream_id, asks, decision, by, for_session=for_session)
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
-        """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""
+        """Like `actions.cancel`, at whichever worker runs the stream; None if none answers."""
         return await self._questions.cancel(stream_id, by)
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
-        """Tell those who watch of our rows that changed: with a later tick where they are being told of rows."""
+        """Send our rows that changed to those who watch; on a later tick if rows are being sent already."""
         if not self.wants_ticks:
             self._changed.clear()
             return
@@ -152,7 +152,7 @@ class Peers:
 
     @property
     def wants_ticks(self) -> bool:
-        """Whether another worker's people watch our rows."""
+        """Whether somebody at another worker watches our rows."""
         return bool(self._exports.wanted_by)
 
     async def _read(self) -> None:
@@ -162,7 +162,7 @@ class Peers:
                     await asyncio.sleep(REMIND_SECONDS)
                 else:
                     await self._take(message)
-            except Exception:  # One message must not make this worker deaf.
+            except Exception:  # One bad message must not stop this worker from reading.
                 log.exception("could not do what another worker asked for")
 
     async def _take(self, message: messages.AnyMessage) -> None:
@@ -182,7 +182,7 @@ class Peers:
             case messages.CallsDenied(_, key_id, names, stream_id, outputs):
                 self.on_denied(key_id, names, stream_id, outputs)
             case messages.LookedFor():
-                self._beside(self._say_found(message))  # of a long stream that takes some time
+                self._beside(self._say_found(message))  # takes some time for a long stream
             case messages.Acted() | messages.Found():
                 self._questions.take(message)
 
@@ -205,7 +205,7 @@ class Peers:
             log.exception("could not send another worker the stream %s", asked.stream_id)
 
     def _beside(self, work: Coroutine[None, None, None]) -> None:
-        """Have it done while other messages are read."""
+        """Do it in the background, while other messages are read."""
         doing = asyncio.create_task(work)
         self._doing.add(doing)
         doing.add_done_callback(self._doing.discard)
@@ -213,7 +213,7 @@ class Peers:
     async def _show_wall(self, sender: str, again: bool) -> None:
         if not self._is_worker:
             return
-        is_new = self._exports.want(sender)  # one that was forgotten does not know it: it may have heard from us since
+        is_new = self._exports.want(sender)  # a worker that was forgotten has missed changes without knowing
         self._publisher.tick_while_watched()
         if again or is_new:
             async with self._telling_rows:
@@ -222,7 +222,7 @@ class Peers:
 
     async def _take_rows(self, message: messages.Rows) -> None:
         if not await self._rows.take(message, Pace()):
-            self._reminded_at = 0.0  # say at once what is wanted
+            self._reminded_at = 0.0  # ask at once for what is missing
         self._publisher.tick_soon()
 
     async def _show_stream(self, sender: str, stream_id: uuid.UUID, again: bool) -> None:
@@ -232,7 +232,7 @@ class Peers:
             await self._channel.send(sender, messages.StreamUnknown(self.name, stream_id))
 
     async def _tend(self) -> None:
-        """Say what is wanted, and forget who wants nothing any more."""
+        """Repeat what is wanted, and forget those that no longer want anything."""
         while True:
             await asyncio.sleep(TICK_SECONDS * 2)
             await self._remote.want_snapshots()
@@ -253,8 +253,8 @@ class Peers:
         await self._channel.publish(messages.Counted(self.name, asking, dropped, self._publisher.itself(), newest))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
-        """To those alone who watch: for the others a message would only be work. What nobody can be told now is lost,
-        which its number shows them later."""
+        """Only to those that watch: for the others a message would only be work. What cannot be sent now is lost, which
+        they will see by the numbers."""
         message = messages.Rows(self.name, self._exports.next_number(), False, rows, gone)
         for name in self._exports.wanted_by:
             if self._channel.is_away:

@@ -1,4 +1,4 @@
-"""Who watches what. Changes are rendered once for all who watch, some ten times a second, while anybody does."""
+"""Who watches what. Changes are rendered once for everyone, some ten times a second, as long as anybody watches."""
 
 import asyncio
 import contextlib
@@ -30,18 +30,18 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
 LONGEST_TICK_SECONDS = 0.3
 LEAST_PAUSE_SECONDS = 0.02
-# The share of the event loop's time that painting may take: with much to paint ticks are rarer, up to the longest.
+# The share of the event loop's time that rendering may take: with much to render, ticks are rarer, up to the longest.
 SHARE_BESIDE_CLIENTS = 0.08
 SHARE_ALONE = 0.5
 _LOOK_US = 5_000_000
 
 
 class Peers(Protocol):
-    """The other workers, where there are any."""
+    """The other workers, if there are any."""
 
     @property
     def wants_ticks(self) -> bool:
-        """Whether they watch what is painted here."""
+        """Whether they watch our rows."""
 
     @property
     def are_workers(self) -> bool:
@@ -49,38 +49,38 @@ class Peers(Protocol):
 
     @property
     def is_away(self) -> bool:
-        """Whether they cannot be reached just now."""
+        """Whether they cannot be reached at the moment."""
 
     @property
     def counts(self) -> PeerCounts:
-        """What they tell of themselves."""
+        """What they report about themselves."""
 
     async def catch_up(self) -> None:
-        """Their rows are on the wall when this returns."""
+        """Wait until their rows are on the wall."""
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
-        """Once a tick, with the streams that changed here since the last."""
+        """Called once per tick, with the streams that changed here since the last."""
 
     async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
-        """Watch a stream that one of them runs; False where none does."""
+        """Watch a stream that one of them runs; return False if none does."""
 
     def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
-        """The socket is gone."""
+        """Stop watching: the socket is gone."""
 
     async def look_for(self, stream_id: uuid.UUID) -> Found | None:
-        """A stream that one of them runs, or ran just now, for its page; None where nobody answers."""
+        """A stream that one of them runs, or ran until just now, for its page; None if none answers."""
 
     async def decide(
         self, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
-        """As `actions.decide`; None where nobody answers."""
+        """Like `actions.decide`; None if none answers."""
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
-        """As `actions.cancel`; None where nobody answers."""
+        """Like `actions.cancel`; None if none answers."""
 
 
 class Publisher:
-    """The channels of one worker. Used from its event loop alone, of which painting takes at most `share`."""
+    """The channels of one worker. Used from its event loop alone, of whose time rendering takes at most `share`."""
 
     def __init__(self, feed: Feed, wall: Wall) -> None:
         self.share = SHARE_BESIDE_CLIENTS
@@ -91,7 +91,7 @@ class Publisher:
         self._has_news = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self.peers: Peers | None = None
-        # What this process tells of itself, once it does.
+        # This process's report on itself, once there is one.
         self.itself: Callable[[], Member | None] = lambda: None
 
     @property
@@ -106,21 +106,21 @@ class Publisher:
 
     @property
     def workers(self) -> Peers | None:
-        """The others, where streams run at them."""
+        """The others, if streams run there."""
         return self.peers if self.peers is not None and self.peers.are_workers else None
 
     def send_away(self) -> None:
-        """Have all who watch come back, as somebody else can show them more."""
+        """Close all sockets so that browsers connect again, as another process can show them more."""
         for channel in self._channels.values():
             channel.close(TRY_AGAIN)
 
     def forget_session(self, session_id: uuid.UUID) -> None:
-        """It was deleted: what is over of it is shown no more."""
+        """Stop showing the finished streams of a deleted session."""
         self.feed.forget_session(session_id)
         self.wall.forget_session(session_id)
 
     async def catch_up(self) -> None:
-        """Bring the wall up to date, for somebody who begins to watch it."""
+        """Bring the wall up to date for somebody who starts to watch it."""
         await self.wall.catch_up(now_us())
         if self.workers is not None:
             await self.workers.catch_up()
@@ -135,37 +135,38 @@ class Publisher:
         return Counter(name for entry in self.wall.entries.values() for name in entry.asked_by)
 
     def asking_shown(self) -> dict[str, object]:
-        """The same for the navigation, with what `rendering.asking_shown` adds."""
+        """What the navigation shows of streams that wait for a person (`rendering.asking_shown`)."""
         newest = max(newest_ask(self.feed), self.peers.counts.newest_ask if self.peers else 0)
         away = self.wall.are_others_away
         return rendering.asking_shown(self.count_asking(), newest, others_away=away, teller=SERVER)
 
     def nav_asks(self) -> SafeString:
-        """The same as updates of what pages have."""
+        """The same, as updates of open pages."""
         return rendering.nav_asks(self.asking_shown())
 
     @property
     def dropped(self) -> int:
-        """How many updates were left out for slow browsers, here and at the other workers. From any thread."""
+        """How many updates were left out for slow browsers, here and at the other workers. Thread-safe."""
         peers = self.peers
         return Subscriber.dropped_of_all + (peers.counts.dropped if peers else 0)
 
     def members(self) -> list[Member]:
-        """All processes that can be heard, this one first. From any thread."""
+        """All known processes, this one first, with servers that have just fallen silent. Thread-safe."""
         own = self.itself()
         return [*([own] if own else []), *(self.peers.counts.members if self.peers else [])]
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], subscriber: Subscriber) -> None:
-        """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""
+        """Watch a topic: the next tick sends a snapshot, shared by all who joined since the last, then deltas
+        follow."""
         if name not in self._channels:
             topic = await make_topic()
-            self._channels.setdefault(name, Channel(topic))  # another may have come first
+            self._channels.setdefault(name, Channel(topic))  # another call may have made one meanwhile
         channel = self._channels[name]
         channel.subscribers.add(subscriber)
         self.tick_while_watched()
 
     def leave(self, name: str, subscriber: Subscriber) -> None:
-        """The socket is gone; a topic that nobody watches costs nothing."""
+        """Stop watching: the socket is gone. A topic that nobody watches is dropped."""
         channel = self._channels.get(name)
         if channel is None:
             return
@@ -174,7 +175,7 @@ class Publisher:
             self._channels.pop(name, None)
 
     def tick_while_watched(self) -> None:
-        """See to it that there are ticks as long as anybody watches, here or at another worker."""
+        """Make sure that there are ticks as long as anybody watches, here or at another worker."""
         if self._ticker is None or self._ticker.done():
             self._ticker = asyncio.create_task(self._tick(), name="live ticker")
 
@@ -196,8 +197,7 @@ class Publisher:
             spent = painting.spent + publishing.spent
 
     async def _pause(self, least: float, until: float) -> None:
-        """Until that time, or once there is news of the other workers, who have had their own pause; not before
-        `least` even so."""
+        """Sleep until `until`, or until another worker, which has paused itself, sends rows; at least until `least`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(until - monotonic()):
                 await self._has_news.wait()
@@ -205,7 +205,7 @@ class Publisher:
         self._has_news.clear()
 
     def tick_soon(self) -> None:
-        """Rows of another worker came."""
+        """Rows of another worker have come."""
         self._has_news.set()
 
     async def _paint(self, changed: set[uuid.UUID], pace: Pace) -> None:
@@ -218,7 +218,7 @@ class Publisher:
         self._look_at_record(now_us())
 
     def _look_at_record(self, now: int) -> None:
-        """Beside the ticks: a slow database must not stop them."""
+        """In the background: a slow database must not stop the ticks."""
         if has_passed(_LOOK_US, self.wall.looked_at, now) and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self.wall.look_at_record(now), name="recent streams")
 
@@ -228,7 +228,7 @@ class Publisher:
         except Exception:  # One stream that cannot be drawn must not stop the pages of all the others.
             log.exception("could not draw %s", name)
             channel.close(TRY_AGAIN)
-        # Whoever left in the meantime may have come back, to a channel of the same name.
+        # Whoever left meanwhile may have come back, to a new channel of the same name.
         if not channel.subscribers and self._channels.get(name) is channel:
             del self._channels[name]
 

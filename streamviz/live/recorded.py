@@ -1,4 +1,4 @@
-"""What the Live page shows of the record: the newest streams that are over, and nothing that was deleted."""
+"""What the Live page shows of the record: the newest finished streams, and nothing that was deleted."""
 
 import logging
 import uuid
@@ -19,10 +19,10 @@ MOST_RECENT = 20
 
 
 class Recorded:
-    """Asks Postgres; while that cannot answer, it knows of nothing."""
+    """Asks Postgres; while that cannot answer, it finds nothing."""
 
     async def recent(self) -> list[StreamView]:
-        """The newest streams that are over, for the Live page of a worker that has only just begun."""
+        """The newest finished streams, for a Live page whose worker did not see them end."""
         try:
             newest = await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
         except DatabaseError as error:
@@ -40,7 +40,7 @@ class Recorded:
 
 
 def _readable(newest: Iterable[StreamEntries]) -> Iterator[StreamView]:
-    """One that says what nobody here knows must not keep all others from being shown."""
+    """One stream that cannot be read must not keep all others from being shown."""
     for entries in newest:
         try:
             yield view_of(entries)

@@ -1,4 +1,4 @@
-"""Streams of other workers, for those who watch them here: their messages are handed on as they come."""
+"""Streams of other workers, for those who watch them here: messages are passed on as they come."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
 class RemoteStream:
     """One stream: the sockets that watch it, and the number of the last message that came.
 
-    `is_asked` while a snapshot was asked for and has not come: it is painted anew each time that it is asked for.
+    `is_asked` is true while a snapshot was requested and has not come: each request has it rendered anew.
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class RemoteStream:
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether the worker that runs it has to send everything again: not for one who has not taken the last yet."""
+        """Whether the worker that runs it has to send everything again, and a socket has room for that."""
         return self._number is None or any(_can_be_shown(subscriber) for subscriber in self.subscribers)
 
     def take(self, message: Message, now: int, *, is_text: bool) -> None:
-        """Hand a message on. One that does not follow the last one is dropped: there has to be a snapshot then."""
+        """Pass a message on. One that does not follow the last one is dropped, and a snapshot is needed."""
         self.heard_at = monotonic()
         self.is_known = True
         self.answered.set()
@@ -45,12 +45,12 @@ class RemoteStream:
             self._offer(message, now, is_text)
         elif kind == "end":
             self._end(message.number, now)
-        elif kind != "known":  # which says no more than that it runs there
+        elif kind != "known":  # which only says that the stream runs there
             for subscriber in self.subscribers:
                 subscriber.tell(message.number, kind, now)
 
     def _end(self, number: int, now: int) -> None:
-        """Who is missing something is sent away to come back: nothing more comes from the worker that ran it."""
+        """Close the sockets that are missing something, so that they connect again: no more comes from that worker."""
         for subscriber in list(self.subscribers):
             if subscriber.wants_snapshot or subscriber.dropped:
                 subscriber.close(TRY_AGAIN)
@@ -59,13 +59,13 @@ class RemoteStream:
                 subscriber.tell(number, "end", now)
 
     def close(self, code: int) -> None:
-        """Send all subscribers away."""
+        """Close all subscribers with `code`."""
         for subscriber in self.subscribers:
             subscriber.close(code)
         self.subscribers.clear()
 
     def _show(self, number: int, html: str, now: int) -> None:
-        # Where it comes in place of messages that we were not sent, all need it.
+        # If it replaces messages that we were not sent, everyone needs it.
         is_news = number != self._number
         self._number = number
         self.is_asked = False
@@ -94,14 +94,14 @@ def _can_be_shown(subscriber: Subscriber) -> bool:
 
 
 class RemoteStreams:
-    """All that are watched here. They are asked for over `channel`."""
+    """All remote streams that are watched here. They are requested over `channel`."""
 
     def __init__(self, channel: peer_channel.PeerChannel) -> None:
         self._channel = channel
         self._streams: dict[uuid.UUID, RemoteStream] = {}
 
     async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
-        """Watch a stream that another worker runs; False where none answers that it does."""
+        """Watch a stream that another worker runs; return False if none answers that it does."""
         remote = self._streams.setdefault(stream_id, RemoteStream())
         remote.subscribers.add(subscriber)
         await self._want(stream_id, remote, again=True)
@@ -113,7 +113,7 @@ class RemoteStreams:
         return remote.is_known
 
     def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
-        """The socket is gone."""
+        """Stop watching: the socket is gone."""
         remote = self._streams.get(stream_id)
         if remote is None:
             return
@@ -122,7 +122,7 @@ class RemoteStreams:
             del self._streams[stream_id]
 
     def take(self, message: messages.Relayed | messages.StreamUnknown) -> None:
-        """The worker that runs a stream, or could, says something of it."""
+        """Take a message from the worker that runs a stream, or would run it."""
         remote = self._streams.get(message.stream_id)
         if remote is None:
             return
@@ -132,7 +132,7 @@ class RemoteStreams:
             remote.answered.set()
 
     async def want_snapshots(self) -> None:
-        """Ask for everything again of those of which something is missing."""
+        """Request a snapshot of each stream that is missing something."""
         for stream_id, remote in list(self._streams.items()):
             if self._channel.is_away:
                 return
@@ -140,7 +140,7 @@ class RemoteStreams:
                 await self._want(stream_id, remote, again=True)
 
     async def remind(self) -> None:
-        """Say that they are still watched, and what is still missing: what was said of it may have been lost."""
+        """Repeat that they are still watched, and what is still missing: earlier requests may have been lost."""
         for stream_id, remote in list(self._streams.items()):
             if self._channel.is_away:
                 return
@@ -151,7 +151,7 @@ class RemoteStreams:
         await self._channel.publish(messages.StreamWanted(self._channel.name, stream_id, again))
 
     def forget(self, limit: float) -> None:
-        """Send those away who watch what nobody has said anything of since then (`monotonic`)."""
+        """Close the sockets of streams that nothing was heard of since `limit`, of `time.monotonic`."""
         for stream_id, remote in list(self._streams.items()):
             if remote.answered.is_set() and remote.heard_at < limit:
                 remote.close(TRY_AGAIN)

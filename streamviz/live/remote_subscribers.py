@@ -1,4 +1,4 @@
-"""Other workers that watch streams of ours: what a socket of ours would get goes there."""
+"""Other workers that watch our streams: they are sent what a socket of ours would get."""
 
 import asyncio
 import uuid
@@ -24,7 +24,7 @@ class _RemoteSubscriber:
 
 
 class RemoteSubscribers:
-    """They get messages of streams over `channel`."""
+    """They get messages about streams over `channel`."""
 
     def __init__(self, publisher: Publisher, channel: PeerChannel) -> None:
         self._publisher = publisher
@@ -32,7 +32,7 @@ class RemoteSubscribers:
         self._subscribers: dict[tuple[str, uuid.UUID], _RemoteSubscriber] = {}
 
     async def show(self, name: str, stream: LiveStream, again: bool) -> None:
-        """A worker watches a stream, still or from now on. `again`: it wants a snapshot."""
+        """Note that a worker watches a stream, still or from now on. `again`: it wants a snapshot."""
         remote = self._subscribers.get((name, stream.id))
         if remote is None or remote.task.done():
             subscriber = Subscriber(relays=True)
@@ -49,7 +49,7 @@ class RemoteSubscribers:
         await self._say_known(name, stream.id)
 
     def forget(self, limit: float) -> None:
-        """Let go of those that have said nothing since then, and of those that have all of their stream."""
+        """Drop those that have said nothing since `limit`, and those that have been sent all of their stream."""
         for key, remote in list(self._subscribers.items()):
             if remote.heard_at < limit or remote.task.done():
                 remote.task.cancel()
@@ -57,7 +57,7 @@ class RemoteSubscribers:
                 del self._subscribers[key]
 
     async def _say_known(self, name: str, stream_id: uuid.UUID) -> None:
-        """At once, as a snapshot may take long. A message like any other: one of an older version can read it."""
+        """At once, as a snapshot may take long. An ordinary message, so workers of an older version can read it."""
         text = head(0, "known", now_us())
         await self._channel.send(name, messages.Relayed(self._channel.name, stream_id, 0, text, False, None))
 

@@ -25,7 +25,7 @@ from streamviz.version import version
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
 
-# A card, a tree and a list of verdicts are at most so large.
+# The largest size of a card, a tree and a list of verdicts.
 CARD_BYTES = 1_000_000
 TREE_BYTES = 200_000
 VERDICT_BYTES = 250_000
@@ -35,17 +35,17 @@ _HOLDS = 50
 
 
 def fragment(template: str, **context: Any) -> SafeString:
-    """One partial of templates/live. `oob` in its context marks it as an update of what the page has."""
+    """Render a partial of templates/live. `oob` in its context marks it as an update of what the page has."""
     return cast(SafeString, get_template(f"live/{template}.html").render(context))
 
 
 def card_class(block: BlockView) -> str:
-    """What frames a block's card."""
+    """The CSS class that frames a block's card."""
     return _FRAMED.get(block.state, "")
 
 
 def block_card(block: BlockView, stream_id: uuid.UUID, room: int = CARD_BYTES, *, oob: bool = False) -> SafeString:
-    """A block's card with its text, as far as there is room for it (bytes). Arguments are there as a tree, too."""
+    """A block's card with as much of its text as there is room for (bytes). Arguments are shown as a tree, too."""
     room = room // 2 if block.is_tool_call else room
     context: dict[str, Any] = {"block": block, "css": card_class(block), "text": cut(block.text, room), "oob": oob}
     if block.is_tool_call:
@@ -67,14 +67,14 @@ def holds(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
 
 
 def verdict(view: VerdictView) -> SafeString:
-    """A verdict's place in the list."""
+    """A verdict's entry in the list."""
     return fragment("_verdict", verdict=view)
 
 
 def asking_shown(asking: int, newest: int, *, others_away: bool, teller: str) -> dict[str, object]:
-    """What the navigation says of how many streams wait for a person; `newest` is when one was last asked something
-    that is still open (µs since the epoch), `others_away`: those of other servers are missing. The version tells pages
-    that were left open that they are of another one; `teller` is which of a machine's processes has that version."""
+    """What the navigation says about streams that wait for a person. `newest` is when a person was last asked something
+    that is still open (µs since the epoch); `others_away` says that those of other servers are missing. Pages that were
+    left open compare `version` with theirs; `teller` is which of a machine's processes has that version."""
     return {
         "asking": asking,
         "newest": newest,
@@ -90,7 +90,7 @@ def nav_asks(shown: dict[str, object]) -> SafeString:
 
 
 def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
-    """What stands above a stream's tabs, by name."""
+    """What is shown above a stream's tabs, by name."""
     return {
         "state": fragment("_state", state=view.state(now), finish_reason=one_line(view.finish_reason, 200), oob=oob),
         "facts": fragment("_facts", facts=facts_of(view, now), oob=oob),
@@ -108,7 +108,7 @@ def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
 
 
 def pages(shown: Window, stream_id: uuid.UUID, *, oob: bool = False) -> SafeString:
-    """Which of the blocks a page shows, with links to those before and behind them; hidden where it shows all."""
+    """Which of the blocks a page shows, with links to those before and after them; hidden if it shows all."""
     return fragment("_pages", shown=shown, stream_id=stream_id, oob=oob)
 
 
@@ -121,8 +121,8 @@ def waterfall(
     is_played: bool = False,
     oob: bool = False,
 ) -> SafeString:
-    """The waterfall as it is at the time `now`, of the blocks before `before`; where it `is_played` with a playhead, at
-    a `moment` or at the end."""
+    """The waterfall as of the time `now`, of the blocks before `before`. If it `is_played`, it has a playhead, at a
+    `moment` or at the end."""
     fall = waterfall_of(view, now, before)
     return fragment("_waterfall", fall=fall, moment=moment, is_played=is_played, oob=oob)
 
@@ -142,9 +142,9 @@ async def stream(
     asked: str = "",
     oob: bool = False,
 ) -> SafeString:
-    """All of a stream's page below its tabs: with the blocks from `first` on, or the newest where that is None, or as
-    they were at a `moment`. Where it `is_played` the waterfall has a playhead, and what plays it. `asked` is what was
-    asked, as a fragment; what takes the page's place later needs none."""
+    """Everything below the tabs of a stream's page: with the blocks from `first` on, or the newest if that is None, or
+    as they were at a `moment`. If it `is_played`, the waterfall has a playhead and playback controls. `asked` is the
+    request, as a fragment; an update of the page needs none."""
     fall = waterfall(view, now, None if moment else window_of(view, first).end, moment=moment, is_played=is_played)
     taken = _size([fall, asked])
     return fragment(
@@ -169,7 +169,7 @@ async def panes(
     taken: int = 0,
     asked: str = "",
 ) -> SafeString:
-    """A stream's blocks, what they say and the verdicts on them, on a page of which so much is `taken` (bytes)."""
+    """A stream's blocks, their texts and the verdicts on them, on a page of which `taken` bytes are used already."""
     shown = window_of(view, first)
     items = await paced((fragment("_block_item", block=block) for block in shown.blocks), pace)
     verdicts, more = _verdicts(shown.verdicts)
@@ -197,13 +197,13 @@ def _size(fragments: Iterable[str]) -> int:
 
 
 def _texts(blocks: Iterable[BlockView]) -> Iterable[str]:
-    """The texts that a page has room to share for: arguments are there twice."""
+    """The texts that share a page's room; arguments are there twice."""
     for block in blocks:
         yield block.text + block.text if block.is_tool_call else block.text
 
 
 def _verdicts(views: Sequence[VerdictView]) -> tuple[list[SafeString], int]:
-    """The newest verdicts, the newest first, as far as there is room; and how many there are besides."""
+    """The newest verdicts, newest first, as far as there is room; and how many more there are."""
     rendered: list[SafeString] = []
     room = VERDICT_BYTES
     for view in reversed(views):

@@ -1,4 +1,4 @@
-"""The websockets' URLs, for signed-in users of our own pages alone."""
+"""The websockets' URLs, only for signed-in users of our own pages."""
 
 from channels.routing import URLRouter
 from channels.security.websocket import WebsocketDenier
@@ -13,7 +13,7 @@ from streamviz.live.origins import OwnOrigin
 websocket_urlpatterns = [
     path("ws/live/", WallConsumer.as_asgi()),
     path("ws/streams/<uuid:stream_id>/", StreamConsumer.as_asgi()),
-    re_path("", WebsocketDenier.as_asgi()),  # there is none elsewhere, which is no fault of ours to be logged
+    re_path("", WebsocketDenier.as_asgi()),  # no others: deny them without logging an error
 ]
 
 _router = URLRouter(websocket_urlpatterns)
@@ -23,5 +23,5 @@ async def _below_base(scope: Message, receive: Receive, send: Send) -> None:
     await _router({**scope, "path": below(scope["path"])}, receive, send)
 
 
-# Whose the session is a consumer asks the database, once it has let the socket in.
+# Consumers look up the session's user in the database, once they have accepted the socket.
 websocket_application = OwnOrigin(SessionMiddlewareStack(_below_base))

@@ -1,16 +1,16 @@
-"""What a row of the Live page is found by, and its place among those of its group."""
+"""What filters match in a row of the Live page, and its place in its group."""
 
 from streamviz.live.filter_terms import Facts
 from streamviz.live.presentation.rows import RowView
 from streamviz.live.presentation.views import StreamView
 
-_WORD_CHARACTERS = 300  # no more than a filter can ask for
+_WORD_CHARACTERS = 300  # the length of the longest filter
 _MOST_TOOLS = 50
 
 
 def order_of(row: RowView) -> int:
-    """Of those that ask the one with the least time left comes first, of those that wait the one that has waited
-    longest, of the others the newest."""
+    """Rows that ask a person are sorted by the time left, held and stalled ones by how long they have waited, longest
+    first, and others by time, newest first."""
     match row.state.group:
         case "asks":
             return min(block.decided_at or 0 for block in row.stream.asking)
@@ -23,7 +23,7 @@ def order_of(row: RowView) -> int:
 
 
 def facts_of(row: RowView) -> Facts:
-    """What a filter can ask of it."""
+    """What a filter can match in the row."""
     stream = row.stream
     session = (stream.label, stream.session_known_as, str(stream.session_id))
     words = (*session, stream.model, stream.key_name, str(stream.id), row.why)
@@ -41,17 +41,17 @@ def facts_of(row: RowView) -> Facts:
 
 
 def _newest_tools(stream: StreamView) -> list[str]:
-    """Each name once: a filter looks at all of them."""
+    """Each name once, as a filter checks all of them."""
     names = dict.fromkeys(block.name for block in reversed(stream.blocks) if block.is_tool_call)
     return list(names)[:_MOST_TOOLS]
 
 
 def _states(row: RowView) -> tuple[str, ...]:
-    """What waits for a person is held, too."""
+    """A stream that waits for a person is held, too."""
     held = ("held",) if row.stream.asking else ()
     return (row.state.word, *held, "running" if row.stream.is_running else "finished")
 
 
 def _lower(*words: str) -> tuple[str, ...]:
-    """Each word once, and of a word no more than a filter can ask for."""
+    """Each word once, and no more of it than a filter can match."""
     return tuple(dict.fromkeys(word[:_WORD_CHARACTERS].lower() for word in words if word))

@@ -1,6 +1,6 @@
 """The parts of a row that change all the time, as HTML, for all pages that have them.
 
-No templates, which take many times as long (`python -m bench.markup`).
+Built without templates, which take many times as long (`python -m bench.markup`).
 """
 
 import html
@@ -30,7 +30,7 @@ def age(row: RowView) -> str:
 
 
 def rate(row: RowView) -> str:
-    """Chunks a second, and how many there were in the seconds before."""
+    """Chunks a second, with a sparkline of the seconds before."""
     spark, is_running = row.spark, row.stream.is_running
     css = ' class="spark-now"' if is_running else ""
     place = f'x="{spark.now_x}" y="{spark.now_y}" width="2.5" height="{spark.now_height}"'
@@ -49,7 +49,7 @@ def blocks(row: RowView) -> str:
 
 
 def strip(drawn: Strip) -> SafeString:
-    """A block strip; all that is in it are words and figures of ours."""
+    """A block strip; it contains only words and figures of ours, so nothing is escaped."""
     edge = f'<rect class="strip-edge" x="{drawn.edge}" y="0" width="2" height="14"/>' if drawn.edge else ""
     segments = "".join(map(_segment, drawn.segments))
     return SafeString(

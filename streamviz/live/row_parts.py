@@ -1,4 +1,4 @@
-"""The parts that a row of the Live page is painted in."""
+"""The parts in which a row of the Live page is rendered."""
 
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
@@ -11,7 +11,7 @@ _Shown = TypeVar("_Shown")
 
 
 class Part(NamedTuple, Generic[_Shown]):
-    """A part of a row: what it shows, and how that is painted. It is painted again only when it shows another thing."""
+    """A part of a row: what it shows, and how to render that. It is rendered again only when what it shows changes."""
 
     shows: Callable[[_Shown], object]
     paint: Callable[[_Shown], str]

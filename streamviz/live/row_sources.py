@@ -1,4 +1,4 @@
-"""What rows of the Live page are painted from: little enough to be sent to another process ten times a second."""
+"""What rows of the Live page are rendered from: small enough to be sent to another process ten times a second."""
 
 import uuid
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from streamviz.live.presentation.views import (
 )
 
 SECOND = 1_000_000
-# A row has room for so many calls of a run: all of them are on its page.
+# How many calls of a run a row has room for; the run's page has all of them.
 MOST_CALLS = 12
 _NOTHING: tuple[object, ...] = (None,)
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
-    """What changes with almost every chunk: the end of the newest block that has any text, and when a chunk came last.
+    """What changes with almost every chunk: the end of the newest block with any text, and when the last chunk came.
 
-    Times are µs since the epoch; `kind` is None where there is no text yet.
+    Times are µs since the epoch; `kind` is None if there is no text yet.
     """
 
     kind: BlockKind | None
@@ -43,8 +43,8 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowSource(msgspec.Struct, frozen=True, gc=False):
-    """A row at the time `at` (µs since the epoch). `view` has neither texts nor chunks' times, and is None where only
-    the tail has changed; `counts` are its chunks a second (`spark.counts_of`)."""
+    """A row at the time `at` (µs since the epoch). `view` has neither texts nor chunks' times, and is None if only the
+    tail has changed; `counts` are its chunks per second (`spark.counts_of`)."""
 
     id: uuid.UUID
     at: int
@@ -62,12 +62,12 @@ class RowSources:
         self._lost: list[uuid.UUID] = []
 
     def forget(self) -> None:
-        """Nothing was told yet."""
+        """Start over, as if nothing had been sent."""
         self._told.clear()
         self._lost.clear()
 
     def due(self, now: int) -> list[uuid.UUID]:
-        """Running streams of which all has to be told: rates, and what is stalled, change with time."""
+        """Running streams whose whole row is due: rates and stalls change with time."""
         running, told = self._feed.running, self._told
         if len(told) > len(running) + len(self._feed.finished):
             self._told = {each: said for each, said in told.items() if self._feed.get(each)}
@@ -76,12 +76,12 @@ class RowSources:
         return [each for each, stream in running.items() if told.get(each, _NOTHING)[0] != _second_of(stream, now)]
 
     def take_lost(self) -> list[uuid.UUID]:
-        """Streams of which it was never told that they ended: more did at once than the feed keeps."""
+        """Streams whose end was never sent, as more ended at once than the feed keeps."""
         lost, self._lost = self._lost, []
         return lost
 
     def of(self, stream: LiveStream, now: int) -> RowSource:
-        """What has to be told of a stream that runs here, or has just ended."""
+        """What to send about a stream that runs here, or has just ended."""
         outline = _outline_of(stream, now)
         if self._told.get(stream.id) == outline:
             return RowSource(stream.id, now, _tail_of(stream))
@@ -90,7 +90,7 @@ class RowSources:
 
 
 def whole(stream: LiveStream, now: int) -> RowSource:
-    """All of a row."""
+    """A whole row."""
     counts = counts_of(stream.received_at, now, stream.ended_at)
     view = view_of(outline_of(stream, ASKED_CHARACTERS))
     if stream.calls:
@@ -103,21 +103,21 @@ def whole(stream: LiveStream, now: int) -> RowSource:
 
 
 def _mark(call: LiveStream, now: int, *, goes_on: bool) -> CallMark:
-    """How a call of a run stands; the tools that one let run do so as long as it is the last one."""
+    """The state of a run's call; one whose tools are running is running as long as it is the last one."""
     view = view_of(outline_of(call, 0))
     state = marks.RUNNING if goes_on and tools_run(view) else view.settled_state(now)
     return CallMark(call.id, call.part, state.word, state.css)
 
 
 def _second_of(stream: LiveStream, now: int) -> int:
-    """Each row's seconds begin at another moment, so that not all are painted at once; what is over stands still."""
+    """Each row's seconds begin at a different moment, so that not all are rendered at once; a finished one's stop."""
     return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
 
 
 def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
-    """What a row shows beside its text, in short: while it is the same, only the text can have changed.
+    """What a row shows besides its text, in short: while it is the same, only the text can have changed.
 
-    Lesser things, such as a block's length or a name that comes late, are seen with the next whole row.
+    Minor changes, such as a block's length or a name that comes late, are shown with the next whole row.
     """
     context = stream.context
     holds = [(hold.ended_at, hold.until, hold.asks, is_lasting(hold, now)) for hold in context.holds.values()]

@@ -17,17 +17,17 @@ from streamviz.live.presentation.windows import first_of_newest, window_of
 from streamviz.live.topics import Update
 
 _SECOND = 1_000_000
-# A text that grew by more bytes than these is shown anew, cut as on a page that is opened now.
+# A text that grew by more bytes than this is rendered anew, cut as on a page that is opened now.
 _PIECE_BYTES = 100_000
 
 
 class StreamTopic:
-    """Text goes out as it grows, piece by piece; a block's head when it changes; what is dear to draw once a second."""
+    """Text goes out piece by piece as it grows, a block's head when it changes, and what is expensive once a second."""
 
     def __init__(self, stream: LiveStream, nav_asks: Callable[[], SafeString]) -> None:
         self._stream = stream
-        self._nav_asks = nav_asks  # how many wait in all, which the navigation says on every page
-        self._shown: StreamView | None = None  # until somebody watches
+        self._nav_asks = nav_asks  # how many streams wait in all: every page's navigation says so
+        self._shown: StreamView | None = None  # None until somebody watches
         self._is_over = stream.is_closed
         self._second = 0
         self._parts: dict[str, str] = {}
@@ -42,7 +42,7 @@ class StreamTopic:
         shown = before
         if self._stream.id in changed:
             shown = await self._look(pace)
-            # Many can come in one chunk.
+            # One chunk can bring many blocks.
             if blocks := "".join(await paced(_changed_blocks(before, shown, now), pace)):
                 yield Update(blocks + "".join(self._changed_parts(shown, now)), is_text=False)
             if text := "".join(await paced(_grown_text(before, shown), pace)):
@@ -54,15 +54,15 @@ class StreamTopic:
                 yield Update(parts, is_text=False)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
-        # The text is that of the last updates, not of this moment: what came since is in the next ones.
+        # The text is as of the last updates, not of this moment: what came since is in the next ones.
         view = whole_view_of(self._stream, self._shown or await self._look(pace))
         html = await rendering.stream(view, now, pace, oob=True) + "".join(self._around(view, now).values())
-        # It is of this moment, and what was told before may be so again with the next updates.
+        # The snapshot may differ from the parts that were last sent, so the next updates send all of them again.
         self._parts.clear()
         return html
 
     async def _look(self, pace: Pace) -> StreamView:
-        """The stream as it is. Of one that ends meanwhile the next updates tell."""
+        """The stream as it is now. If it ends meanwhile, the next updates say so."""
         is_over = self._stream.is_closed
         self._shown = await paced_view_of_running(self._stream, pace)
         self._is_over = is_over
@@ -72,7 +72,7 @@ class StreamTopic:
         view = whole_view_of(self._stream, shown)
         parts = self._around(view, now) | rendering.counts(view, oob=True)
         if each_second:
-            # No more often: a link that is replaced while somebody presses it leads nowhere.
+            # No more often: a click on a link fails if the link is replaced while the mouse button is down.
             parts["pages"] = rendering.pages(window_of(view), view.id, oob=True)
             parts["waterfall"] = rendering.waterfall(view, now, oob=True)
         for name, html in parts.items():
@@ -81,13 +81,14 @@ class StreamTopic:
                 yield html
 
     def _around(self, view: StreamView, now: int) -> dict[str, SafeString]:
-        """What the page shows of the stream outside of its main part."""
+        """What the page shows of the stream outside its main part."""
         return rendering.header(view, now, oob=True) | {"nav_asks": self._nav_asks()}
 
 
 def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
-    """New blocks, transitions, verdicts: what no browser may miss. Of blocks that are as they were nothing, each, so
-    that a turn may end at any of them. Blocks before the newest, which a page that is opened now does not show, go."""
+    """New blocks, transitions, verdicts: what no browser may miss. Each block that has not changed yields an empty
+    string, so that a turn may end at any of them. Blocks before the newest, which a page that is opened now does not
+    show, are removed."""
     first = first_of_newest(after)
     framed_anew = sum(map(_is_framed_anew, before.blocks, after.blocks))
     room = _room_of_each(framed_anew + len(after.blocks) - len(before.blocks))
@@ -116,7 +117,7 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
 
 
 def _left_behind(before: StreamView, first: int) -> Iterator[str]:
-    """What was on the page of blocks before `first`: a browser would draw some thousand of them ever more slowly."""
+    """Remove what the page has of blocks before `first`: a browser gets ever slower drawing thousands of them."""
     gone = range(first_of_newest(before), min(first, len(before.blocks)))
     for ordinal in gone:
         yield _take_away(f"i{ordinal}") + _take_away(f"b{ordinal}")
@@ -126,7 +127,7 @@ def _left_behind(before: StreamView, first: int) -> Iterator[str]:
 
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
-    """What blocks that are on the page still have grown by; nothing, each, of those that have not."""
+    """What blocks that are still on the page have grown by; an empty string for each that has not grown."""
     first = first_of_newest(after)
     room = _room_of_each(sum(map(_has_grown, before.blocks, after.blocks)))
     for old, block in zip(before.blocks, after.blocks, strict=False):
@@ -140,7 +141,7 @@ def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
 
 
 def _with_piece(block: BlockView, piece: str) -> str:
-    """A block that grew by a piece of text, or by nothing: it is complete."""
+    """A block that grew by a piece of text, or by nothing because it is complete."""
     tree = rendering.tree(block) if block.is_tool_call else ""
     grown = rendering.fragment("_text_piece", id=f"b{block.ordinal}-text", piece=printable(piece)) if piece else ""
     return tree + grown + rendering.fragment("_block_size", block=block, oob=True)
@@ -155,7 +156,7 @@ def _is_framed_anew(old: BlockView, block: BlockView) -> bool:
 
 
 def _room_of_each(cards: int) -> int:
-    """How large each of so many cards may be that go out together (bytes)."""
+    """How large each of so many cards may be (bytes) if they go out together."""
     return min(rendering.CARD_BYTES, max(_PIECE_BYTES, PAGE_BYTES // max(1, cards)))
 
 
@@ -176,5 +177,5 @@ def _put(where: str, tag: str, html: str) -> str:
 
 
 def _take_away(element: str) -> str:
-    """An update that takes an element off the page."""
+    """An update that removes an element from the page."""
     return f'<div id="{element}" hx-swap-oob="delete"></div>'

@@ -1,22 +1,22 @@
-"""One socket's end of a channel: what it was sent, what its browser has confirmed, what had to be left out."""
+"""One socket's end of a channel: what it was sent, what its browser has confirmed, and what had to be left out."""
 
 import asyncio
 from collections import deque
 from typing import ClassVar, NamedTuple
 
-# Bytes that a browser may be behind before text is left out for it, and before it is sent away to come back.
+# How many characters a browser may be behind before text is left out for it, and before it must connect again.
 WINDOW = 256 * 1024
 MOST = 4 * 1024 * 1024
 
 SIGNED_OUT = 4401
 FORBIDDEN = 4403
-# RFC 6455's own code for this, 1013, is one that the server's library refuses to send.
+# 1013, the registered code for this, is one that the server's library refuses to send.
 TRY_AGAIN = 4013
 OVER = 1000
 
 
 class Message(NamedTuple):
-    """What goes over a socket: `text`, or where `close` is set the code that the socket is closed with."""
+    """What goes over a socket: `text`, or, if `close` is set, the code that the socket is closed with."""
 
     number: int
     text: str
@@ -30,7 +30,7 @@ def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
 
 
 class Outbox(asyncio.Queue[Message]):
-    """What waits for a socket, and how many characters that is."""
+    """The messages that wait for a socket, and how many characters they have."""
 
     characters = 0
 
@@ -49,10 +49,10 @@ class Outbox(asyncio.Queue[Message]):
 class Subscriber:
     """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace.
 
-    `relays`: it hands them on to several, who are not all to be shown everything again because one is.
+    `relays`: it passes them on to several others, who must not all be shown everything again because one asks for it.
     """
 
-    # Of all sockets of this worker, since it began.
+    # Of all sockets of this worker, since it started.
     dropped_of_all: ClassVar[int] = 0
 
     def __init__(self, *, relays: bool = False) -> None:
@@ -68,7 +68,7 @@ class Subscriber:
         self.closed_with: int | None = None
 
     def offer(self, message: Message, now: int, *, is_text: bool) -> None:
-        """A delta for all who watch. Text is left out where the browser is behind, anything else never is."""
+        """Queue a delta. Text is left out if the browser is behind; anything else never is."""
         if self.closed_with is not None:
             return
         if is_text and (self.dropped or self._size > WINDOW):
@@ -81,17 +81,18 @@ class Subscriber:
         self._size += len(message.text)
         self._unconfirmed.append((message.number, len(message.text)))
         self.outbox.put_nowait(message)
-        # A browser may confirm what it never took.
+        # A browser may confirm what it never took, so what waits is counted as well.
         if self._size > MOST or self.outbox.characters > MOST:
             self.close(TRY_AGAIN)
 
     @property
     def has_room(self) -> bool:
-        """Whether it has taken enough to be shown everything again; each time that is a message of its own."""
+        """Whether the socket has taken enough to be shown everything again; each snapshot is a message of its own."""
         return self.relays or self.outbox.characters < WINDOW
 
     def show(self, number: int, html: str, now: int) -> None:
-        """A snapshot, after which nothing is missing any more. It counts for no more than it must: it is the cure."""
+        """Queue a snapshot, after which nothing is missing any more. It does not count as unconfirmed: it is the remedy
+        for being behind."""
         if self.closed_with is not None:
             return
         self.outbox.put_nowait(Message(number, head(number, "snapshot", now, self.dropped) + html))
@@ -100,7 +101,7 @@ class Subscriber:
         self.shown_at = now
 
     def tell(self, number: int, kind: str, now: int) -> None:
-        """A message with nothing to show."""
+        """Queue a message with nothing to show."""
         if self.closed_with is not None:
             return
         self.outbox.put_nowait(Message(number, head(number, kind, now, self.dropped)))
@@ -113,8 +114,8 @@ class Subscriber:
             self.wants_snapshot = True
 
     def close(self, code: int) -> None:
-        """Nothing more is taken. One whose stream is OVER is sent what waits first; any other is `sent_away` at once,
-        as it may never take what waits."""
+        """Take nothing more. If the stream is OVER, what waits is sent first; otherwise the socket is `sent_away` at
+        once, as it may never take what waits."""
         if self.closed_with is not None:
             return
         if code != OVER:

@@ -1,14 +1,14 @@
-"""Templates are written over many indented lines; what they make has none of those line breaks.
+"""Templates are written over many indented lines; what they render has none of those line breaks.
 
 Whitespace between elements is text on a page, is sent with each live update and gets in the way of morphing. So a line
 break, with the spaces around it, is read as:
 
-- nothing between two tags (`<…>` or `{% … %}`), beside a `{% … %}`, and where an element's content begins or ends;
-- a space in running text: between words, values (`{{ … }}`) and elements in their midst;
+- nothing between two tags (`<…>` or `{% … %}`), next to a `{% … %}`, and where an element's content begins or ends;
+- a space in running text: between words, values (`{{ … }}`) and elements within it;
 - a space between the attributes of a tag;
 - itself in a `pre`.
 
-That is done once, when a template is read, and costs nothing when it is rendered.
+That is done once, when a template is loaded, and costs nothing when it is rendered.
 """
 
 import re
@@ -53,7 +53,7 @@ def one_line(source: str) -> str:
 
 
 def _is_a_space(before: str | None, after: str | None) -> bool:
-    """Whether a line break between two such tokens is one between words, values and elements among them."""
+    """Whether a line break between two such tokens is a space in running text."""
     if before == "text":
         return after in ("text", "opening", "kept")
     return before in ("closing", "kept") and after == "text"

@@ -1,4 +1,4 @@
-"""The rows of the Live page, each painted once for all who watch, whatever their filters."""
+"""The rows of the Live page, each rendered once for everyone who watches, whatever their filters."""
 
 import logging
 import uuid
@@ -20,16 +20,16 @@ from streamviz.live.row_sources import SECOND, RowSource, RowSources
 
 log = logging.getLogger(__name__)
 
-# So many that ended longer ago stay in a list at the bottom; history has the others.
+# How many that ended longer ago stay in a list at the bottom; history has the others.
 MOST_RECENT = 20
-# Of those that have only just ended.
+# How many are shown as having just finished.
 MOST_FINISHED = 40
-# After so long with nobody looking rows are made anew.
+# Rows are rendered anew if nobody has looked for this long.
 _FORGET_US = 5_000_000
 
 
 class Listener(Protocol):
-    """Is told which rows changed."""
+    """Told which rows have changed."""
 
     def touch(self, stream_ids: set[uuid.UUID]) -> None:
         """These rows changed, came or went."""
@@ -39,14 +39,14 @@ class Record(Protocol):
     """What a wall asks the record."""
 
     async def recent(self) -> Iterable[StreamView]:
-        """The newest streams that are over."""
+        """The newest finished streams."""
 
     async def deleted(self, stream_ids: Collection[uuid.UUID]) -> Collection[uuid.UUID]:
         """Which of these were deleted."""
 
 
 class Wall:
-    """All rows that this worker knows of. Used from the event loop alone."""
+    """All rows that this worker knows of. Used only from the event loop."""
 
     def __init__(self, feed: Feed, record: Record | None = None) -> None:
         self.entries: dict[uuid.UUID, Entry] = {}
@@ -67,7 +67,7 @@ class Wall:
 
     @property
     def tally(self) -> dict[str, int]:
-        """How many streams there are of each state; `running` are all that have not ended."""
+        """How many streams are in each state; `running` are all that have not ended."""
         sizes = Counter(entry.group for entry in self.entries.values())
         return {
             "asks": sizes["asks"],
@@ -78,15 +78,15 @@ class Wall:
 
     @property
     def newest_ask(self) -> int:
-        """When a person was last asked something that is still open (µs since the epoch); 0 where nothing is."""
+        """When a person was last asked something that is still open (µs since the epoch); 0 if nothing is."""
         return max((entry.asked_at for entry in self.entries.values() if entry.asked_by), default=0)
 
     def listen(self, listener: Listener) -> None:
-        """Tell it of each change, as long as it lives."""
+        """Tell `listener` of each change, for as long as it lives."""
         self._listeners.add(listener)
 
     async def catch_up(self, now: int) -> None:
-        """Look at everything, for somebody who begins to watch."""
+        """Look at everything, for somebody who starts to watch."""
         if not self.is_watched and (has_passed(_FORGET_US, self._caught_up_at, now) or self._has_stale()):
             self._forget()
             await self.look_at_record(now)
@@ -94,19 +94,19 @@ class Wall:
         await self.refresh({*self._feed.running, *self._feed.finished}, now, Pace())
 
     def _has_stale(self) -> bool:
-        """Whether a row says that it runs of which nobody here knows."""
+        """Whether a row is shown as running although nobody here knows its stream."""
         return any(entry.ended_at is None and self._feed.get(entry.id) is None for entry in self.entries.values())
 
     def _forget(self) -> None:
-        """Nobody has looked for a while: what was running may have ended since."""
+        """Drop all rows: nobody has looked for a while, and what was running may have ended since."""
         self.entries.clear()
         self._sources.forget()
         self._painters.clear()
         self.times_forgotten += 1
 
     async def look_at_record(self, now: int) -> None:
-        """Show what has ended without this worker, as the streams of one that was killed have, and nothing that was
-        deleted without its hearing of it."""
+        """Show what ended without this worker noticing, such as the streams of one that was killed, and drop what was
+        deleted without its noticing."""
         self.looked_at = now
         if self._record is None:
             return
@@ -122,7 +122,7 @@ class Wall:
         return len(ends) < MOST_RECENT or (view.ended_at or 0) > ends[MOST_RECENT - 1]
 
     async def refresh(self, changed: set[uuid.UUID], now: int, pace: Pace) -> None:
-        """Paint what changed, and what time alone has changed."""
+        """Render what changed, including what changes with time alone."""
         if now // SECOND != self._second:
             self._second = now // SECOND
             self._age(now)
@@ -131,7 +131,7 @@ class Wall:
             await self._paint(changed.union(self._sources.due(now)), now, touched, pace)
             for stream_id in self._sources.take_lost():
                 self.drop(stream_id)
-        finally:  # also where whoever wanted it is gone in the midst of it
+        finally:  # also if whoever wanted it leaves midway
             self._touch(touched)
 
     async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID], pace: Pace) -> None:
@@ -150,20 +150,20 @@ class Wall:
         return self._paint_row(source)
 
     def _paint_row(self, source: RowSource) -> bool:
-        """Whether the row changed."""
+        """Render a row; return whether it changed."""
         before, painter = self.entries.get(source.id), self._painters.get(source.id)
         if (before and before.group == "recent") or (painter is None and source.view is None):
             return False
         painter = painter or Painter()
         try:
             entry = painter.paint(source)
-        except Exception:  # One row that cannot be drawn must not keep the others from it.
+        except Exception:  # One bad row must not hold up the others.
             log.exception("could not draw the row of %s", source.id)
             return False
         if entry is None or entry is before:
             return False
         if entry.is_part and entry.group != "asks":
-            # What a run calls is shown with the run, unless a person is wanted for it: nothing is kept of it till then.
+            # A run's call is shown with the run, unless a person is asked about it: until then, nothing of it is kept.
             self._painters.pop(source.id, None)
             return self.entries.pop(source.id, None) is not None
         self._painters[source.id] = painter
@@ -171,7 +171,7 @@ class Wall:
         return True
 
     async def take(self, sources: Iterable[RowSource], pace: Pace) -> None:
-        """Rows of another worker."""
+        """Take rows from another worker."""
         touched: set[uuid.UUID] = set()
         try:
             for source in sources:
@@ -182,26 +182,26 @@ class Wall:
             self._touch(touched)
 
     def put(self, entry: Entry) -> None:
-        """A row came or changed."""
+        """Add or replace a row."""
         if self.entries.get(entry.id) != entry:
             self.entries[entry.id] = entry
             self._touch({entry.id})
 
     def drop(self, stream_id: uuid.UUID) -> None:
-        """A row is gone."""
+        """Remove a row."""
         self._painters.pop(stream_id, None)
         if self.entries.pop(stream_id, None):
             self._touch({stream_id})
 
     def forget_session(self, session_id: uuid.UUID) -> None:
-        """Drop the rows of its streams that are over, as it was deleted."""
+        """Drop the rows of a deleted session's finished streams."""
         gone = [each.id for each in self.entries.values() if each.session_id == session_id and each.ended_at]
         for stream_id in gone:
             self.drop(stream_id)
 
     def _age(self, now: int) -> None:
-        """Those that finished a while ago, or when many finish the older ones, are moved to the list of recent ones,
-        which is kept short too: history has them all."""
+        """Move rows that finished a while ago, or the older ones if many finish, to the list of recent ones, which is
+        kept short too: history has them all."""
         self._feed.forget_old(now)
         limit = now - RECENT_SECONDS * SECOND
         over = sorted((entry for entry in self.entries.values() if entry.ended_at), key=lambda entry: entry.order)

@@ -1,4 +1,4 @@
-"""Fragments of the Live page: whole rows, and the groups that they stand in."""
+"""Fragments of the Live page: whole rows, and the groups that they are in."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,25 +11,25 @@ from streamviz.live.rendering import fragment
 
 
 def as_update(part: str) -> str:
-    """A part of the page as an update of what the page has: its first element has an id."""
+    """Turn a part of the page into an update of what the page has: its first element has an id."""
     return part.replace(' id="', ' hx-swap-oob="true" id="', 1)
 
 
 def row(entry: Entry) -> SafeString:
     """A whole row of the Live page."""
-    # The parts were made by those of `row_parts`, here or in another worker, and are escaped.
+    # The parts come from `row_parts` and are escaped.
     parts = {name: SafeString(part) for name, part in entry.parts.items()}
     return fragment("_asks_row" if entry.group == "asks" else "_row", entry=entry, parts=parts)
 
 
 def group_count(name: str, number: int, most: int) -> str:
-    """How many rows a group of the Live page has, as an update; the page has no more than `most` of them."""
+    """How many rows a group of the Live page has, as an update; the page shows at most `most` of them."""
     count = fragment("_group_count", name=name, number=number, oob=True)
     return count + fragment("_group_more", name=name, more=max(0, number - most), oob=True)
 
 
 class Group(NamedTuple):
-    """The first rows of a group of the Live page, and how many there are in all."""
+    """The first rows of a group of the Live page, and how many it has in all."""
 
     name: str
     entries: Sequence[Entry]

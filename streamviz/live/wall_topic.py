@@ -1,4 +1,4 @@
-"""The Live page as one filter shows it: rows in groups, brought up to date by what changed."""
+"""The Live page as one filter shows it: rows in groups, updated with what changed."""
 
 import uuid
 from bisect import bisect_left, insort
@@ -13,17 +13,17 @@ from streamviz.live.pace import Pace
 from streamviz.live.topics import Update
 from streamviz.live.wall import Wall
 
-# Of a group so many rows are on the page: of more nobody reads any, and filters find each.
+# How many rows of a group are on the page: nobody reads more, and filters find any of them.
 MOST_ROWS = 100
 _TEXT_PARTS = {"strip", "rate", *row_parts.TEXT_PARTS}
 _Place = tuple[int, uuid.UUID]
 
 
 class WallTopic:
-    """Remembers what browsers have; a row moves when its group or its place changes, otherwise its parts change.
+    """Remembers what browsers have. A row moves if its group or its place changes; otherwise only its parts change.
 
-    Of each group they have the first rows, and how many there are besides: a row can be pushed out of them by another
-    that comes, and fill the place of one that goes.
+    Browsers have the first rows of each group, and the number of the rest: a row can be pushed out of them when another
+    comes, and move up when one goes.
     """
 
     is_over = False
@@ -49,7 +49,7 @@ class WallTopic:
         pending, self._pending = self._pending, set()
         moves: list[str] = []
         texts: dict[uuid.UUID, list[str]] = {}
-        # Where rows belong is told by their places, whatever the order here.
+        # The order here does not matter: fragments say where their rows belong.
         for stream_id in pending:
             row_moves, row_texts = self._look_at(stream_id)
             moves += row_moves
@@ -61,13 +61,13 @@ class WallTopic:
             moves.append(numbers)
         if moves:
             yield Update("".join(moves), is_text=False)
-        # Others may have pushed a row out after its text was looked at.
+        # Other rows may have pushed one out after its text was looked at.
         if text := "".join(html for stream_id, told in texts.items() if self._is_shown(stream_id) for html in told):
             yield Update(text, is_text=True)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
         html = await self.html(pace, oob=True) + self._render_numbers()
-        self._numbers = ""  # these are of this moment, and what was told before may be so again with the next updates
+        self._numbers = ""  # may differ from those last sent: the next updates send them again
         return html
 
     async def html(self, pace: Pace, *, oob: bool = False) -> str:
@@ -79,7 +79,7 @@ class WallTopic:
         return await wall_rendering.wall(groups, pace, is_filtered=bool(self._filter.terms), oob=oob)
 
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
-        """What must be told of a stream: moves and verdicts, and what is only text."""
+        """What to send about a stream: moves and verdicts, and what is only text."""
         old, new = self._shown.get(stream_id), self._wall.entries.get(stream_id)
         if new is None:
             self._matched.pop(stream_id, None)
@@ -96,7 +96,7 @@ class WallTopic:
         return [wall_rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
 
     def _matches(self, entry: Entry) -> bool:
-        """Whether the filter is for it. Facts are the same object as long as they say the same."""
+        """Whether the filter matches. Facts are the same object as long as they are equal."""
         facts, is_wanted = self._matched.get(entry.id, (None, False))
         if facts is not entry.facts:
             is_wanted = self._filter.matches(entry.facts)
@@ -124,7 +124,7 @@ class WallTopic:
         return [self._come(entry.group, at), *pushed_out]
 
     def _come(self, group: str, at: int) -> str:
-        """The row at this place, which the page does not have."""
+        """Insert the row at this place, which the page does not have."""
         places = self._groups[group]
         where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{group}"
         return f'<ul hx-swap-oob="{where}">{wall_rendering.row(self._shown[places[at][1]])}</ul>'
@@ -138,7 +138,7 @@ class WallTopic:
         return len(places) <= MOST_ROWS or (entry.order, entry.id) < places[MOST_ROWS]
 
     def _place(self, entry: Entry) -> int:
-        """Put it into its group; gives its place there."""
+        """Put it into its group; return its place there."""
         self._shown[entry.id] = entry
         places = self._groups[entry.group]
         insort(places, (entry.order, entry.id))

@@ -1,1 +1,1 @@
-"""Template tags that the fragments of running streams use."""
+"""Template tags for the fragments of running streams."""

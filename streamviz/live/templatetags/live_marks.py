@@ -36,14 +36,14 @@ def icon(name: str, css: str = "") -> SafeString:
 
 @register.simple_tag
 def block_url(stream_id: uuid.UUID, ordinal: int | None) -> str:
-    """A stream's page with that block in sight, however many there are; with None the page as it opens."""
+    """The URL of a stream's page with that block in view, however many there are; with None, of the page as such."""
     page = reverse("stream", args=[stream_id])
     return page if ordinal is None else f"{page}?from={ordinal}#b{ordinal}"
 
 
 @register.simple_tag
 def moment(at: datetime | None) -> SafeString | str:
-    """A time as `4 min ago`, with the absolute one on hover; a script keeps it fresh."""
+    """A time as `4 min ago`, with the absolute time on hover; a script keeps it current."""
     if at is None:
         return figures.UNKNOWN
     absolute = at.astimezone(timezone.get_current_timezone()).strftime("%Y-%m-%d %H:%M:%S %Z")
@@ -58,6 +58,6 @@ def moment(at: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def instant(at: datetime) -> SafeString:
-    """A time in UTC, which a script says in the zone of whoever looks."""
+    """A time in UTC, which a script shows in the viewer's time zone."""
     words = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     return format_html('<time datetime="{}" data-at="{}">{}</time>', at.isoformat(), int(at.timestamp() * 1000), words)
