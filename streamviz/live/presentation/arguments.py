@@ -8,13 +8,13 @@ from streamviz.core.json_value import has_more_values
 from streamviz.live.presentation.cutting import markup_bytes
 from streamviz.live.presentation.text import printable
 
-# Beyond these a tree would cost more than it tells; the raw text is always there.
+# Beyond these limits a tree costs more than it is worth; the raw text is always there.
 LIVE_CHARACTERS = 64 * 1024
 _MOST_VALUES = 150_000
 _NODES = 1_000
 _VALUE_CHARACTERS = 4_000
 _KEY_CHARACTERS = 200
-# Of a page: what all lines together may take, and what stands around each.
+# Bytes of a page: what all lines together may take, and the markup around each.
 _ROOM = 200_000
 _LINE_BYTES = 150
 _FEWEST = 40
@@ -22,7 +22,7 @@ _FEWEST = 40
 
 @dataclass(slots=True)
 class Node:
-    """One line of the tree. `opens` a list below it; `closes` so many lists after it."""
+    """One line of the tree. `opens`: a list begins below it; `closes`: how many lists end after it."""
 
     key: str
     text: str = ""
@@ -38,7 +38,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTree:
-    """The lines of a tree; none where the text is not JSON, or too much while it arrives (`tail` is its end then)."""
+    """The lines of a tree; none if the text is not JSON, or too long (`tail` is then its end)."""
 
     nodes: list[Node]
     tail: str = ""
@@ -46,7 +46,7 @@ class ArgumentTree:
 
 
 def tree_of(arguments: str, *, is_arriving: bool, room: int = _ROOM) -> ArgumentTree:
-    """The tree of a JSON text of which the end may be missing, in about so many bytes of a page."""
+    """The tree of a JSON text whose end may be missing, in about `room` bytes of a page."""
     if not arguments.strip():
         return ArgumentTree([], note="" if is_arriving else "no arguments")
     if is_arriving and len(arguments) > LIVE_CHARACTERS:
@@ -66,7 +66,7 @@ def tree_of(arguments: str, *, is_arriving: bool, room: int = _ROOM) -> Argument
 
 
 def _tail(arguments: str, room: int) -> str:
-    """The end of what is no tree. A character takes at most 12 bytes."""
+    """The end of a text that is not shown as a tree. A character takes at most 12 bytes."""
     return printable(arguments[-min(_VALUE_CHARACTERS, max(1, room // 12)) :])
 
 
@@ -79,7 +79,7 @@ def _is_whole(raw: bytes) -> bool:
 
 
 def _is_last_whole(raw: bytes, value: object) -> bool:
-    """Whether the last value that has begun has also ended: a number at the very end may still go on."""
+    """Whether the last value that has begun has also ended: a number at the very end may still continue."""
     if raw.rstrip()[-1:].isdigit():
         return _is_whole(raw) and raw.rstrip() != raw
     try:
@@ -89,7 +89,7 @@ def _is_last_whole(raw: bytes, value: object) -> bool:
 
 
 class _Writer:
-    """Writes a value's lines, as many as a tree may have."""
+    """Writes the lines of a value, as many as a tree may have."""
 
     def __init__(self, room: int) -> None:
         self.nodes: list[Node] = []
@@ -104,7 +104,7 @@ class _Writer:
         self._room -= _LINE_BYTES + markup_bytes(node.key) + markup_bytes(node.text)
 
     def write(self, key: str, value: object, *, is_open: bool, is_partial: bool, is_root: bool = False) -> None:
-        """`is_open`: it may still grow; `is_partial`: its last value is only half there."""
+        """`is_open`: the value may still grow; `is_partial`: its last value is incomplete."""
         match value:
             case dict():
                 items = [(str(name), item) for name, item in value.items()]
@@ -130,7 +130,7 @@ class _Writer:
             self.write(name, item, is_open=is_open and is_last, is_partial=is_partial and is_last)
 
     def _most(self, characters: int) -> int:
-        """As many characters as there is room for, of which each may take some bytes."""
+        """As many characters as there is room for; each may take several bytes."""
         return min(characters, max(_FEWEST, self._room // 6))
 
     def _key(self, key: str) -> str:

@@ -1,4 +1,4 @@
-"""What a request asked, beside its answer: what came after the model's last words in it, and what stood over that."""
+"""What a request asked, for its stream's page: what follows the model's last words, the system prompt, the tools."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,13 +20,13 @@ from streamviz.live.presentation.views import StreamView
 _MOST_BYTES = 4_000_000
 _ROOM = 200_000
 _MOST_PARTS = 20
-# Of the turns before what is new, in which its calls were made.
+# How many turns before the new ones are searched for the calls whose results those have.
 _MOST_CALLING = 20
 
 
 class Asked(NamedTuple):
-    """What was new in a request. `hidden` messages came before that, `why` says why there is nothing to show, `headers`
-    are those that are kept."""
+    """What was new in a request. `hidden` messages came before that, `why` says why there is nothing to show, and
+    `headers` are those that are kept."""
 
     size: str
     parts: list[SaidPart]
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(stream: StreamView, body: bytes) -> Asked:
-    """What is shown of a stream's request. Reading a long one takes some tens of ms."""
+    """What to show of a stream's request. Reading a long one takes some tens of ms."""
     size = byte_size(len(body)) if body else ""
     headers = headers_of(stream)
     wire_format = WIRE_FORMATS.get(stream.wire_format)
@@ -57,13 +57,13 @@ def asked_of(stream: StreamView, body: bytes) -> Asked:
 
 
 def headers_of(stream: StreamView) -> dict[str, str]:
-    """The headers of its request that are kept."""
+    """The headers of the stream's request that are kept."""
     agent = {"user-agent": stream.user_agent} if stream.user_agent else {}
     return {**agent, **stream.request_headers}
 
 
 def _called(turns: Sequence[bytes], wire_format: WireFormat) -> dict[str, str]:
-    """The tools that these turns call, by the ids of the calls."""
+    """The names of the tools that these turns call, by call id."""
     parts = (part for turn in turns for part in parts_of(turn, wire_format))
     return {part.call_id: part.name for part in parts if part.kind is PartKind.TOOL_CALL}
 

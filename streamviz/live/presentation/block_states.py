@@ -1,4 +1,4 @@
-"""Where a block stands on its way to the client; one rule for running streams and for the record."""
+"""Where a block stands on its way to the client: one rule for running and for recorded streams."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +9,8 @@ from streamviz.live.presentation.block_views import VerdictView
 
 
 class Kept(NamedTuple):
-    """Whether a block was ever held, is held now, or waits behind another that is; of a stream that is over, whether
-    that was so to its end."""
+    """Whether a block was ever held, is held now, or waits behind another that is; for a finished stream, whether that
+    was so until its end."""
 
     was_held: bool
     is_held: bool
@@ -26,7 +26,7 @@ def by_block(verdicts: Iterable[VerdictView]) -> Mapping[int | None, list[Verdic
 
 
 def deciding(of_block: Sequence[VerdictView]) -> VerdictView | None:
-    """The verdict that a block is marked with: the last that counts, else what a shadow would do, else an allow."""
+    """The verdict that marks a block: the last enforced intervention, else the last in shadow, else the last allow."""
     for is_wanted in (_counts, _would_count):
         if found := [verdict for verdict in of_block if is_wanted(verdict)]:
             return found[-1]
@@ -42,12 +42,12 @@ def _would_count(verdict: VerdictView) -> bool:
 
 
 def ends_stream(verdict: VerdictView | None) -> bool:
-    """Whether nothing goes out behind a block that was held and never sent, if this is what was said of it."""
+    """Whether nothing goes out after a block that was held and never sent, given the verdict on it."""
     return verdict is None or not _counts(verdict) or verdict.decision is Decision.HALT
 
 
 def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_complete: bool) -> str:
-    """arriving, held, waiting, sent, replaced or never sent."""
+    """One of arriving, held, waiting, sent, replaced and never sent."""
     if kept.is_held and is_running:
         return "held"
     if kept.was_held and verdict is not None and _counts(verdict):

@@ -14,13 +14,13 @@ from streamviz.live.presentation.figures import byte_size, plural
 from streamviz.live.presentation.text import last_line, one_line
 from streamviz.records.moments import as_datetime
 
-# Of the end of a text as much is shown as there is when each run of blanks is one.
+# How much of a text's end is read; half of it is shown, with each run of blanks as one.
 TAIL_CHARACTERS = 320
 _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
-# Of what is no text, in characters.
+# The longest payload other than text that is read, in characters.
 _MOST_READ = 4_000_000
-# Where images may be anywhere, each value is looked at.
+# If images may be anywhere in a payload, every value is looked at.
 _MOST_VALUES = 5_000
 
 
@@ -77,7 +77,7 @@ class VerdictView(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockView(msgspec.Struct, frozen=True, gc=False):
-    """A block, where it stands, and what was decided about it."""
+    """A block, its state, and what was decided about it."""
 
     ordinal: int
     kind: BlockKind
@@ -97,24 +97,24 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     held_by: tuple[str, ...] = ()
     hold_reason: str = ""
     decided_at: int | None = None
-    """When it is decided without an answer of the model or the person that is asked."""
+    """When it is decided even if the model or the person that is asked has not answered."""
     waits_for_person: bool = False
     asks: int | None = None
     """The number of the question that a person is asked."""
     asked_by: str = ""
-    """The policy that would not allow it, where a person is asked."""
+    """The policy that would not allow it, if a person is asked."""
     asked_at: int = 0
     otherwise: Decision | None = None
-    """What it comes to when that person does not answer."""
+    """The decision if that person does not answer."""
     is_truncated: bool = False
     is_stream_over: bool = False
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
     upstream_id: str = ""
     instead: str = ""
-    """What the client got in its place, where the tapes of a finished stream were read."""
+    """What the client got in its place, if the tapes of a finished stream were read."""
     as_of: int | None = None
-    """The moment that is shown, where that is over."""
+    """The moment that is shown, if it is a past one."""
 
     @property
     def mark(self) -> marks.KindMark:
@@ -134,8 +134,8 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def media(self) -> list[str]:
-        """What each image or sound is, and how large, in a block of that kind or within another; nothing of what is in
-        them."""
+        """What each image or sound in the block is, and how large; nothing of what is in them. Blocks of kind `other`
+        may have some, too."""
         if self.kind is BlockKind.OTHER and not self.is_arriving and _may_be_walked(self.text):
             return list(map(_described, media_within(self.text)))
         return described(self.text) if self.kind is BlockKind.MEDIA else []
@@ -151,7 +151,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_sent_in_part(self) -> bool:
-        """Whether the client got its beginning, and a policy ended the stream there."""
+        """Whether the client only got its beginning, as a policy ended the stream there."""
         verdict = self.verdict
         if self.state != "sent" or verdict is None or verdict.is_shadow:
             return False
@@ -159,7 +159,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def kept_back(self) -> str:
-        """How much of it the client got, in words; empty where it got all."""
+        """How much of it the client got, in words; empty if it got all."""
         if self.is_unsent:
             return "never sent to the client"
         if self.verdict is None or not self.is_sent_in_part:
@@ -168,7 +168,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_denied(self) -> bool:
-        """Whether that was decided. Where a stream ended during a hold, nobody did."""
+        """Whether a verdict kept it from the client. If the stream ended during a hold, none did."""
         verdict = self.verdict
         return self.is_unsent and verdict is not None and verdict.intervenes and not verdict.is_shadow
 
@@ -191,7 +191,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return max(1, ((self.decided_at or 0) - self.asked_at) // 1_000_000)
 
     def left(self, now: int) -> int:
-        """How long they still have (seconds)."""
+        """How long that person still has (seconds)."""
         return max(0, ((self.decided_at or 0) - now) // 1_000_000)
 
     @property
@@ -200,16 +200,16 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hold_ended_at(self) -> int | None:
-        """When it was let go, or denied; None while it is held, and where it never was."""
+        """When it was released or denied; None while it is held, or if it never was."""
         if self.is_held:
-            return None  # others have judged it already, one is still to
+            return None  # some have judged it already, another has not
         if self.released_at is None and self.held_at is not None and self.verdict is not None:
             return self.verdict.at
         return self.released_at if self.held_at is not None else None
 
     @property
     def hold(self) -> int | None:
-        """How long it was held (µs), where it was and no longer is."""
+        """How long it was held (µs); None if it never was, or still is."""
         ended_at = self.hold_ended_at
         return None if ended_at is None or self.held_at is None else ended_at - self.held_at
 
@@ -231,7 +231,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> str:
-        """How much of it there is, and how long it took to come."""
+        """How much of it there is, and how long it took to arrive."""
         unit = "byte" if self.is_tool_call else "character"
         size = plural(self.length, unit)
         if self.completed_at is None:
@@ -249,8 +249,8 @@ def _may_be_walked(payload: str) -> bool:
 
 
 def described(payload: str) -> list[str]:
-    """The images or sounds in a block's text: `image/png, 12.3 kB`, or where each is. To read a longer one would take
-    too long."""
+    """The images or sounds in a block's text: `image/png, 12.3 kB`, or with its address. A text that is too long to
+    read gives only its size."""
     if len(payload) > _MOST_READ:
         return [byte_size(len(payload))]
     media = media_in(payload)
@@ -265,12 +265,12 @@ def _described(medium: Medium) -> str:
 
 
 def title_of(kind: BlockKind, name: str) -> str:
-    """What a block is called: a name is a model's word, and can be as long as it likes."""
+    """A block's title. A name is the model's choice, and can be of any length."""
     return one_line(name, _NAME_CHARACTERS) or marks.KINDS[kind].word
 
 
 def tail_line(kind: BlockKind, name: str, text: str) -> str:
-    """The end of a block's text on one line, of a tool call after its name."""
+    """The end of a block's text on one line; for a tool call, after its name."""
     if kind is BlockKind.MEDIA:
         return title_of(kind, name)
     line = last_line(text, TAIL_CHARACTERS // 2)

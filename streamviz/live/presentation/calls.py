@@ -1,4 +1,4 @@
-"""A tool call in a line: its arguments, short enough to be decided upon at a glance."""
+"""A tool call on one line: its arguments, short enough to decide about it at a glance."""
 
 import jiter
 

@@ -1,4 +1,4 @@
-"""Two streams beside each other: their figures with what B has more or less, and the words that differ."""
+"""Two streams side by side: their figures with the differences, and the words that differ."""
 
 import re
 import uuid
@@ -15,20 +15,20 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
-# Of more words only what is the same at both ends is told apart. So it is behind so many words of A times words of B
-# of one page: where words are alike, each such pair may be looked at many times.
+# Texts of more words are only compared at both ends. So are all others once this many pairs of words have been compared
+# for a page (words of A times words of B): if words are alike, each pair may be looked at many times.
 _MOST_WORDS = 400
 _MOST_COMPARED = 2_000_000
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_CHARACTERS = 20_000
-# What the texts of two answers have room for in a page, in bytes, and what is around each text and its pieces.
+# The room for the texts of two answers on a page, and the markup around each text and its pieces, in bytes.
 _ROOM = PAGE_BYTES * 2 // 3
 _FRAME_BYTES = 2_000
 _BOLD = 0.1
 
 
 class Figure(NamedTuple):
-    """A figure of A and of B, and the difference: also as a share of A's. `is_bold`: it is worth a look."""
+    """A figure of A and of B, and the difference, also as a share of A's. `is_bold`: it is worth a look."""
 
     name: str
     a: str
@@ -39,14 +39,14 @@ class Figure(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Words of one side; `is_own`: the other does not have them."""
+    """Words of one side; `is_own`: the other side does not have them."""
 
     text: str
     is_own: bool
 
 
 class Pair(NamedTuple):
-    """A block of A and the one of B that stands in its place; None where there is none."""
+    """A block of A and the one of B in its place; None if there is none."""
 
     a: BlockView | None
     b: BlockView | None
@@ -55,7 +55,7 @@ class Pair(NamedTuple):
 
 
 class Times(NamedTuple):
-    """One side's waterfall, on an axis that both share, and how long it took."""
+    """One side's waterfall, on an axis that both share, and how long the stream took."""
 
     side: str
     name: str
@@ -86,7 +86,7 @@ _WORDS: dict[str, Callable[[StreamView], str]] = {
 
 
 def figures_of(a: StreamView, b: StreamView) -> list[Figure]:
-    """The figures of both, and B less A."""
+    """The figures of both, and B minus A."""
     return [*_numbers(a, b), *_words(a, b)]
 
 
@@ -123,7 +123,7 @@ def _words(a: StreamView, b: StreamView) -> Iterator[Figure]:
 
 
 def times_of(a: StreamView, b: StreamView, now: int) -> list[Times]:
-    """The waterfalls of both at the time `now` (µs since the epoch), as long as the longer one."""
+    """The waterfalls of both at the time `now` (µs since the epoch), both drawn as long as the longer one."""
     lengths = [end_of(each, now) - each.requested_at for each in (a, b)]
     return [
         Times(side, each.short_id, each.id, waterfall_of(each, now, length=max(lengths)), exact(length))
@@ -132,7 +132,7 @@ def times_of(a: StreamView, b: StreamView, now: int) -> list[Times]:
 
 
 def pairs_of(a: Sequence[BlockView], b: Sequence[BlockView]) -> list[Pair]:
-    """The blocks of two answers, matched by their order."""
+    """The blocks of two answers, paired by their order."""
     blocks = list(zip_longest(a, b))
     texts = [(one.text if one else "", other.text if other else "") for one, other in blocks]
     told = beside_each_other(texts, _ROOM)
@@ -140,7 +140,7 @@ def pairs_of(a: Sequence[BlockView], b: Sequence[BlockView]) -> list[Pair]:
 
 
 def beside_each_other(texts: Sequence[tuple[str, str]], room: int) -> list[tuple[list[Piece], list[Piece]]]:
-    """Pairs of texts in pieces, in so many bytes of a page: where they are longer, each without its middle."""
+    """Pairs of texts in pieces, in `room` bytes of a page; if they are longer, each without its middle."""
     beginnings = [text[:_MOST_CHARACTERS] for pair in texts for text in pair]
     each = share(beginnings, room - _FRAME_BYTES * len(beginnings))
     differ = Differ()
@@ -155,7 +155,7 @@ def _cut(text: str, room: int) -> str:
 
 
 class Differ:
-    """Tells the words of texts apart, as long as that costs little for all of them together."""
+    """Compares texts word by word, as long as that costs little for all of them together."""
 
     def __init__(self) -> None:
         self._left = _MOST_COMPARED
@@ -176,7 +176,7 @@ class Differ:
             return [Piece("".join(one), True)], [Piece("".join(other), True)]
         self._left -= compared
         first, second = [], []
-        # What lies between words is the same everywhere, and by itself shows nothing.
+        # Whitespace is the same everywhere, and a match of it alone shows nothing.
         found = SequenceMatcher(str.isspace, one, other, autojunk=False).get_opcodes()
         for tag, at, to, from_b, to_b in found:
             first.append(Piece("".join(one[at:to]), tag != "equal"))

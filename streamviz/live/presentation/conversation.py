@@ -19,7 +19,7 @@ from streamviz.live.presentation.text import one_line, printable
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.live.presentation.views import StreamView
 
-# What a page of turns has room for, in bytes, and what of one thing it shows at most.
+# The room of a page of turns and of one tree, in bytes; how many parts and blocks of a turn are shown.
 _ROOM = 900_000
 _MOST_TREE = 24_000
 _MOST_PARTS = 40
@@ -27,14 +27,14 @@ MOST_BLOCKS = 60
 
 
 class Answered(NamedTuple):
-    """The turn whose request has what a tool answered, and how long after the call."""
+    """The turn whose request has a call's result, and how long after the call it came."""
 
     turn: Turn
     after: str
 
 
 class AnswerBlock(NamedTuple):
-    """A block of an answer as a card. `instead` is what the client got in its place, where that is known."""
+    """A block of an answer as a card. `instead` is what the client got in its place, if that is known."""
 
     block: BlockView
     text: Cut
@@ -67,7 +67,7 @@ class TurnView:
 
     @property
     def left_out(self) -> str:
-        """What of the request is not among `parts`, and was to be; empty where nothing is missing."""
+        """What should be among `parts` of the request and is not; empty if nothing is missing."""
         hidden = f"{plural(self.hidden, 'earlier message')} not shown" if self.hidden else ""
         return "; ".join(filter(None, (self.note, hidden)))
 
@@ -77,9 +77,9 @@ class TurnView:
 
 
 class Source(NamedTuple):
-    """A turn with all that is known of it. `outline` and `before` are its request and the one that it goes on from,
-    None where they are not at hand, and `why` says why; `instead` has what the client got, by block. `block_count`
-    is that of the record: `stream` has the first of them alone."""
+    """A turn with all that is known of it. `outline` and `before` are its request and the one that it continues; if
+    they are None, `why` says why. `instead` has what the client got, by block. `block_count` is that of the record,
+    while `stream` has only the first blocks."""
 
     turn: Turn
     stream: StreamView
@@ -102,8 +102,7 @@ def took(stream: StreamView) -> str:
 
 
 def title_for(stream: StreamView) -> str:
-    """What a turn came to, in a word: the tools that it called, the answer, or how it failed; of a call of a run, what
-    that was for."""
+    """What a turn came to, in a word: the tools it called, the answer, or how it failed; what a run's call was for."""
     if stream.part:
         return one_line(stream.part, HEAD)
     names = [block.title for block in stream.blocks if block.is_tool_call]
@@ -173,7 +172,7 @@ def _view(
         changes=list(changes_of(source.outline, source.before)),
         blocks=[_block(block, source, results, room) for block in blocks],
         hidden_blocks=max(0, source.block_count - len(blocks)),
-        # What was allowed, or would be, is counted beside the conversation.
+        # Verdicts that allow, or would, are counted beside the conversation.
         badges=[badge for badge in row.badges if not badge.css.startswith("allow")],
         by=[one_line(verdict.by, 60) for verdict in stream.verdicts if verdict.by],
     )
@@ -198,8 +197,8 @@ def _block(block: BlockView, source: Source, results: Mapping[str, tuple[Turn, i
 
 
 def instead_of(stream: StreamView, got: Sequence[tuple[BlockKind, str, str]]) -> dict[int, str]:
-    """What a client got in place of each block that a policy changed; `got` has kind, name and text of each block that
-    it was sent. What it got of the others is taken away first."""
+    """What a client got in place of each block that a policy changed. `got` has kind, name and text of each block that
+    it was sent; those of unchanged blocks are removed first."""
     left = list(got)
     for block in stream.blocks:
         if block.state not in ("replaced", "never sent"):
@@ -215,7 +214,7 @@ def instead_of(stream: StreamView, got: Sequence[tuple[BlockKind, str, str]]) ->
 
 
 def _take(left: list[tuple[BlockKind, str, str]], block: BlockView) -> None:
-    """Formats that have one text put what a policy says behind it: what is left of that is the policy's."""
+    """Remove an unchanged block. Formats with one text append to it what a policy says: the rest is the policy's."""
     for position, (kind, name, text) in enumerate(left):
         if (
             kind is block.kind

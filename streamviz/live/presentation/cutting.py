@@ -1,4 +1,4 @@
-"""How much of long texts a page shows: streams can be larger than a browser can hold."""
+"""How much of long texts a page shows: streams can be larger than a browser can handle."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from streamviz.live.presentation.text import printable
 
-# The most bytes of what a page shows of a stream. With what is around it a page stays under 2 MB.
+# How many bytes of a stream a page shows at most. With what is around them, it stays under 2 MB.
 PAGE_BYTES = 1_500_000
 _LEAST = 400
-# Texts are measured so many characters at a time.
+# How many characters of a text are measured at a time.
 _STEP = 16_384
 
 
 class Cut(NamedTuple):
-    """A text as a page shows it. Where that is not all, `end` is what follows `left_out` characters of `length`."""
+    """A text as a page shows it. If that is not all, `end` is what follows `left_out` of its `length` characters."""
 
     beginning: str
     end: str = ""
@@ -23,17 +23,17 @@ class Cut(NamedTuple):
 
 
 def markup_bytes(text: str) -> int:
-    """How many bytes a text takes in a page, named and escaped as it is there."""
+    """How many bytes a text takes on a page, printable and escaped."""
     return len(html.escape(printable(text)).encode())
 
 
 def fits(text: str, room: int) -> bool:
-    """Whether all of a text takes at most so many bytes of a page."""
+    """Whether all of a text takes at most `room` bytes of a page."""
     return _measured(text, room) <= room
 
 
 def cut(text: str, room: int) -> Cut:
-    """A text in at most so many bytes of a page: whole where that is enough, else without its middle."""
+    """A text in at most `room` bytes of a page: whole if it fits, otherwise without its middle."""
     if fits(text, room):
         return Cut(printable(text), length=len(text))
     beginning = _fitting(text[: room // 2], room // 2)
@@ -42,21 +42,21 @@ def cut(text: str, room: int) -> Cut:
 
 
 def clipped(text: str, most: int) -> str:
-    """The beginning of a text, and how long it is where that is not all."""
+    """The beginning of a text, and its total length if that is not all."""
     return text if len(text) <= most else f"{text[:most]}… {len(text):,} characters in total"
 
 
 def share(texts: Iterable[str], room: int) -> int:
-    """The most bytes for each of some texts that share a page: short ones are whole, long ones are cut to one size."""
+    """The most bytes for each of some texts that share a page: short ones stay whole, long ones are cut to one size."""
     texts = list(texts)
-    # A character takes at least a byte. So none has more room than if each took just one, and what is longer than that
-    # is long whatever it holds: only what could be whole is measured, which is no more than `room` characters.
+    # A character takes at least a byte. So no text gets more room than if every character took just one, and a longer
+    # text is cut in any case: only those that may stay whole are measured, at most `room` characters.
     most = _level([len(text) for text in texts], room)
     return max(_LEAST, _level([_measured(text, most) for text in texts], room))
 
 
 def _level(sizes: Sequence[int], room: int) -> int:
-    """What each of those may have that want more than their share, when the others have what they want."""
+    """What each of those that want more than their share may have, once the others have what they want."""
     left = room
     for position, size in enumerate(sorted(sizes)):
         each = left // (len(sizes) - position)
@@ -67,8 +67,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
 
 
 def _measured(text: str, most: int) -> int:
-    """How many bytes a text takes in a page. One that takes more than `most` is measured no further than that, and not
-    at all where its length tells."""
+    """How many bytes a text takes on a page. Stops measuring beyond `most`; does not start if the length says so."""
     if len(text) > most:
         return len(text)
     size = 0
@@ -80,7 +79,7 @@ def _measured(text: str, most: int) -> int:
 
 
 def _fitting(text: str, room: int) -> str:
-    """As much of its beginning as there is room for."""
+    """As much of a text's beginning as there is room for."""
     end = 0
     while (step := text[end : end + _STEP]) and (size := markup_bytes(step)) <= room:
         end += len(step)

@@ -1,4 +1,4 @@
-"""Times as people can read them."""
+"""Times for people to read."""
 
 from streamviz.live.presentation.figures import UNKNOWN
 
@@ -24,7 +24,8 @@ def lasted(microseconds: int | None) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long something is over, in the words of static/js/times.js: `now`, `8 s ago`, `4 min ago`, `12 d ago`."""
+    """How long ago something happened, in the words of static/js/times.js: `now`, `8 s ago`, `4 min ago`, `12 d
+    ago`."""
     for length, unit in _PERIODS:
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"
@@ -32,7 +33,7 @@ def ago(seconds: float) -> str:
 
 
 def exact(microseconds: int | None) -> str:
-    """A time that matters to the hundredth: `< 1 ms`, `38 ms`, `0.62 s`, `14.2 s`."""
+    """A time of which hundredths matter: `< 1 ms`, `38 ms`, `0.62 s`, `14.2 s`."""
     if microseconds is None:
         return UNKNOWN
     if microseconds < 1_000:

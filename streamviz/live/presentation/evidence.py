@@ -9,12 +9,12 @@ from streamviz.live.presentation.text import one_line
 _SHOWN_SPANS = 5
 _LONGEST = 120
 _MOST_FACTS = 20
-# Told by the reason, or together with another.
+# Part of the reason, or shown together with another.
 _ELSEWHERE = {"counts", "spans", "start", "end", "length", "explanation"}
 
 
 def evidence_text(evidence: Mapping[str, object], reason: str) -> str:
-    """One line of what `reason` does not say already; empty where there is nothing more to tell."""
+    """One line of what `reason` does not say already; empty if there is nothing more to say."""
     return " · ".join([*_places(evidence), *islice(_facts(evidence, reason), _MOST_FACTS)])
 
 

@@ -12,8 +12,8 @@ from streamviz.live.presentation.views import StreamView
 
 
 class Fact(NamedTuple):
-    """A figure with its name and a note. Since the epoch, in ms: `since_ms`, from when on it still grows, and `at_ms`,
-    the moment that it is, which a script says in the reader's zone."""
+    """A figure with its name and a note. In ms since the epoch: `since_ms`, from when it keeps growing, and `at_ms`,
+    the time that it is, which a script shows in the reader's time zone."""
 
     name: str
     value: str
@@ -23,7 +23,7 @@ class Fact(NamedTuple):
 
 
 def facts_of(stream: StreamView, now: int) -> list[Fact]:
-    """What is known of a stream; what is not is a dash, never 0."""
+    """What is known of a stream; unknown figures are a dash, never 0."""
     return [
         Fact("Model", stream.model, _upstream(stream)),
         Fact("Key", one_line(stream.key_name, 100) or UNKNOWN),
@@ -47,7 +47,7 @@ def _time(at: int) -> datetime:
 
 
 def _finish(stream: StreamView) -> list[Fact]:
-    """Why the answer ended, where the client was told something else than upstream said."""
+    """Why the answer ended, if the client was told something else than upstream said."""
     said, had = one_line(stream.finish_reason, 100), one_line(stream.client_finish or "", 100)
     return [] if stream.client_finish is None or said == had else [Fact("Finish", had or UNKNOWN, f"upstream: {said}")]
 
@@ -69,7 +69,7 @@ def _spent(stream: StreamView) -> list[Fact]:
 
 
 def _tokens(stream: StreamView) -> list[Fact]:
-    """What it took, and of that what was read from a cache or written to one, and what was thinking."""
+    """The tokens used, and how many of them were read from a cache, written to one, or thinking."""
     tokens = _so_far(stream)
     if tokens.output is None and tokens.input is None:
         return [Fact("Tokens", UNKNOWN, "not reported yet" if stream.is_running else "not reported")]
@@ -80,7 +80,7 @@ def _tokens(stream: StreamView) -> list[Fact]:
 
 
 def _so_far(stream: StreamView) -> Tokens:
-    """Until the provider has said how many it wrote in all, as many as there are characters for."""
+    """Until the provider has reported all of the output, estimate it from the number of characters."""
     tokens = stream.tokens
     if tokens.output is not None and (stream.finish_reason or not stream.is_running):
         return tokens
@@ -89,7 +89,7 @@ def _so_far(stream: StreamView) -> Tokens:
 
 
 def _parts(tokens: Tokens) -> list[Fact]:
-    """What of them costs otherwise; nothing where none does."""
+    """The tokens that are billed differently; empty if none are."""
     parts = (("cached", tokens.cache_read), ("written", tokens.cache_written), ("thinking", tokens.reasoning))
     first, *others = [f"{count(number)} {name}" for name, number in parts if number] or [""]
     return [Fact("Of these", first, ", ".join(others))] if first else []

@@ -1,4 +1,4 @@
-"""Figures as people can read them."""
+"""Figures for people to read."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _BYTES = ("kB", "MB", "GB", "TB")
 
 
 def count(number: int | None) -> str:
-    """A number with its thousands apart."""
+    """A number with thousands separators."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
@@ -18,7 +18,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """A cost in US dollars: small ones need more places to be more than nothing."""
+    """A cost in US dollars; small ones need more decimals to be more than nothing."""
     if dollars is None:
         return UNKNOWN
     if 0 < dollars < _LEAST_MONEY:
@@ -27,12 +27,12 @@ def money(dollars: float | None) -> str:
 
 
 def about(figure: str, is_estimated: object) -> str:
-    """An estimated figure is marked."""
+    """Mark a figure if it is estimated."""
     return f"≈ {figure}" if is_estimated and figure != UNKNOWN else figure
 
 
 def estimates(one_in: Mapping[str, int]) -> str:
-    """A sentence that says which figures are estimated, each from one stream in how many; empty where none is."""
+    """A sentence that says which figures are estimated, each from one stream in how many; empty if none are."""
     told = [f"{name} from one in {number:,}" for name, number in one_in.items() if number > 1]
     return f"Estimated from some streams: {', '.join(told)}; everything else is exact." if told else ""
 

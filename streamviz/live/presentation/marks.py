@@ -7,7 +7,7 @@ from streamviz.core.verdicts import Decision
 
 
 class KindMark(NamedTuple):
-    """A kind of block. In a strip it is `height` tall from `top`: the more a block can do, the taller it is."""
+    """A kind of block. In a strip it is `height` tall from `top` down: the more a block can do, the taller it is."""
 
     letter: str
     word: str
@@ -27,8 +27,8 @@ KINDS = {
 
 
 class DecisionMark(NamedTuple):
-    """A verdict's decision; `icon` names a symbol of the sprite. In shadow it only says what it would do. `done` says
-    it of a person who decided so."""
+    """How a decision looks; `icon` names a symbol of the sprite. `word` follows "would" for a policy in shadow; `done`
+    is followed by who decided."""
 
     word: str
     icon: str
@@ -45,8 +45,8 @@ DECISIONS = {
 
 
 class StateMark(NamedTuple):
-    """Where a stream stands; `group` is its place on the Live page. `css` is a shape, `tone` a colour of text. Several
-    are `many`, where that is another word."""
+    """A stream's state; `group` is its place on the Live page. `css` is a shape, `tone` a text colour. `many` is the
+    plural, if that is another word."""
 
     word: str
     css: str

@@ -1,4 +1,4 @@
-"""A stream that is over as it was at one moment: its blocks as far as they had come, and what came later."""
+"""A finished stream as it was at one moment: its blocks as far as they had arrived, and what came later."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,8 +14,8 @@ _LATER = 20
 
 
 class Moment(NamedTuple):
-    """The stream when the chunk `seq` had come. Times are µs after the request, `following` that of the next chunk;
-    `share` is how far along it was, in per cent as text."""
+    """The stream when the chunk `seq` had arrived. Times are µs after the request, `following` is that of the next
+    chunk; `share` is how far along the stream was, in per cent as text."""
 
     view: StreamView
     side: Side
@@ -42,7 +42,7 @@ class Moment(NamedTuple):
 
 
 def moment_of(whole: StreamView, tapes: Tapes, seq: int, side: Side) -> Moment:
-    """`whole` as it was when the chunk `seq` had come; as it ended, where there is none of that number."""
+    """`whole` as it was when the chunk `seq` had arrived, or as it ended if there is no such chunk."""
     upstream = tapes.upstream
     is_over = seq >= len(upstream)
     seq = min(seq, len(upstream) - 1)
@@ -51,7 +51,7 @@ def moment_of(whole: StreamView, tapes: Tapes, seq: int, side: Side) -> Moment:
     blocks = had(whole, tapes, at) if side is Side.CLIENT else list(sent(whole, tapes, seq, at, verdicts))
     later = [block for block in whole.blocks if block.first_seq > seq]
     start, end = whole.requested_at, max(whole.ended_at or 0, at, whole.requested_at + 1)
-    # The first that came later: several can come at once.
+    # The first that arrived later, as several can arrive at once.
     following = (upstream.last_by(at) or 0) + 1
     return Moment(
         view=structs.replace(whole, blocks=blocks, verdicts=verdicts),

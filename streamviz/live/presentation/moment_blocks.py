@@ -43,7 +43,7 @@ def sent(whole: StreamView, tapes: Tapes, seq: int, at: int, verdicts: Iterable[
 
 
 def _known(whole: StreamView, seq: int) -> Iterator[BlockView]:
-    """The blocks of a stream some of whose chunks are kept nowhere: what they said is known once they had ended."""
+    """The blocks of a stream with chunks that are not kept: what a block said is only known once it had ended."""
     for block in whole.blocks:
         if block.first_seq <= seq:
             has_ended = block.last_seq <= seq

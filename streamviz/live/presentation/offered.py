@@ -16,7 +16,7 @@ _FEW_TOOLS = 25
 
 
 class Offered(NamedTuple):
-    """The system prompt and the tools that requests repeat, as they were first; `later` came with a later turn."""
+    """The system prompt and tools that requests repeat, as in the first; `later` tools came with a later turn."""
 
     system: Cut
     system_size: str
@@ -29,12 +29,12 @@ class Offered(NamedTuple):
 
     @property
     def has_few_tools(self) -> bool:
-        """Whether their names are shown unasked."""
+        """Whether their names are shown at once."""
         return len(self.tools) < _FEW_TOOLS
 
 
 def offered_of(requests: Sequence[tuple[Turn, RequestOutline | None]]) -> Offered | None:
-    """What requests repeat: as the first of these has it, and what later ones added to it."""
+    """What requests repeat: as the first of these has it, with the tools that later ones added."""
     known = [(turn, outline) for turn, outline in requests if outline is not None and not outline.is_odd]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What stands over a conversation otherwise than in the request before."""
+"""How the system prompt and the tools change from one request of a conversation to the next."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ HEAD = 110
 
 
 class Change(NamedTuple):
-    """A change of what stands over the conversation: tools that came or went, or another system prompt."""
+    """A change above the conversation: tools that were added, removed or changed, or another system prompt."""
 
     icon: str
     what: str
@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
 
 def changes_of(outline: RequestOutline | None, before: RequestOutline | None) -> Iterator[Change]:
-    """What stands over the conversation otherwise than in the request before."""
+    """How the system prompt and the tools differ from those of the request before."""
     if outline is None or before is None or outline.is_odd or before.is_odd:
         return
     if outline.tools != before.tools:

@@ -23,8 +23,8 @@ GRAVEST_FIRST = ("halt", "deny", "replace", "would halt", "would deny", "would r
 
 
 class Badge(NamedTuple):
-    """Verdicts of one word. `since_ms`: held, or decided by a person, at this moment (ms since the epoch), and `age` is
-    how long that is."""
+    """A state, or all verdicts of one word. `since_ms` is since when it is held, or when a person decided (ms since the
+    epoch); `age` is how long ago that was."""
 
     word: str
     icon: str
@@ -39,15 +39,15 @@ class Badge(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """A time that has passed, as text, and the moment it counts from (ms since the epoch; None: it stands still)."""
+    """The time that has passed, as text, and the moment it counts from (ms since the epoch; None if it has stopped)."""
 
     text: str
     since_ms: int | None
 
 
 class Ask(NamedTuple):
-    """What a person is asked: about which block, its call in a line, why it would not be allowed, and the seconds left,
-    also as `0:41`. `prefix` begins the ids of its buttons."""
+    """What a person is asked: about which block, its call on one line, why it would not be allowed, and the seconds
+    left, also as `0:41`. `prefix` begins the ids of its buttons."""
 
     block: BlockView
     line: str
@@ -58,7 +58,7 @@ class Ask(NamedTuple):
 
 
 class RowText(NamedTuple):
-    """What of a row changes with almost every chunk. `last` is the time since the newest one, or since the end."""
+    """What changes in a row with almost every chunk. `last` is the time since the newest one, or since the end."""
 
     stream_id: uuid.UUID
     is_running: bool
@@ -68,9 +68,9 @@ class RowText(NamedTuple):
 
 @dataclass(frozen=True)
 class RowView:
-    """A stream's row at the time `now` (µs since the epoch), with its chunks a second of late (`spark.counts_of`).
+    """A stream's row at the time `now` (µs since the epoch), with its recent chunks per second (`spark.counts_of`).
 
-    What is dear to draw is drawn when it is asked for.
+    What is expensive to draw is only drawn on demand.
     """
 
     stream: StreamView
@@ -111,13 +111,13 @@ class RowView:
 
     @property
     def calls_line(self) -> str:
-        """How many calls a run has made, and how the last one stands."""
+        """How many calls a run has made, and the state of the last one."""
         calls = self.stream.calls
         return f"{plural(self.stream.call_count, 'call')}, {calls[-1].part}: {calls[-1].word}" if calls else ""
 
     @property
     def earlier_calls(self) -> int:
-        """Those that a row has no room for."""
+        """How many calls a row has no room for."""
         return self.stream.call_count - len(self.stream.calls)
 
     @cached_property
@@ -181,12 +181,12 @@ def _by_hand(stream: StreamView, now: int) -> list[Badge]:
 
 
 def _is_halted_by_policy(stream: StreamView, state: marks.StateMark) -> bool:
-    """Then the verdict says it already; what a person cancels is halted too."""
+    """Whether a verdict says so already; what a person cancels is halted, too."""
     return state is marks.OUTCOMES["halted"] and any(verdict.word == "halt" for verdict in stream.verdicts)
 
 
 def _verdict_badges(stream: StreamView) -> list[Badge]:
-    """One badge a word, the gravest first, counted where there are several."""
+    """One badge per word, the gravest first, with a count if there are several."""
     counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts if not verdict.by)
     ordered = sorted(counts.items(), key=lambda item: GRAVEST_FIRST.index(item[0][0]))
     return [Badge(word if n == 1 else f"{n} {word}", icon, css) for (word, icon, css), n in ordered]
@@ -197,7 +197,7 @@ def _css(verdict: VerdictView) -> str:
 
 
 def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
-    """The cause beside the state."""
+    """The reason for the state, shown beside it."""
     if state is marks.HELD:
         block = stream.held[0]
         return f"{', '.join(block.held_by)} · {block.title}"

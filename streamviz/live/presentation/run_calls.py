@@ -12,13 +12,13 @@ from streamviz.live.presentation.waterfall import Span, end_of
 
 _FILLS = {"plan": "thinking", "tools": "tool", "answer": "content"}
 _LEAST = 0.3
-# Of calls that were denied.
+# How many denied calls a lane names.
 _NAMED = 5
 
 
 class CallLane(NamedTuple):
-    """A call of a run; `css` says what it was for, `words` is all of it for those who do not see the drawing. `denied`
-    names what policies kept from it, the first of them at `denied_x`."""
+    """A call of a run; `css` says what it was for, `words` is everything for those who cannot see the drawing. `denied`
+    names the calls that policies denied, the first of them at `denied_x`."""
 
     stream: StreamView
     part: str
@@ -32,7 +32,7 @@ class CallLane(NamedTuple):
 
 
 class RunCalls(NamedTuple):
-    """All calls of a run, and what they came to."""
+    """All calls of a run, and their totals."""
 
     lanes: list[CallLane]
     total: str
@@ -47,7 +47,7 @@ def run_calls(run: StreamView, calls: Sequence[StreamView], now: int) -> RunCall
 
 
 def tools_run(call: StreamView) -> bool:
-    """Whether a call let tools run: they do from its end until the run goes on."""
+    """Whether a call let tools run: they run from its end until the run continues."""
     return call.part.startswith("tools ") and call.outcome == Outcome.COMPLETED
 
 

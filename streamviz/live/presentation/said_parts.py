@@ -1,4 +1,4 @@
-"""What a request says, a part at a time, as pages show it: who said it, its text, and the call that it answers."""
+"""What a request says, part by part, as pages show it: who said it, its text, and the call that it answers."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -12,17 +12,17 @@ from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.live.presentation.views import StreamView
 
-# What of one thing a page shows at most, in bytes, and of its beginning, in characters.
+# How much of a part a page shows, in bytes, and of its beginning, in characters.
 MOST_SAID = 24_000
 HEAD = 110
-# Longer than so many characters, what a tool answered is folded.
+# Parts with more characters than this are folded: tool results, and any others.
 _LONG = 1_500
 _LONG_SAID = 6_000
 NOT_KEPT = "not kept"
 
 
 class Call(NamedTuple):
-    """A call of a tool: the turn that made it, and when that was over (µs since the epoch)."""
+    """A tool call: the turn that made it, and when that turn was over (µs since the epoch)."""
 
     turn: Turn
     name: str
@@ -53,7 +53,7 @@ class SaidPart(NamedTuple):
 
 
 def calls_of(turns: Iterable[tuple[Turn, StreamView]]) -> dict[str, Call]:
-    """The calls of all turns by their ids, and by their tools' names where they have none (the last of each)."""
+    """The calls of all turns by id, or by the tool's name if they have none (the last of each)."""
     calls: dict[str, Call] = {}
     for turn, stream in turns:
         for block in stream.blocks:
@@ -64,8 +64,8 @@ def calls_of(turns: Iterable[tuple[Turn, StreamView]]) -> dict[str, Call]:
 
 
 def said_part(part: Part, at: int, calls: Mapping[str, Call], room: int) -> SaidPart:
-    """A part of a request that came `at` (µs since the epoch), in so many bytes of a page. `calls` are those that it
-    may have the results of."""
+    """A part of a request that came `at` (µs since the epoch), in `room` bytes of a page. `calls` are those whose
+    results it may have."""
     call = calls.get(part.call_id) if part.call_id else calls.get(f"\x00{part.name}")
     call = call if part.kind is PartKind.TOOL_RESULT else None
     name = one_line(part.name, HEAD) or (call.name if call else "")

@@ -1,4 +1,4 @@
-"""A session in a few lines, for who sees it for the first time: what it did, where it went wrong, how it ended."""
+"""A session in a few lines, for somebody who is new to it: what it did, where it went wrong, how it ended."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _LAST_WORDS = 240
 
 
 class Story(NamedTuple):
-    """`tools` are those that were called, with how often, the first called first, and `turns` how many there are.
+    """`turns` is how many there are; `tools` are those that were called, the first called first, with how often.
     `ended` is the last turn of the main line, with its state and the beginning of what it said."""
 
     turns: int
@@ -37,7 +37,7 @@ class Story(NamedTuple):
 
 
 def story_of(turns: Sequence[Turn], streams: Mapping[UUID, StreamView], last_words: str) -> Story:
-    """What these turns come to; there is one at least. `last_words` is the text of the last answer, from the left."""
+    """The story of these turns, at least one. `last_words` is the beginning of the last answer's text."""
     tools = Counter(one_line(name, NAME) for turn in turns for name in _called(streams[turn.stream]))
     in_time = sorted(turns, key=lambda turn: streams[turn.stream].requested_at)
     troubles = [trouble for turn in in_time for trouble in troubles_of(turn, streams)]
@@ -55,7 +55,7 @@ def story_of(turns: Sequence[Turn], streams: Mapping[UUID, StreamView], last_wor
 
 
 def last_of(turns: Sequence[Turn]) -> Turn:
-    """The last turn of the main line, which comes first among lines."""
+    """The last turn of the main line, which comes first."""
     return next((turn for turn in turns if turn.line.kind == "main"), turns[0]).line.turns[-1]
 
 

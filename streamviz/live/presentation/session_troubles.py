@@ -16,7 +16,7 @@ _WHY = 200
 
 
 class Trouble(NamedTuple):
-    """Something that did not go as the model or the client meant it: in which turn, what, and why."""
+    """Something that did not go as the model or the client intended: in which turn, what, and why."""
 
     turn: Turn
     icon: str
@@ -26,7 +26,7 @@ class Trouble(NamedTuple):
 
 
 def troubles_of(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Trouble]:
-    """Those of a turn, its attempts first."""
+    """The troubles of a turn, those of its attempts first."""
     for each in turn.attempts:
         yield from _failure(turn, streams[each])
     stream = streams[turn.stream]
@@ -36,7 +36,7 @@ def troubles_of(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Trou
 
 
 def _one_a_subject(verdicts: Iterable[VerdictView]) -> Iterable[VerdictView]:
-    """The gravest on each block, and on the stream as a whole."""
+    """The gravest verdict on each block, and on the stream as a whole."""
     order = list(marks.DECISIONS)
     found: dict[int | None, VerdictView] = {}
     for each in verdicts:

@@ -1,4 +1,4 @@
-"""The sparkline: chunks a second, over the seconds just past."""
+"""The sparkline: chunks per second, over the last seconds."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -26,17 +26,16 @@ class Spark(NamedTuple):
 
 
 def counts_of(received_at: Sequence[int], now: int, ended_at: int | None = None) -> list[int]:
-    """How many chunks came in each of the seconds that are drawn, the oldest first; times are µs since the epoch, in
-    order. Only whole seconds count, so that it changes once a second. That of a stream that is over stands still, and
-    shows its end.
-    """
+    """How many chunks arrived in each of the seconds that are drawn, oldest first; times are µs since the epoch, in
+    order. Only whole seconds count, so that it changes once a second. For a finished stream it no longer changes, and
+    shows the end."""
     end = now // _SECOND * _SECOND if ended_at is None else -(-ended_at // _SECOND) * _SECOND
     edges = [bisect_left(received_at, end - age * _SECOND) for age in range(_BARS, -1, -1)]
     return [after - before for before, after in pairwise(edges)]
 
 
 def spark_of(counts: Sequence[int]) -> Spark:
-    """The sparkline of so many chunks a second."""
+    """The sparkline for these chunks per second."""
     full = max(_LEAST_FULL, *counts)
     heights = [round(count * _HEIGHT / full) for count in counts]
     bars = "".join(_bar(n, max(1, height)) for n, height in enumerate(heights[:-1]) if counts[n])

@@ -1,4 +1,4 @@
-"""From one moment of a stream to another: the next chunk, or one at which something happened."""
+"""Steps from one moment of a stream to another: the next chunk, or one at which something happened."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -8,7 +8,7 @@ from streamviz.live.presentation.views import StreamView
 
 
 class Step(StrEnum):
-    """Where to go from a chunk: to the next one, or to that at which a block or a policy does something."""
+    """Where to go from a chunk: to the next one, or to one at which a block or a policy did something."""
 
     FIRST = "first"
     PREVIOUS = "previous"
@@ -34,11 +34,11 @@ def stepped(whole: StreamView, tapes: Tapes, seq: int, step: Step) -> int | None
 
 
 def _turns(whole: StreamView, tapes: Tapes) -> Iterator[int]:
-    """The chunks at which something had just changed, in no order; some are behind the last."""
+    """The chunks at which something had just changed, in no order; some numbers are beyond the last chunk."""
     yield from tapes.upstream.turns()
     times = [verdict.at for verdict in whole.verdicts]
     times += [at for block in whole.blocks for at in (block.held_at, block.hold_ended_at) if at is not None]
     for at in times:
-        # The first that came when it had happened.
+        # The first chunk at that time or later.
         before = tapes.upstream.last_by(at - 1)
         yield 0 if before is None else before + 1

@@ -1,4 +1,4 @@
-"""A stream made ready to be shown, from its entries, whether it runs or is long over."""
+"""A stream prepared for display from its entries, whether it runs or ended long ago."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -26,7 +26,7 @@ from streamviz.records.recorder import StreamClosed
 
 
 def view_of(entries: StreamEntries) -> StreamView:
-    """The stream that these entries tell of."""
+    """The stream that these entries describe."""
     verdicts = list(_verdicts(entries))
     return _view(entries, verdicts, list(_blocks(entries, verdicts)))
 
@@ -92,8 +92,8 @@ def _tokens(closed: StreamClosed) -> Tokens:
 
 
 async def paced_view_of_running(stream: LiveStream, pace: Pace) -> StreamView:
-    """The stream as it is, without what is dear to work out; as there may be very many blocks, a turn at a time: each
-    block is as it is at its turn, and verdicts are those of the beginning, whose blocks are all there."""
+    """The stream as it is, without what is expensive to compute. With very many blocks this takes several turns: each
+    block is as it is at its turn, and the verdicts are those from the beginning, whose blocks are all there."""
     judged = len(stream.verdicts)
     entries = recording.entries_of(stream, await paced(recording.blocks_of(stream), pace))
     verdicts = (await paced(_verdicts(entries), pace))[:judged]
@@ -101,12 +101,12 @@ async def paced_view_of_running(stream: LiveStream, pace: Pace) -> StreamView:
 
 
 def view_of_record(record: Stream, *, has_times: bool = True) -> StreamView:
-    """One that `streams.load` gave; one that is over without the times of its tapes where nobody asks for them."""
+    """The view of a stream from `streams.load`. Of a finished one the tapes' times are only read if `has_times`."""
     return view_of(streams.entries_of(record, has_times=has_times))
 
 
 def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
-    """`view`, a view of `stream`, with its latencies and with both tapes' times."""
+    """`view`, a view of `stream`, with its latencies and the times of both tapes."""
     latency = recording.latency_of(stream)
     return structs.replace(view, itl_p50=latency.p50, itl_p95=latency.p95, **recording.times_of(stream)._asdict())
 
@@ -121,7 +121,7 @@ def block_view(
     is_stream_over: bool = False,
     as_of: int | None = None,
 ) -> BlockView:
-    """A block where it stands; `hold` is what is known of one while its stream runs."""
+    """A block and its state; `hold` is what is known of its hold while its stream runs."""
     is_asking = hold is not None and hold.is_asking
     return BlockView(
         ordinal=record.ordinal,
@@ -180,8 +180,8 @@ def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView]) -> Iterator
 
 
 def _never_began(record: BlockRecord, outcome: str) -> bool:
-    """Whether nothing of a block had gone out as its stream ended. Of one whose server was lost the record tells only
-    that not all of it had."""
+    """Whether nothing of a block had gone out when its stream ended. If the server was lost, the record only says that
+    not all of it had."""
     is_over = outcome not in ("", Outcome.INTERRUPTED)
     return is_over and record.completed_at is not None and record.released_at is None
 

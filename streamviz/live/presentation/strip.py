@@ -10,10 +10,10 @@ from streamviz.live.presentation.views import StreamView
 # Per cent of the width for each doubling of a block's length: a block of 1,000 characters gets some 18 per cent.
 _UNIT = 3.0
 _LEAST_CHARACTERS = 16
-_STEPS = 4  # for each doubling: a strip changes in steps that can be seen, and not with every character
+_STEPS = 4  # per doubling: a strip changes in visible steps, not with every character
 _GAP = 0.35
 _FULL = 98.0
-# A page has many strips, and more blocks would have no room in one.
+# A page has many strips, and one has no room for more blocks.
 _MOST = 100
 
 
@@ -39,7 +39,7 @@ class Strip(NamedTuple):
 
 
 def strip_of(stream: StreamView) -> Strip:
-    """The strip of a stream, of its newest blocks where there are very many."""
+    """The strip of a stream; of its newest blocks if there are very many."""
     blocks = stream.blocks[-_MOST:]
     hidden = blocks[-1].ordinal + 1 - len(blocks) if blocks else 0
     widths = _widths(blocks)

@@ -1,4 +1,4 @@
-"""The rows of the two tapes as a page shows them: what each side says, what happened between, by whom and how long."""
+"""The rows of the two tapes as a page shows them: what each side says, what happened between, who did it, how long."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log10
@@ -20,7 +20,7 @@ ROWS_A_PAGE = 200
 _MOST_TEXT = 4_000
 _RUN_TEXT = 160
 _LOOKED_AT = 100
-# A bar is as long as the wait on a log scale, whole at a minute.
+# A bar's length is the wait on a log scale; it is full at a minute.
 _SHORTEST, _LONGEST = 3, 7.8
 
 
@@ -43,7 +43,7 @@ FATES = {
 
 
 class RowView(NamedTuple):
-    """A row. `parts` are both sides' words, where they differ; times are seconds after the request, as text."""
+    """A row. `parts` are both sides' words, split where they differ; times are seconds after the request, as text."""
 
     number: int
     row: Row
@@ -67,12 +67,12 @@ class RowView(NamedTuple):
 
     @property
     def has_both(self) -> bool:
-        """Whether the words of the client's side are another's than upstream's."""
+        """Whether the client's side has words of its own."""
         return self.row.waited is None
 
 
 class Bare(NamedTuple):
-    """The beginnings of chunks and of frames that say nothing of the answer, by number."""
+    """The beginnings of chunks and of frames that say nothing about the answer, by number."""
 
     upstream: Mapping[int, bytes]
     client: Mapping[int, bytes]
@@ -129,7 +129,7 @@ class Rows:
         return f"{(at - self._stream.requested_at) / 1_000_000:.3f}"
 
     def _waited(self, row: Row) -> int | None:
-        """How long something was kept back (µs), where it was."""
+        """How long something was kept back (µs); None if it was not."""
         if row.fate is Fate.DELAYED:
             return row.waited
         if row.fate is Fate.REPLACED:
@@ -197,14 +197,14 @@ def _delay(microseconds: int | None) -> str:
 
 
 def _meter(waited: int | None) -> int | None:
-    """How much of the bar a wait is, in per cent."""
+    """How much of the bar a wait fills, in per cent; None if it is too short."""
     if not waited or waited < 1_000:
         return None
     return max(4, min(100, round((log10(waited) - _SHORTEST) / (_LONGEST - _SHORTEST) * 100)))
 
 
 def counted(rows: Iterable[Row]) -> dict[Fate, int]:
-    """How many chunks, or frames that are none, came to each fate."""
+    """How many chunks, or frames without a chunk, met each fate."""
     counts = dict.fromkeys(Fate, 0)
     for row in rows:
         counts[row.fate] += len(row.seqs) or len(row.frames)

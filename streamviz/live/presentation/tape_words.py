@@ -1,4 +1,4 @@
-"""What chunks of upstream's, or frames to the client, say, in words."""
+"""What upstream's chunks, or the client's frames, say, in words."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ _BARE = 60
 
 
 def words_in(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: int) -> str:
-    """The beginning of what chunks, or frames, say: of blocks their text, else what they tell of the answer."""
+    """The beginning of what chunks, or frames, say: the text of blocks, otherwise what they tell about the answer."""
     words: list[str] = []
     length = 0
     for number in numbers:
@@ -31,7 +31,7 @@ def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
 
 
 def _words_of(timeline: Timeline, piece: Piece) -> str:
-    """A piece of a block; of a call that begins, its name before it."""
+    """A piece of a block; if a tool call begins, after its name."""
     begun = timeline.begun(piece.ordinal)
     name = f"{begun.name} " if begun.kind is BlockKind.TOOL_CALL and piece.end == 0 else ""
     return name + timeline.text(piece)

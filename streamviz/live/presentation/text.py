@@ -1,10 +1,10 @@
-"""Text from models and clients, as people can read it."""
+"""Text from models and clients, made readable."""
 
 import re
 
-# Controls would be dropped or act; bidirectional overrides can make text read as another; half a surrogate pair
-# cannot be sent at all; what has no width, as tags and fillers have none, hides from people what a model reads. Each is
-# shown for what it is. Joiners, direction marks and the selectors of emoji stay, which ordinary writing needs.
+# Control characters would be dropped or take effect; bidirectional overrides can make text read as something else; half
+# of a surrogate pair cannot be sent; characters without width, such as tags and fillers, hide from people what a model
+# reads. Each is shown for what it is. Joiners, direction marks and emoji selectors stay: ordinary writing needs them.
 _UNREADABLE = (
     (0x00, 0x08),
     (0x0B, 0x0C),
@@ -32,7 +32,7 @@ _EACH_UNREADABLE = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first
 
 def _name(code: int) -> str:
     if code == 0:
-        return "\ufffd"  # as in the record: Postgres' texts cannot hold it
+        return "\ufffd"  # as in the record: Postgres text cannot hold it
     if code < 0x20:
         return chr(0x2400 + code)
     return f"⟨U+{code:04X}⟩"
@@ -42,11 +42,11 @@ _NAMES = {chr(code): _name(code) for first, last in _UNREADABLE for code in rang
 
 
 def printable(text: str) -> str:
-    """The text with characters that cannot be read named instead. It still has to be escaped for HTML."""
+    """The text with unreadable characters replaced by their names. It still has to be escaped for HTML."""
     parts = _EACH_UNREADABLE.split(text)
     if len(parts) == 1:
         return text
-    # A table, as a function that is called for each would take seconds where a text has nothing else.
+    # A table, as calling a function for each would take seconds if a text has nothing else.
     parts[1::2] = map(_NAMES.__getitem__, parts[1::2])
     return "".join(parts)
 
@@ -57,7 +57,7 @@ def one_line(text: str, most: int) -> str:
 
 
 def plain_reason(reason: str, name: str) -> str:
-    """A policy's reason, where it is told beside the name of what it is about and the verdict."""
+    """A policy's reason without the block's name and the verdict, which are shown beside it."""
     return reason.removeprefix(f"{name} is denied: ")
 
 

@@ -1,4 +1,4 @@
-"""The waterfall of turns: a lane a line; the model's time, the tools' time between, and idle time cut out.
+"""The waterfall of turns: a lane per line; the model's time, the tools' time in between, and idle time cut out.
 
 Places are per cent of the width, as text.
 """
@@ -24,7 +24,7 @@ _LANES = 30
 
 
 class Bar(NamedTuple):
-    """A block of an answer; as in strips it is the taller the more it can do."""
+    """A block of an answer; as in strips, the more it can do, the taller it is."""
 
     span: Span
     css: str
@@ -36,7 +36,7 @@ class Bar(NamedTuple):
 
 
 class DrawnTurn(NamedTuple):
-    """A turn, or an attempt at one that failed (`cross` is where it did)."""
+    """A turn, or a failed attempt at one (`cross` is where it failed)."""
 
     number: str
     shown: str
@@ -50,7 +50,7 @@ class DrawnTurn(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Between two turns, while a tool ran (`is_tool`) or a person thought; `text` is "" where there is no room."""
+    """Between two turns, while a tool ran (`is_tool`) or a person thought; `text` is "" if there is no room."""
 
     span: Span
     text: str
@@ -59,7 +59,7 @@ class Pause(NamedTuple):
 
 
 class HoldCaption(NamedTuple):
-    """Words below a block that waited long; `left` and `right` are where they begin and end (per cent)."""
+    """Words below a block that was held long; `left` and `right` are where they begin and end (per cent)."""
 
     text: str
     middle: str
@@ -68,8 +68,7 @@ class HoldCaption(NamedTuple):
 
 
 class TurnLane(NamedTuple):
-    """A line's lane; `holds` names its long holds. `hangs` is from where, and to where, the line is drawn that it hangs
-    by."""
+    """A line's lane; `holds` names its long holds. `hangs` is the span of the connector to the turn it hangs from."""
 
     line: Line
     turns: list[DrawnTurn]
@@ -157,7 +156,7 @@ class _Pen(NamedTuple):
         return Bar(span, mark.css, top, height, middle, block.held_at is not None, block.is_unsent)
 
     def _holds(self, line: Line) -> list[HoldCaption]:
-        """Of each turn the longest hold, where it was long and its words fit below the turn."""
+        """The longest hold of each turn, if it was long and its words fit below the turn."""
         captions = []
         for turn in line.turns:
             stream = self.streams[turn.stream]
@@ -184,8 +183,7 @@ class _Pen(NamedTuple):
         return pauses
 
     def _pause(self, one: Turn, other: Turn, taken: float, holds: Sequence[HoldCaption]) -> tuple[Pause | None, float]:
-        """A pause, and where its words end; they are left out where they would run into those that are `taken`, or of
-        a hold."""
+        """A pause, and where its words end; they are left out if they would overlap what is `taken`, or a hold's."""
         stream = self.streams[one.stream]
         first = other.attempts[0] if other.attempts else other.stream
         since, until = _end(stream, self.now), self.streams[first].requested_at

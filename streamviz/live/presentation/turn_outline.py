@@ -1,4 +1,4 @@
-"""The tree of turns as a list of lines of text, each with how it opens and closes lists below it."""
+"""The tree of turns as a list of lines of text, each of which says where lists below it begin and end."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -12,7 +12,8 @@ from streamviz.live.presentation.views import StreamView
 
 
 class Item(NamedTuple):
-    """A turn in the tree, or (`icon`) the name of what hangs from it. `opens` a list, `closes` so many after it."""
+    """A turn in the tree, or (with an `icon`) the name of what hangs from it. `opens`: a list begins below it;
+    `closes`: how many lists end after it."""
 
     turn: Turn
     title: str
@@ -32,7 +33,7 @@ _NAMES = {"fork": ("fork", "fork"), "subagent": ("agent", "sub-agent"), "step": 
 
 
 def outline_of_lines(main: Line, streams: Mapping[UUID, StreamView]) -> list[Item]:
-    """The main line with all that hangs from its turns."""
+    """The main line with everything that hangs from its turns."""
     items = list(_of_line(main, streams))
     if not main.turns:
         return items
@@ -73,7 +74,7 @@ def _note(item: Item, streams: Mapping[UUID, StreamView], start: int) -> str:
 
 
 def _marks(stream: StreamView) -> Iterator[tuple[str, str, str]]:
-    """Icon, colour and word of what policies and people did, and of how it failed."""
+    """Icon, colour and word of what policies and people did, and of how the stream failed."""
     did = {each.word: each for each in stream.verdicts if each.intervenes and not each.is_shadow}
     for word in sorted(did, key=GRAVEST_FIRST.index):
         css = did[word].mark.css

@@ -1,4 +1,4 @@
-"""The scale of the waterfall of turns: times become places on it, and pauses that are too long are cut out.
+"""The scale of the waterfall of turns: it maps times to places, and cuts out pauses that are too long.
 
 Places are per cent of the width, as text.
 """
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from streamviz.live.presentation.waterfall import Mark, Span
 
-# A pause longer than so many turns take is cut to so much of the width, all of them together to no more than a third.
+# A pause that is longer than _LONG average turns is cut to _CUT of the width; all cuts together take at most a third.
 _LONG = 6
 _CUT = 0.045
 _ALL_CUTS = 0.33
@@ -22,7 +22,7 @@ _MARK_ROOM = 7.0
 
 
 class Scale:
-    """Turns times into places, with what is too long and idle cut out."""
+    """Maps times to places, with long idle pauses cut out."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], *, is_cut: bool) -> None:
         busy = _merged(spans)
@@ -37,7 +37,7 @@ class Scale:
         self._times = [at for at, _ in self._places]
 
     def _knots(self, kept: int, share: float) -> Iterator[tuple[int, float]]:
-        """Times with their places, between which the scale is even."""
+        """Times with their places; between them the scale is linear."""
         unit = (1 - share * len(self.cuts)) / kept
         at, place = self.start, 0.0
         yield at, place
@@ -49,7 +49,7 @@ class Scale:
         yield max(self.end, at + 1), 1.0
 
     def place(self, at: int) -> float:
-        """In per cent."""
+        """The place of a time, in per cent."""
         after = min(max(1, bisect_right(self._times, at)), len(self._places) - 1)
         (since, left), (until, right) = self._places[after - 1], self._places[after]
         share = left + (right - left) * (min(max(at, since), until) - since) / max(1, until - since)
@@ -63,7 +63,7 @@ class Scale:
         return Span(self.percent(since), f"{width:.2f}%", self.percent(until))
 
     def marks(self) -> Iterator[Mark]:
-        """The times on the axis: even steps, as far as there is room."""
+        """The times on the axis, in even steps, as far as there is room."""
         kept = (self.end - self.start - sum(until - since for since, until in self.cuts)) / 1_000_000
         step = next((step for step in _STEPS_S if kept / step <= _MOST_MARKS), kept / _MOST_MARKS)
         number, last = 0, -100.0

@@ -1,5 +1,4 @@
-"""The turns of a session as a tree: a main line, and what hangs from its turns: retries, forks, sub-agents and the
-calls of runs."""
+"""The turns of a session as a tree: a main line, from which retries, forks, sub-agents and runs' calls hang."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,14 +8,14 @@ from uuid import UUID
 
 
 class Link(NamedTuple):
-    """A stream and how it goes on from its `parent`: turn, retry, fork, subagent, step, or "" where nobody knows."""
+    """A stream and how it continues its `parent`: turn, retry, fork, subagent, step, or "" if that is unknown."""
 
     stream: UUID
     parent: UUID | None = None
     relation: str = ""
 
 
-# What a turn called: it does not go on from the turn's answer.
+# What a turn called does not continue the turn's answer.
 _WITHIN = ("subagent", "step")
 _NAMES = {"subagent": "Sub-agent", "fork": "Fork", "step": "Calls of the run"}
 _TITLES = {"subagent": "sub-agent", "fork": "fork", "step": "calls"}
@@ -24,9 +23,9 @@ _TITLES = {"subagent": "sub-agent", "fork": "fork", "step": "calls"}
 
 @dataclass(eq=False, slots=True)
 class Turn:
-    """A request that was answered. `stream` is the last attempt at it, `attempts` those before it.
+    """A request that was answered. `stream` is the last attempt at it, `attempts` are those before.
 
-    `before` is the stream whose answer it goes on from, None where there is none.
+    `before` is the stream whose answer it continues, None if there is none.
     """
 
     stream: UUID
@@ -42,8 +41,8 @@ class Turn:
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """Turns that follow one another. All but the main one hang from `origin`, as a fork, a sub-agent or the calls of a
-    run (`kind`)."""
+    """Turns that follow one another. All lines but the main one hang from `origin`, as a fork, a sub-agent or the calls
+    of a run (`kind`)."""
 
     kind: str = "main"
     origin: Turn | None = None
@@ -53,26 +52,26 @@ class Line:
 
     @property
     def noun(self) -> str:
-        """What each of its turns is."""
+        """What each of its turns is called."""
         return "call" if self.kind == "step" else "turn"
 
     @property
     def name(self) -> str:
-        """What it is called where it stands below its turn."""
+        """Its name below the turn that it hangs from."""
         return _NAMES.get(self.kind, "")
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its name by itself."""
         if self.origin is None:
             return "main line" if self.kind == "main" else "sub-agent"
         return f"{_TITLES[self.kind]} of {self.origin.number}"
 
 
 def lines_of(links: Iterable[Link]) -> list[Line]:
-    """The lines of a session, the main one first, of its streams in the order of time.
+    """The lines of a session, the main one first, from its streams in the order of time.
 
-    A stream whose parent is not among them goes on from the one before it on the main line, as far as anybody knows.
+    A stream whose parent is not among them follows the one before it on the main line, as nothing better is known.
     """
     return _Tree().grown(links)
 
@@ -121,7 +120,7 @@ class _Tree:
 
     def _next_of(self, line: Line, link: Link) -> Turn:
         if line.kind in _WITHIN and line.origin is not None:
-            # What one turn called counts on, so that each number is one turn's.
+            # All that one turn called is numbered in sequence, so that no number occurs twice.
             line.origin.helpers += 1
             ordinal = line.origin.helpers
         elif line.turns:
@@ -137,7 +136,7 @@ class _Tree:
 
 
 def _letter(number: int) -> str:
-    """b, c, …, z, za, zb, …: the first of a kind needs none."""
+    """b, c, …, z, za, zb, …: the first line has no letter."""
     letters = ""
     while number > 25:
         letters, number = f"{letters}z", number - 25

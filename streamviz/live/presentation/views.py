@@ -1,4 +1,4 @@
-"""What the pages show of a stream, whether it runs or is long over. Times are µs since the epoch; None is unknown."""
+"""What the pages show of a stream, running or long over. Times are µs since the epoch; None is unknown."""
 
 import uuid
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView, VerdictView, tail_line
 from streamviz.live.presentation.text import one_line
 
-# A stream that has had no chunk for so long is called stalled.
+# A stream that has had no chunk for this long is stalled.
 STALLED_US = 5_000_000
-# Sooner a hold is not shown on the Live page: rows would come and go with each tool call.
+# Shorter holds are not shown on the Live page: rows would come and go with each tool call.
 LASTING_US = 2_000_000
-# Of what a person is asked about a row has so much to show a call from.
+# How much of a block that a person is asked about a row gets, to show its call.
 ASKED_CHARACTERS = 4_000
 
 
 class CallMark(msgspec.Struct, frozen=True, gc=False):
-    """A call of a run, in its row: what it is for, and how it stands, in a word and as a shape."""
+    """A call of a run, in its row: what it is for, and its state, as a word and as a shape."""
 
     id: uuid.UUID
     part: str
@@ -30,10 +30,9 @@ class CallMark(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamView(msgspec.Struct, frozen=True, dict=True):
-    """A stream. `received_at` has one time a chunk; `passed_seqs` and `passed_at` the chunks that the client was sent
-    as they came, in order, and when, `made_at` the times of the frames that are no chunk. `sending_since` is set while
-    the client's socket is full.
-    """
+    """A stream. `received_at` has one time per chunk; `passed_seqs` and `passed_at` are the chunks that the client was
+    sent as they came, in order, and when; `made_at` has the times of the frames that are not chunks. `sending_since` is
+    set while the client's socket is full."""
 
     id: uuid.UUID
     session_id: uuid.UUID
@@ -67,29 +66,29 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
     passed_at: Sequence[int] = ()
     made_at: Sequence[int] = ()
     client_waits: Sequence[tuple[int, int | None]] = ()
-    """From when to when the client took nothing of what it was sent; None: it still does not."""
+    """From when to when the client read nothing of what it was sent; None if it still does not."""
     sending_since: int | None = None
     not_run: Sequence[NotRun] = ()
     """The policies that did not judge it, and why."""
     left_out: str = ""
-    """What its provider could not take of the request, by name."""
+    """What the provider could not take of the request, by name."""
     request_headers: dict[str, str] = {}
-    """Those that are kept, but for the user agent."""
+    """Those that are kept, except the user agent."""
     executor: str = ""
-    """What answers it with calls of its own; then it is a run."""
+    """What answers it with calls of its own; it is then a run."""
     part: str = ""
     """What a call of a run is for."""
     calls: Sequence[CallMark] = ()
     """The last calls of a run, on the Live page."""
     call_count: int = 0
     parent: uuid.UUID | None = None
-    """The stream that it goes on from, or the run that it is a call of."""
+    """The stream that it continues, or the run that it is a call of."""
     relation: str = ""
-    """How it goes on from that (`Relation`)."""
+    """How it continues that (`Relation`)."""
     status: int | None = None
-    """Of the answer that the client got, as HTTP has it."""
+    """The HTTP status of the answer that the client got."""
     client_finish: str | None = None
-    """Why the answer ended as the client had it, where that is known."""
+    """Why the answer ended as the client had it, if that is known."""
     awaited: tuple[str, ...] = ()
     """The policies that its request waits for: upstream has not been asked yet."""
 
@@ -104,7 +103,7 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def session_known_as(self) -> str:
-        """The id by which its client knows the session; the beginning of ours where it told none."""
+        """The id by which its client knows the session; the beginning of ours if it gave none."""
         return one_line(self.session_name, 200) or str(self.session_id)[:13]
 
     @property
@@ -130,15 +129,15 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
         return self.last_received_at or self.requested_at
 
     def is_client_slow(self, now: int) -> bool:
-        """Whether the client has not taken what it was sent, and for long enough to call that the stall's cause."""
+        """Whether the client has not read what it was sent, for long enough to call that the stall's cause."""
         return self.sending_since is not None and now - self.sending_since > STALLED_US
 
     def state(self, now: int) -> marks.StateMark:
-        """Where it stands at the time `now`."""
+        """Its state at the time `now`."""
         return self._held_state(bool(self.held), now)
 
     def settled_state(self, now: int) -> marks.StateMark:
-        """The same, with no hold that may be over in a moment: most tool calls are held only while they arrive."""
+        """The same, ignoring holds that may be over in a moment: most tool calls are held only while they arrive."""
         is_held = any(has_lasted(block.held_at or now, block.waits_for_person, now) for block in self.held)
         return self._held_state(is_held, now)
 
@@ -151,22 +150,22 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def tail(self) -> str:
-        """The end of the output: of the newest block that has any."""
+        """The end of the newest block that has any text."""
         for block in reversed(self.blocks):
             if block.length:
                 return tail_line(block.kind, block.name, block.text)
         return ""
 
     def since_start(self, at: int | None) -> int | None:
-        """How long after the request something was (µs)."""
+        """How long after the request something happened (µs)."""
         return None if at is None else at - self.requested_at
 
 
 def has_lasted(since: int, waits_for_person: bool, now: int) -> bool:
-    """Whether a hold is more than the moment in which a tool call arrives, so that somebody should look at it."""
+    """Whether a hold is longer than the moment in which a tool call arrives, so that somebody should look at it."""
     return waits_for_person or now - since >= LASTING_US
 
 
 def is_lasting(hold: Hold, now: int) -> bool:
-    """Whether this is such a hold, and is not over."""
+    """Whether it is such a hold, and not over."""
     return hold.ended_at is None and has_lasted(hold.since, hold.asks is not None, now)

@@ -1,4 +1,4 @@
-"""The waterfall: a lane a block, ticks of chunks above and of frames below, what was held, and why nothing came."""
+"""The waterfall: a lane per block, ticks of chunks above and of frames below, what was held, and why nothing came."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from streamviz.live.presentation.durations import age
 from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.views import StreamView
 
-# Ticks are drawn on a grid of so many places, which bounds what a lane costs however many chunks it has.
+# Ticks are drawn on a grid of this many places, which limits what a lane costs, however many chunks it has.
 WIDTH = 1_000
 _LANES = 40
 _STEPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
@@ -19,7 +19,7 @@ _MOST_MARKS = 8
 _STALLS = 5
 CLIENT_SLOW = "client not reading"
 _CHARACTER = 1.0  # per cent of the width that a letter below the lanes takes, where they are narrowest
-_EDGE = 0.97  # a running stream's now is drawn here, with room to grow into
+_EDGE = 0.97  # where a running stream's now is drawn, with room to grow into
 
 
 class Mark(NamedTuple):
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 class Span(NamedTuple):
-    """From somewhere to somewhere, in per cent as text."""
+    """A range, in per cent as text."""
 
     x: str
     width: str
@@ -51,7 +51,7 @@ class Lane(NamedTuple):
 
 
 class BesideBlocks(NamedTuple):
-    """A lane of what belongs to no block: what upstream says of the answer itself, or frames that no chunk is."""
+    """A lane for what belongs to no block: what upstream says of the answer itself, or frames without a chunk."""
 
     name: str
     received: str
@@ -61,7 +61,7 @@ class BesideBlocks(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """A time in which nothing came, or nothing was let go. `is_named`: its words have room beside a longer one's."""
+    """A time in which nothing came, or nothing was released. `is_named`: there is room for its words."""
 
     span: Span
     middle: str
@@ -71,7 +71,7 @@ class Stall(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """The whole drawing, `length` µs long, in which the stream reaches to `end_x`; `now` is None once it is over."""
+    """The whole drawing, `length` µs long; the stream reaches to `end_x`, and `now` is None once it is over."""
 
     marks: list[Mark]
     lanes: list[Lane]
@@ -88,7 +88,7 @@ class Waterfall(NamedTuple):
 
 
 class _Scale:
-    """Turns times into places."""
+    """Maps times to places."""
 
     def __init__(self, start: int, end: int, is_running: bool) -> None:
         self.start, self.end = start, end
@@ -105,7 +105,7 @@ class _Scale:
         return Span(self.percent(start), f"{width:.2f}%", self.percent(end))
 
     def ticks(self, times: Sequence[int], top: int, height: int) -> str:
-        """One at each place at which any of the times is. They ascend: those at one place are passed over at once."""
+        """One tick at each place that has any of the times. They ascend, so all at one place are skipped at once."""
         ticks, position = [], 0
         while position < len(times):
             place = min(WIDTH, max(0, (times[position] - self.start) * WIDTH // self.length))
@@ -121,7 +121,7 @@ def end_of(stream: StreamView, now: int) -> int:
 
 
 def waterfall_of(stream: StreamView, now: int, before: int | None = None, *, length: int = 0) -> Waterfall:
-    """The waterfall at the time `now` (µs since the epoch), at least `length` µs long; where there are very many lanes,
+    """The waterfall at the time `now` (µs since the epoch), at least `length` µs long. If there are very many lanes,
     only the newest, or the last of those before the block `before`."""
     end = end_of(stream, now)
     scale = _Scale(stream.requested_at, max(end, stream.requested_at + length), stream.is_running)
@@ -234,7 +234,7 @@ def _held_by(block: BlockView) -> str:
 
 
 def _drawn(scale: _Scale, waits: Sequence[Wait]) -> list[Stall]:
-    """The longest first. Words stay inside the drawing, and are left out where they would run into others."""
+    """The longest first. Words stay inside the drawing, and are left out if they would overlap others."""
     drawn: list[Stall] = []
     taken: list[tuple[float, float]] = []
     for wait in waits:

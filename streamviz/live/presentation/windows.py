@@ -1,4 +1,4 @@
-"""Which blocks of a stream a page shows: some thousand would be more than a browser draws in time."""
+"""Which blocks of a stream a page shows: thousands would be more than a browser draws in time."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ BLOCKS_A_PAGE = 200
 
 
 class Window(NamedTuple):
-    """The blocks from `start` to before `end`, of `total`, and the verdicts on them and on the stream as a whole."""
+    """The blocks from `start` to before `end`, of `total`, with the verdicts on them and on the stream as a whole."""
 
     start: int
     end: int
@@ -24,12 +24,12 @@ class Window(NamedTuple):
 
     @property
     def earlier(self) -> int | None:
-        """Where the page before this one begins; None where this is the first."""
+        """Where the page before this one begins; None if this is the first."""
         return max(0, self.start - BLOCKS_A_PAGE) if self.start else None
 
     @property
     def later(self) -> int | None:
-        """Where the page after this one begins; None where this is the last."""
+        """Where the page after this one begins; None if this is the last."""
         return None if self.is_newest else self.end
 
 
@@ -39,7 +39,7 @@ def first_of_newest(stream: StreamView) -> int:
 
 
 def window_of(stream: StreamView, first: int | None = None) -> Window:
-    """The blocks from `first` on, or the newest where it is None. A page is as full as it can be."""
+    """The blocks from `first` on, or the newest if it is None. A page is as full as it can be."""
     total = len(stream.blocks)
     newest = first_of_newest(stream)
     start = newest if first is None else min(first, newest)
