@@ -1,4 +1,4 @@
-"""How the admin looks: streamviz's name, icon and colours, as in static/css/tokens.css; and its script."""
+"""How the admin looks: streamviz's name, its icon and its colours, as in static/css/tokens.css; and its script."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ def icon(request: HttpRequest) -> str:
 
 
 def script(request: HttpRequest) -> str:
-    """The URL of the script that has the admin do what all pages do."""
+    """The URL of the script that makes the admin do what all pages do."""
     return static("js/admin.js")
 
 
 def site(request: HttpRequest) -> str:
-    """Where its pages begin, which may be below a path."""
+    """Where streamviz's own pages begin, possibly below a path."""
     return reverse("live")
 
 
-# From the ground in light (50) to the ground in dark (950), over lines and text.
+# From the light background (50), over lines and text, to the dark background (950).
 _GREYS = {
     "50": "#f7f8fa",
     "100": "#f1f3f6",

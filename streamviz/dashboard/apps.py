@@ -11,6 +11,6 @@ class DashboardConfig(AppConfig):
 
         from streamviz.dashboard import roles
 
-        # Sent for apps that have models, once their permissions are there.
+        # Sent for apps that have models, once their permissions exist.
         post_migrate.connect(roles.ensure_roles, sender=apps.get_app_config("records"))
         m2m_changed.connect(roles.keep_staff_in_step, sender=User.groups.through)

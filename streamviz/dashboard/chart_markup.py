@@ -1,4 +1,4 @@
-"""Drawings of bars over time as HTML: no templates, which take many times as long (`python -m bench.markup`)."""
+"""Bar charts over time as HTML, without templates, which take many times as long (`python -m bench.markup`)."""
 
 import html
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _GROUND = '<line class="bars-ground" x1="0" x2="100%" y1="100%" y2="100%"/>'
 
 
 def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = (), brush: Brush | None = None) -> SafeString:
-    """A drawing with its axis, and upright lines for changes; a script lets people drag across one with a brush."""
+    """A drawing with its axis, and vertical lines for changes; with a `brush`, a script lets people drag across it."""
     top = f'<text class="axis-text" x="0" y="10">{html.escape(chart.top)}</text>' if chart.top else ""
     lines = "".join(f'<line class="axis-line" x1="{mark.x}" x2="{mark.x}" y1="0" y2="100%"/>' for mark in axis)
     words = "".join(map(_moment, axis))
@@ -25,7 +25,7 @@ def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = (), brush
 
 
 def brush_attributes(brush: Brush | None) -> str:
-    """What static/js/brush.js has to know of a drawing."""
+    """The attributes of a drawing that static/js/brush.js needs."""
     if brush is None:
         return ""
     since, until = (_ms(at) for at in (brush.span.since, brush.span.until))
@@ -40,12 +40,12 @@ def small_bars(chart: Chart) -> SafeString:
 
 
 def _ms(at: datetime) -> int:
-    """Since the epoch."""
+    """In ms since the epoch."""
     return round(at.timestamp() * 1000)
 
 
 def _link(href: str, at: datetime, words: str, drawn: str) -> str:
-    """The title begins with the time in UTC, which a script says in the zone of whoever looks."""
+    """The title begins with the time in UTC, which a script shows in the viewer's time zone."""
     title = f'<title data-begins="{_ms(at)}">{at.astimezone(UTC):%d %b %H:%M:%S}: {html.escape(words)}</title>'
     return f'<a href="{html.escape(href)}" tabindex="-1">{title}{drawn}</a>'
 
@@ -61,7 +61,7 @@ def _bar(bar: Bar) -> str:
 
 
 def _cut(bar: Bar) -> str:
-    """A gap in what is higher than the drawing, and its value."""
+    """A gap in a bar that is higher than the drawing, and its value."""
     if not bar.over:
         return ""
     gap = f'<rect class="outlier-break" x="{bar.x}" width="{bar.width}" y="10%" height="4%"/>'

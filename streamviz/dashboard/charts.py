@@ -1,6 +1,6 @@
 """Bars over time, drawn on the server: all places are per cent as text, for the attributes of SVG.
 
-A drawing is for those who see it and point at it; the same figures stand in a table beside it.
+A drawing is for those who can see it and point at it; the same figures are in a table beside it.
 """
 
 import math
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from streamviz.dashboard.timespans import Timespan
 
 _BAR = 0.8  # of a step's width
-_LEAST = 2.0  # what is there is seen
+_LEAST = 2.0  # so that every value can be seen
 _SHADES = 5
-# One in so many of the steps, and one at least, may stand so many times as high as the next: it is cut off then.
+# One in _OUTLIERS steps, and at least one, is cut off if the highest is more than _FAR times as high as the rest.
 _OUTLIERS, _FAR = 20, 4
 _LEAST_REST = 4
 _ROOM = 1.25  # above the rest
@@ -28,8 +28,8 @@ class Segment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What a step has, from `at` on. `words` say it all, `href` leads to the streams behind it. `over` is its value
-    where that is far above the drawing's height."""
+    """A step that begins `at`. `words` says all about it, `href` leads to the streams behind it. `over` is its value if
+    that is above the drawing's height."""
 
     x: str
     width: str
@@ -41,21 +41,21 @@ class Bar(NamedTuple):
 
 
 class Brush(NamedTuple):
-    """What dragging across a drawing of `span` leads to: `{from}` and `{to}` in `href` stand for what was chosen."""
+    """Where dragging across a drawing of `span` leads: `{from}` and `{to}` in `href` stand for the selected time."""
 
     span: Timespan
     href: str
 
 
 class Chart(NamedTuple):
-    """A drawing: `top` says what its full height is, empty where there is nothing to draw."""
+    """A drawing; `top` says what its full height stands for, empty if there is nothing to draw."""
 
     bars: list[Bar]
     top: str
 
 
 class Column(NamedTuple):
-    """What is known of a step that begins `at`: values of one sort each, by their look, from the ground up."""
+    """A step that begins `at`, with its values from the bottom up, each with the name of its look."""
 
     at: datetime
     words: str
@@ -74,7 +74,7 @@ class Spread(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The median and the 95th percentile of one sort, whose look `css` names."""
+    """The median and the 95th percentile of one kind of value, whose look `css` names."""
 
     css: str
     p50: float
@@ -82,7 +82,7 @@ class Range(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Those of a step that begins `at`."""
+    """The ranges of a step that begins `at`."""
 
     at: datetime
     words: str
@@ -91,7 +91,7 @@ class Ranges(NamedTuple):
 
 
 class Bands(NamedTuple):
-    """How many there are of each band in a step that begins `at`."""
+    """How many values each band has, in a step that begins `at`."""
 
     at: datetime
     words: str
@@ -108,8 +108,8 @@ def _unsaid(value: float) -> str:
 
 
 def stacked(columns: Sequence[Column | None], shown: Callable[[float], str] = _unsaid, full: float = 0) -> Chart:
-    """Values upon one another; None is a step with nothing. `full` is the full height's value, else the largest is, or
-    the largest of those that do not stand far above the others. `shown` says a value."""
+    """Stacked values; None is a step with nothing. `full` is the value of the full height, by default what `height`
+    says. `shown` formats a value."""
     full = full or height([_sum(each) for each in columns if each])
     bars = []
     for n, each in enumerate(columns):
@@ -125,7 +125,7 @@ def _sum(column: Column) -> float:
 
 
 def height(values: Sequence[float]) -> float:
-    """What a drawing of these values has as its full height: one that is far above the others does not flatten them."""
+    """The value of a drawing's full height: one value far above the others must not flatten them."""
     ordered = sorted(value for value in values if value)
     rest = ordered[: len(ordered) - max(1, len(ordered) // _OUTLIERS)]
     if len(rest) >= _LEAST_REST and ordered[-1] > _FAR * rest[-1]:
@@ -134,12 +134,12 @@ def height(values: Sequence[float]) -> float:
 
 
 def highest(columns: Sequence[Column | None]) -> float:
-    """The largest sum of a step."""
+    """The largest total of a step."""
     return max((_sum(each) for each in columns if each), default=0)
 
 
 def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _unsaid) -> Chart:
-    """From each median to its 95th percentile; what is unknown is a gap. `shown` says a value."""
+    """Bars from each median to its 95th percentile; unknown values are gaps. `shown` formats a value."""
     known = {n: each for n, each in enumerate(columns) if each and each.p95 is not None}
     full = height([each.p95 or 0 for each in known.values()])
     bars = []
@@ -150,7 +150,7 @@ def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _u
 
 
 def ranges(columns: Sequence[Ranges | None], shown: Callable[[float], str], least: float) -> Chart:
-    """From each median to its 95th percentile, on a log scale of whole powers of ten, from `least` on."""
+    """Bars from each median to its 95th percentile, on a log scale of whole powers of ten, from `least` on."""
     known = [each for column in columns if column for each in column.ranges]
     if not known:
         return Chart([], "")
@@ -177,7 +177,7 @@ def _range(each: Range, place: Callable[[float], float]) -> list[Segment]:
 
 
 def heat(columns: Sequence[Bands | None], shown: Callable[[int], str]) -> Chart:
-    """How many there are of each band, darker where there are more."""
+    """How many values each band has: the more, the darker."""
     bands = [band for each in columns if each for band in each.numbers]
     most = max((number for each in columns if each for number in each.numbers.values()), default=0)
     if not bands:

@@ -1,4 +1,4 @@
-"""The stretch of time that a URL asks for, in steps that a drawing has room for."""
+"""The time span that a URL asks for, in steps that a drawing has room for."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ _STEPS = [
 
 
 def chosen(query: Mapping[str, str], now: datetime, oldest: datetime | None, usual: str = USUAL) -> Timespan:
-    """What a URL says; what is no stretch of time is the usual one. `oldest` is where all time begins."""
+    """The span that a URL names, or the usual one. `oldest` is where all time begins."""
     since, until = _moment(query.get("since", "")), _moment(query.get("until", ""))
     if since and until and since < until:
         return _spanning("", since, until)
@@ -32,7 +32,7 @@ def chosen(query: Mapping[str, str], now: datetime, oldest: datetime | None, usu
 def _spanning(name: str, since: datetime, until: datetime) -> Timespan:
     until = max(until, since + timedelta(microseconds=1))
     step = next((step for step in _STEPS if (until - since) / step <= MOST_STEPS), _STEPS[-1])
-    # The last step is the one that `until` is in, or ends with.
+    # The last step is the one that contains `until`, or ends at it.
     end = _down(until - timedelta(microseconds=1), step) + step
     return Timespan(name, _down(since, step), end, step)
 

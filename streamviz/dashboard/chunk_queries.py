@@ -11,7 +11,7 @@ CHUNKS_A_PAGE = 200
 
 
 class ChunkRow(NamedTuple):
-    """A chunk. Times are µs after the request; `sent_at` is None where it was never sent, `gap` for the first one."""
+    """A chunk. Times are µs after the request; `sent_at` is None if it was never sent, `gap` for the first chunk."""
 
     seq: int
     received_at: int
@@ -22,7 +22,7 @@ class ChunkRow(NamedTuple):
 
 
 def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[ChunkRow]:
-    """At most so many of a stream's chunks, from the chunk `first` on."""
+    """At most `most` of a stream's chunks, from the chunk `first` on."""
     end = first + most
     start = as_microseconds(stream.requested_at)
     received = dict(_received(stream, first - 1, end))
@@ -44,7 +44,7 @@ def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[Ch
 
 
 def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int, bytes]]]:
-    """Number, time and bytes of the chunks in first ≤ seq < end; no bytes where they were not kept."""
+    """Number, time and bytes of the chunks in first ≤ seq < end; the bytes are empty if they were not kept."""
     return [
         (chunk.seq, (chunk.received_at, chunk.raw or b""))
         for run in upstream_runs(stream.pk, first, end)
@@ -54,20 +54,20 @@ def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int
 
 
 def chunk_bytes(stream_id: uuid.UUID, seqs: range) -> list[bytes]:
-    """These chunks as upstream sent them; empty where a chunk's bytes were not kept."""
+    """These chunks as upstream sent them; empty if a chunk's bytes were not kept."""
     runs = upstream_runs(stream_id, seqs.start, seqs.stop)
     return [chunk.raw or b"" for run in runs for chunk in run.chunks() if chunk.seq in seqs]
 
 
 def frame_bytes(stream_id: uuid.UUID, numbers: range) -> list[bytes]:
-    """Those of these frames that are no chunk of upstream's, as the client got them."""
+    """Those of these frames that are not chunks of upstream's, as the client got them."""
     runs = client_runs(stream_id, numbers.start, numbers.stop)
     frames = (frame for run in runs for frame in run.frames() if frame.number in numbers)
     return [frame.made for frame in frames if frame.seq is None]
 
 
 def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
-    """When those chunks of first ≤ seq < end that were sent were sent."""
+    """When the chunks in first ≤ seq < end were sent, if they were."""
     return {
         frame.seq: frame.sent_at
         for run in passed_runs(stream.pk, first, end)

@@ -1,4 +1,4 @@
-"""Chunks as people can read them."""
+"""Chunks for people to read."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,5 +31,5 @@ def shown(rows: Sequence[ChunkRow]) -> list[ShownChunk]:
 
 
 def decoded(raw: bytes) -> str:
-    """A chunk's bytes as text; its line ends are shown, so that what ends an event is seen."""
+    """A chunk's bytes as text, with visible line ends, so that one sees what ends an event."""
     return raw.decode("utf-8", "replace").replace("\r", "␍").replace("\n", "↵")

@@ -1,4 +1,4 @@
-"""The figures of a stretch of time beside those of another: what changed, and by how much."""
+"""The figures of a time span beside those of another: what changed, and by how much."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,20 +13,20 @@ from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.statistics import by_time
 
-# With what a stretch of time is compared, and how far back that lies; its own length where that is None.
+# What a span can be compared with, and how far back that is: None stands for the span's own length.
 COMPARED: dict[str, tuple[str, timedelta | None]] = {
     "before": ("the previous period", None),
     "week": ("a week earlier", timedelta(days=7)),
     "nothing": ("nothing", None),
 }
 USUAL = "before"
-# A change from here on is told in bold: a tenth, or half a point of a share.
+# Changes from here on are shown in bold: a tenth, or half a percentage point of a share.
 _BIG, _BIG_POINTS = 0.1, 0.5
 _NAME_CHARACTERS = 24
 
 
 class Figure(NamedTuple):
-    """A figure, how it changed and what it was; both empty where there is nothing to compare with."""
+    """A figure, how it changed and what it was; the last two are empty if there is nothing to compare it with."""
 
     name: str
     value: str
@@ -52,7 +52,7 @@ def _share(value: float) -> str:
 
 
 def _cached(bucket: Bucket) -> float | None:
-    # No estimate knows of a cache.
+    # Estimates know nothing of caches.
     is_unknown = bucket.estimated and bucket.estimated >= bucket.reported
     return 100 * (bucket.cached_tokens or 0) / bucket.input_tokens if bucket.input_tokens and not is_unknown else None
 
@@ -72,13 +72,13 @@ _FIGURES: list[tuple[str, _Read, _Show]] = [
     ("ITL p95", lambda each: each.itl_p95, _time),
     ("Halted", lambda each: each.halted, _whole),
 ]
-# Estimates where tokens are.
+# Figures that are estimates if the tokens are.
 _OF_TOKENS = {"Tokens in", "Cached", "Tokens out", "Cost"}
 
 
 class Compared(NamedTuple):
-    """What a page of figures is compared with: another time, one of COMPARED, or where `against` names a model, that
-    model in the same time. `model` is the one whose figures they are; empty: all."""
+    """What a page of figures is compared with: another time, one of COMPARED, or, if `against` names a model, that
+    model in the same time. `model` is the one that the figures are of; empty means all."""
 
     time: str = "nothing"
     model: str = ""
@@ -90,12 +90,12 @@ class Compared(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What stands behind a figure of the other."""
+        """The word after a figure of the other side."""
         return one_line(self.against, _NAME_CHARACTERS) if self.against else "before"
 
 
 def headline(total: Bucket, other: Bucket | None, word: str = "before") -> list[Figure]:
-    """The figures of a time, compared with those of another where there were any; `word` says which."""
+    """The figures of a time, compared with those of another if there are any; `word` says which other."""
     figures = [figure_of(name, read(total), other and read(other), show, word) for name, read, show in _FIGURES]
     return [_marked(each, total, other) if each.name in _OF_TOKENS else each for each in figures]
 
@@ -106,7 +106,7 @@ def _marked(figure: Figure, total: Bucket, other: Bucket | None) -> Figure:
 
 
 def other_total(span: Timespan, compared: Compared) -> Bucket | None:
-    """What that came to which a stretch of time is compared with; None where there was nothing."""
+    """The totals of what a span is compared with; None if there are none."""
     length = span.until - span.since
     if compared.against:
         wanted = Filters(since=span.since, until=span.until, models=(compared.against,))

@@ -1,4 +1,4 @@
-"""What differs in the requests of two streams."""
+"""The differences between the requests of two streams."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
@@ -14,12 +14,12 @@ from streamviz.live.presentation.text import printable
 from streamviz.records.models import Stream
 
 _MOST = 40
-# What they have room for in a page, in bytes.
+# The room that they have on a page, in bytes.
 _ROOM = PAGE_BYTES // 3
 
 
 class Difference(NamedTuple):
-    """A part of the requests in which they differ: its name, and the words of both."""
+    """A part in which the requests differ: its name, and the words of both."""
 
     name: str
     a: Sequence[Piece]
@@ -51,7 +51,7 @@ def requests_of(a: Stream, b: Stream) -> Requests:
 
 
 def _outline(stream: Stream) -> RequestOutline | None:
-    """None where nobody here reads its format: one of a newer version, or of what is passed through."""
+    """None if its format is not known here: it is of a newer version, or the call was passed through."""
     known = WIRE_FORMATS.get(stream.wire_format)
     return None if known is None else outline_of(bytes(stream.request), known)
 
@@ -77,7 +77,7 @@ def _said(turn: bytes | None, outline: RequestOutline) -> str:
 
 
 def _parameters(stream: Stream, outline: RequestOutline) -> JsonObject:
-    """What else a request says: its fields but for the conversation and what stands over it."""
+    """What else a request says: its fields except the conversation, the system prompt and the tools."""
     told = (outline.wire_format.turns, outline.wire_format.system, "system_instruction", "tools", "functions")
     fields = object_in(bytes(stream.request))
     return {name: value for name, value in fields.items() if name not in told}

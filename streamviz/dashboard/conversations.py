@@ -1,5 +1,5 @@
-"""What a session's page reads from Postgres, in a fixed number of queries: of all turns their outlines, of those that
-it shows their requests and texts."""
+"""What a session's page reads from Postgres, in a fixed number of queries: the outlines of all turns, and the requests
+and texts of those that it shows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,12 +28,12 @@ from streamviz.records.queries.pages import Place
 from streamviz.records.tapes import client_runs_of, upstream_runs_of
 
 TURNS_SHOWN = 10
-# A request beyond this, and what is beyond the sum, is not read for a page of turns.
+# Larger requests, and those beyond the total, are not read for a page of turns.
 _MOST_REQUEST = 4_000_000
 _MOST_REQUESTS = 24_000_000
 _TEXT_CHARACTERS = 24_000
 _LAST_WORDS = 1_000
-# Of the tapes of streams that policies changed as many chunks are read at most.
+# How many chunks and frames are read at most of streams that policies changed.
 _MOST_CHUNKS = 4_000
 
 
@@ -50,7 +50,7 @@ class Turns(NamedTuple):
         return [turn for line in self.lines for turn in line.turns]
 
     def named(self, name: str) -> Turn | None:
-        """The turn of this number, or of this stream, be it the last attempt or one before that."""
+        """The turn of this number, or of this stream, whether that is the last attempt or an earlier one."""
         return next(
             (turn for turn in self.all if name in (turn.number, *map(str, (turn.stream, *turn.attempts)))), None
         )
@@ -62,7 +62,7 @@ def turns_of(session: Session, after: Place | None) -> Turns:
 
 
 def turn_alone(stream: Stream) -> Turns:
-    """A stream as if its session had no other, whatever went on from it or was tried before."""
+    """A stream as if it were alone in its session, whatever continued it or was tried before."""
     return _turns([queries.stream_alone(stream.pk)], None)
 
 
@@ -77,14 +77,14 @@ def _link(stream: Stream) -> Link:
 
 
 def shown_of(turn: Turn) -> tuple[list[Turn], int]:
-    """The turns of a turn's line that are shown with it, and the place of the first."""
+    """The turns of a turn's line that are shown with it, and the index of the first."""
     turns = turn.line.turns
     first = turns.index(turn) // TURNS_SHOWN * TURNS_SHOWN
     return turns[first : first + TURNS_SHOWN], first
 
 
 def sources_of(turns: Turns, shown: Sequence[Turn]) -> list[Source]:
-    """The turns that are shown with what they said, in five queries."""
+    """The shown turns with what they said, in five queries."""
     ids = {turn.stream for turn in shown}
     before = {turn.before for turn in shown if turn.before is not None and turn.before in turns.records}
     requests = _requests(turns, [*ids, *(before - ids)])
@@ -117,7 +117,7 @@ def _requests(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, RequestOutline]:
 
 
 def _asked_bytes(stream: Stream) -> int:
-    # The annotation of `streams_of`, which the model does not know of.
+    # An annotation of `streams_of`, which the model does not declare.
     return int(vars(stream)["asked_bytes"] or 0)
 
 
@@ -137,7 +137,7 @@ def _with_texts(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, StreamView]:
 
 
 def _instead(records: Iterable[Stream], views: Mapping[UUID, StreamView]) -> dict[UUID, dict[int, str]]:
-    """What clients got in place of blocks, by stream; nothing while their tapes cannot be read in the archive."""
+    """What clients got in place of blocks, by stream; empty while their tapes cannot be read from the archive."""
     room, changed = _MOST_CHUNKS, {}
     for record in records:
         is_changed = any(block.state in ("replaced", "never sent") for block in views[record.pk].blocks)
@@ -170,7 +170,7 @@ def _got(wire_format: str, tape: bytes) -> list[tuple[BlockKind, str, str]]:
 
 
 def last_words(turn: Turn) -> str:
-    """The beginning of the text of a turn's answer; empty where it has none."""
+    """The beginning of the text of a turn's answer; empty if it has none."""
     texts = Block.objects.filter(stream=turn.stream, kind=BlockKind.CONTENT.value).order_by("-ordinal")
     return texts.values_list(Left("text", _LAST_WORDS), flat=True).first() or ""
 

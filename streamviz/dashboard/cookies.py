@@ -1,4 +1,4 @@
-"""Cookies of people: what pages say once, after a form was sent, and who is signed in."""
+"""Cookies: for messages that pages show once after a form was sent, and for sign-ins."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _KEY = re.compile(r"[0-9a-z]{32}")
 
 
 class MessageCookies(FallbackStorage):
-    """Django's way to keep it until the next page, in a cookie that is sent to BASE_PATH alone."""
+    """Django's way of keeping messages until the next page, in a cookie that is sent to BASE_PATH alone."""
 
     def update(self, response: HttpResponseBase) -> Any:
         """Called by Django with each response."""
@@ -24,16 +24,16 @@ class MessageCookies(FallbackStorage):
 
 
 class SessionStore(db.SessionStore):
-    """Django's store of sign-ins, which is asked for nothing but keys that it could have made.
+    """Django's session store, which is asked for nothing but keys that it could have made.
 
-    A cookie is a stranger's text. Postgres takes none with a NUL, and each such request would fail with a traceback.
+    A cookie is untrusted text. Postgres accepts none with a NUL, and each such request would fail with a traceback.
     """
 
     def create(self) -> None:
-        """Called by Django with each sign-in. Those that have expired go then: Django leaves that to a command."""
+        """Called by Django at each sign-in. Deletes expired sessions, which Django leaves to a command."""
         self.clear_expired()
         super().create()
 
     def _validate_session_key(self, key: str | None) -> bool:
-        """Called by Django with what a cookie says; without a key it looks nothing up."""
+        """Called by Django with the cookie's value; without a valid key it looks nothing up."""
         return bool(key and _KEY.fullmatch(key))

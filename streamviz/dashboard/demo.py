@@ -1,4 +1,4 @@
-"""Simulated streams: real calls of this server's own /v1, for people who have no client at hand."""
+"""Simulated streams: real calls to this server's own /v1, for people who have no client at hand."""
 
 import asyncio
 import logging
@@ -16,18 +16,18 @@ log = logging.getLogger(__name__)
 KEY_NAME = "simulated streams"
 _ATTEMPTS = 20
 _RETRY_SECONDS = 0.1
-# Where a server that listens on every address can be reached from here.
+# Where a server that listens on all addresses can be reached from here.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 _calls: set[asyncio.Task[None]] = set()
 
 
 class DemoKeyRevoked(Exception):
-    """Somebody revoked the key of simulated streams, and that counts."""
+    """Somebody revoked the key of simulated streams, which is to be respected."""
 
 
 async def send(scenario: str) -> None:
-    """Start one call; returns while it is under way. Raises DemoKeyRevoked."""
+    """Start one call, and return while it is running. Raises DemoKeyRevoked."""
     secret = await _key()
     call = asyncio.create_task(_call(scenario, secret), name=f"simulated stream {scenario}")
     _calls.add(call)
@@ -35,7 +35,7 @@ async def send(scenario: str) -> None:
 
 
 async def _key() -> str:
-    """The secret is worked out from SECRET_KEY, so every process has it and nobody needs to keep it."""
+    """The secret is derived from SECRET_KEY, so every process knows it and nobody has to store it."""
     secret = PREFIX + salted_hmac("streamviz.dashboard.demo", KEY_NAME, algorithm="sha256").hexdigest()
     known = {"prefix": secret[:8], "digest": digest(secret)}
     key, _ = await ApiKey.objects.aget_or_create(name=KEY_NAME, defaults=known)
@@ -62,7 +62,7 @@ async def _call(scenario: str, secret: str) -> None:
 
 
 async def _post(client: aiohttp.ClientSession, body: dict[str, object]) -> None:
-    """A new key takes a moment to be known to every worker, so a refusal is tried again for a while."""
+    """A new key takes a moment to become known to every worker, so a 401 is retried for a while."""
     for _ in range(_ATTEMPTS):
         async with client.post(f"{_base_url()}/v1/chat/completions", json=body) as response:
             if response.status != 401:

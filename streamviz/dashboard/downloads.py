@@ -1,4 +1,4 @@
-"""How far downloads of many streams are: the page that began one asks."""
+"""How far downloads of many streams have come; the page that started one asks."""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -13,18 +13,18 @@ from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.rows import SearchTooBroad, limited
 from streamviz.records.queries.statistics import by_time
 
-# So many streams are written, or so much time goes by, between two notes of how many there are.
+# Progress is noted after this many streams, or this much time.
 _EVERY = 50
 _EVERY_SECONDS = 5.0
 _FORGOTTEN_AFTER = timedelta(days=1)
-# One that was not heard of for so long is not under way.
+# A download that was not heard of for this long is not running.
 STOPPED_AFTER = timedelta(minutes=1)
 
 
 def counted(
     streams: Iterable[Stream], number_of: Callable[[], int | None], download_id: uuid.UUID, user: User
 ) -> Iterator[Stream]:
-    """The same streams; how many were written so far is noted, and of how many, as far as `number_of` knows."""
+    """The same streams; notes how many were written so far, and of how many, as far as `number_of` knows."""
     now = timezone.now()
     Download.objects.filter(updated_at__lt=now - _FORGOTTEN_AFTER).delete()
     _, is_new = Download.objects.get_or_create(id=download_id, defaults={"user": user})
@@ -43,7 +43,7 @@ def counted(
 
 
 def number_of(filters: Filters) -> int | None:
-    """About how many streams these filters ask for; None where that takes too long to tell."""
+    """About how many streams these filters match; None if that takes too long to find out."""
     try:
         with limited():
             found = by_time(filters, timedelta(days=7), has_times=False, may_estimate=True)

@@ -1,4 +1,4 @@
-"""Where a stream is that a page is asked for: in memory while it runs, in the record, or at another worker."""
+"""Where the stream of a page is: in memory while it runs, in the record, or at another worker."""
 
 import contextlib
 import uuid
@@ -31,11 +31,11 @@ class Found:
 
     @classmethod
     def over(cls, view: StreamView) -> "Found":
-        """One that is over, without its request."""
+        """A finished stream, without its request."""
         return cls(view, b"", is_watchable=False)
 
     def context(self, tab: str) -> dict[str, Any]:
-        """What the head of each of its pages needs."""
+        """What the header of each of its pages needs."""
         now = now_us()
         return {
             "page": "live" if self.view.is_running else "sessions",
@@ -48,20 +48,20 @@ class Found:
 
 
 async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found:
-    """In memory, in the record once it is over, or else in another worker's memory; of the record without the times of
-    its chunks and frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
+    """Look in memory, in the record if it is over, and then in other workers' memory. Of the record, the times of
+    chunks and frames are only read if `has_times`. Raises Http404, or NotFoundHere if others could not be asked."""
     if running := feed.get(stream_id):
         view = whole_view_of(running, await paced_view_of_running(running, Pace()))
         return Found(view, running.request, view.is_running)
     recorded = await sync_to_async(_recorded)(stream_id, has_times)
     if recorded and not recorded.view.is_running:
         return recorded
-    # Of one that runs the record knows no holds, and of the rest only what the writer has moved.
+    # The record has no holds of a running stream, and otherwise only what the writer has moved.
     if elsewhere := await _elsewhere(stream_id):
         return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
-    # It may have been stored, and forgotten where it ran, while that was asked.
+    # Meanwhile it may have been stored here, and forgotten where it ran.
     if recorded := await sync_to_async(_recorded)(stream_id, has_times):
-        # One that still has no end there runs in a worker that did not answer: its socket shows the rest.
+        # If it still has no end, it runs at a worker that did not answer: its socket shows the rest.
         return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
     if publisher.workers is not None and publisher.workers.is_away:
         raise NotFoundHere
@@ -80,5 +80,5 @@ def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
 
 
 async def _elsewhere(stream_id: uuid.UUID) -> messages.Found | None:
-    """From the worker that runs it: the writer may be behind, or stopped."""
+    """From the worker that runs it, as the writer may be behind, or stopped."""
     return None if publisher.workers is None else await publisher.workers.look_for(stream_id)

@@ -20,7 +20,7 @@ WHY = "Saved with the new version."
 
 
 def wrong_with(form: forms.BaseForm) -> str:
-    """What is wrong with a form, in a line."""
+    """What is wrong with a form, on one line."""
     return " ".join(f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items())
 
 
@@ -29,12 +29,12 @@ def _label(form: forms.BaseForm, name: str) -> str:
 
 
 class GuardedForm(forms.Form):
-    """Asks for a password. `refused_seconds` is for how long to wait where there were too many attempts."""
+    """Asks for a password. `refused_seconds` is how long to wait after too many attempts."""
 
     refused_seconds = 0
 
     def begin(self, name: str, address: str) -> Attempt:
-        """An attempt at an account's password. Raises ValidationError where there were too many."""
+        """Begin an attempt at an account's password. Raises ValidationError if there were too many."""
         try:
             return Attempt(name, address)
         except TooManyAttempts as error:
@@ -61,7 +61,7 @@ class SignInForm(GuardedForm, AuthenticationForm):
 
 
 class OwnPasswordForm(GuardedForm, PasswordChangeForm):
-    """A new password in place of the present one, which whoever finds a browser signed in may not know."""
+    """A new password in place of the current one, which somebody who finds a browser signed in may not know."""
 
     def __init__(self, user: User, data: QueryDict | None, address: str) -> None:
         super().__init__(user, data)
@@ -79,13 +79,13 @@ class OwnPasswordForm(GuardedForm, PasswordChangeForm):
 
 
 class ViewNameForm(forms.Form):
-    """What a view of one's own is called."""
+    """The name of a user's own view."""
 
     name = forms.CharField(max_length=60)
 
 
 class SavedViewForm(ViewNameForm):
-    """A view of one's own: its name, and what it shows."""
+    """A user's own view: its name, and what it shows."""
 
     page = forms.ChoiceField(choices=[("sessions", "Sessions"), ("errors", "Errors")])
     query = forms.CharField(max_length=1000, required=False)
@@ -104,8 +104,8 @@ class PolicyModeForm(WhyForm):
 
 
 class PolicyForm(forms.ModelForm):
-    """A policy of one kind: its parameters as its kind's schema has them, and how it runs. `reason` says why, and
-    `seen` is the version that it was filled in from: what somebody else has saved since is not overwritten unseen."""
+    """A policy of one kind: its parameters by its kind's schema, and how it runs. `reason` says why it changes. `seen`
+    is the version that the form was filled in from: what somebody else has saved since is not overwritten unseen."""
 
     seen = forms.IntegerField(required=False)
     reason = forms.CharField(max_length=500, label="Why", help_text=WHY)
@@ -173,7 +173,7 @@ class PolicyForm(forms.ModelForm):
             self.add_error(None, error)
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """A kind's complaint about a parameter is shown at that parameter's field."""
+        """Shows a kind's complaint about a parameter at that parameter's field."""
         for name in self._names_in(error):
             if name in self.fields:
                 super().add_error(name, error.error_dict["parameters"])
@@ -181,7 +181,7 @@ class PolicyForm(forms.ModelForm):
         super().add_error(field, error)
 
     def _names_in(self, error: Any) -> list[str]:
-        """The fields that an error about the parameters may be about, the innermost first."""
+        """The fields that an error about the parameters may belong to, innermost first."""
         found = getattr(error, "error_dict", {}).get("parameters")
         if not found or "parameters" in self.fields:
             return []
@@ -213,7 +213,7 @@ class TryOutForm(forms.Form):
 
 
 class BacktestForm(forms.Form):
-    """Over which streams a policy is run once more."""
+    """The streams to back-test a policy on."""
 
     version = forms.IntegerField(min_value=1, label="Version")
     streams = forms.IntegerField(min_value=1, max_value=1_000_000, initial=1000, label="Newest streams")
@@ -221,24 +221,24 @@ class BacktestForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """What people want to remember of a session."""
+    """What people want to remember about a session."""
 
     note = forms.CharField(required=False, max_length=2000, label="Note")
 
 
 class StreamNoteForm(NoteForm):
-    """The same of a stream, and its labels, with commas between them."""
+    """The same for a stream, and its labels, separated by commas."""
 
     labels = forms.CharField(required=False, max_length=400, label="Labels")
 
     def clean_labels(self) -> list[str]:
-        """Each once, in the order in which they were given."""
+        """Each label once, in the order in which they were given."""
         words = (" ".join(each.split()) for each in self.cleaned_data["labels"].split(","))
         return list(dict.fromkeys(filter(None, words)))
 
 
 class KeyForm(forms.ModelForm):
-    """A new key's name, the models that it is for, and where calls go that are passed through."""
+    """A new key's name, the models that it allows, and where calls go that are passed through."""
 
     class Meta:
         model = ApiKey

@@ -1,4 +1,4 @@
-"""How many streams there were at what time, above the list of sessions."""
+"""How many streams there were at what time, shown above the list of sessions."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from streamviz.records.queries.statistics import by_time
 
 
 class Histogram(NamedTuple):
-    """The drawing, and the same as rows: when, how many, of them not completed, and a link to them.
+    """The drawing, and the same as rows: when, how many, how many of them failed, and a link to them.
 
-    All is counted from one stream in `one_in`.
+    Everything is counted from one stream in `one_in`.
     """
 
     chart: charts.Chart
@@ -25,7 +25,7 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
-    """Of the streams that are asked for in this time. `written` is the filter for links. Raises SearchTooBroad."""
+    """The matching streams in this span. `written` is the filter, for links. Raises SearchTooBroad."""
     with limited():
         counted = by_time(filters, span.step, has_times=False, may_estimate=True)
     about = "about " if counted.counted > 1 else ""
@@ -42,19 +42,19 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
 
 
 def failed_of(bucket: Bucket) -> int:
-    """Streams that ended otherwise than their clients wanted."""
+    """Streams that did not end as their clients wanted."""
     return bucket.halted + bucket.failed + bucket.interrupted
 
 
 def outcome_values(bucket: Bucket) -> list[tuple[str, float]]:
-    """The streams by how they ended, in the looks of a bar."""
+    """The streams by how they ended, under the names of a bar's looks."""
     failed = failed_of(bucket)
     calm = bucket.streams - bucket.running - bucket.left - failed
     return [("calm", calm), ("running", bucket.running), ("left", bucket.left), ("failed", failed)]
 
 
 def outcome_words(bucket: Bucket) -> str:
-    """The same in words; what there is none of is left out."""
+    """The same in words, without those that did not occur."""
     parts = {
         "completed": bucket.completed,
         "running": bucket.running,

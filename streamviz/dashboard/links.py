@@ -11,13 +11,13 @@ from streamviz.live.presentation.figures import UNKNOWN
 
 
 def page_url(page: str, time: Mapping[str, str], written: str = "") -> str:
-    """A page of history, of a stretch of time as it is in a URL, under a filter."""
+    """The URL of a page of history, for a time span as it is in URLs, and a filter."""
     query = {**({"q": written} if written else {}), **time}
     return f"{_address(page)}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
 
 
 def sessions_url(time: Mapping[str, str], written: str = "") -> str:
-    """The same of the Sessions page."""
+    """The same for the Sessions page."""
     return page_url("sessions", time, written)
 
 
@@ -28,7 +28,7 @@ def sessions_between(written: str) -> str:
 
 
 def term(field: str, name: str) -> str:
-    """A filter for exactly this name; a dash is that of streams that have none."""
+    """A filter term for exactly this name; a dash matches streams that have none."""
     return f"{field}:{quoted_if_needed(name or UNKNOWN)}"
 
 
@@ -37,7 +37,7 @@ def _address(page: str) -> str:
     return reverse(page)
 
 
-# A page of drawings has hundreds of links to the same few dozen moments.
+# A page of drawings has hundreds of links to the same few dozen times.
 @lru_cache(maxsize=1024)
 def _quoted(value: str) -> str:
     return quote_plus(value)

@@ -7,7 +7,7 @@ from streamviz.live.fleet import Machine
 from streamviz.live.fleet_members import SCREENS, Journal, Member
 
 READY, DEGRADED, NOT_READY = "ready", "degraded", "not ready"
-# What people call a process who do not know ours by name.
+# What to call a process for people who do not know our name for it.
 _CALLED = {SCREENS: "websockets"}
 
 
@@ -37,8 +37,7 @@ class MachineRow(NamedTuple):
 
 
 def machine_rows(machines: Iterable[Machine], here: str, now: int) -> list[MachineRow]:
-    """`now` is in µs since the epoch. Of the machine that is `here` the page says itself what is wrong with the
-    journal."""
+    """`now` is in µs since the epoch. For the machine that is `here`, the page itself shows the journal's troubles."""
     return [_machine_row(machine, machine.id == here, now) for machine in machines]
 
 

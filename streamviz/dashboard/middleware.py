@@ -1,5 +1,5 @@
-"""What all pages have in common: headers that tell a browser what they may do, and caches to keep none of them for
-others, that none keeps a connection to the database while it is sent, and that browsers see no empty 405."""
+"""What all pages have in common: headers that tell browsers what pages may do, and caches to keep none for others; no
+page keeps a database connection while it is sent; and browsers see no empty 405."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -16,7 +16,7 @@ _STRICT = (
     "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-# The admin's own pages carry inline scripts and styles, and Alpine, which evaluates its attributes.
+# The admin's own pages have inline scripts and styles, and Alpine, which evaluates its attributes.
 _ADMIN = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "connect-src 'self'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; "
@@ -28,8 +28,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseB
 
 
 class ContentSecurityPolicyMiddleware:
-    """Puts a Content-Security-Policy on every response: the strict one everywhere but in the admin; and who may keep it
-    where nothing else says so."""
+    """Adds a Content-Security-Policy to every response, the strict one everywhere but in the admin, and who may cache
+    the response unless it says so itself."""
 
     sync_capable = True
     async_capable = True
@@ -56,15 +56,15 @@ class ContentSecurityPolicyMiddleware:
 def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     policy = _ADMIN if request.path_info.startswith(_ADMIN_PATH) else _STRICT
     response.headers.setdefault("Content-Security-Policy", policy)
-    # By a cookie alone no cache on the way knows that a page is one person's.
+    # From the cookie alone, no cache on the way can tell that a page is one person's.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     return response
 
 
 @sync_and_async_middleware
 def connection_given_back(get_response: GetResponse) -> GetResponse:
-    """Gives the request's connection to the database back once its page is made: Django does so when it is sent, which
-    a slow reader can put off."""
+    """Gives the request's database connection back once its page is rendered: Django does so when it is sent, which a
+    slow reader can put off."""
 
     async def answer_async(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -83,8 +83,8 @@ def connection_given_back(get_response: GetResponse) -> GetResponse:
 
 @sync_and_async_middleware
 def forms_led_up(get_response: GetResponse) -> GetResponse:
-    """Who opens the address that a form is sent to, as after signing in again, is led to the page above it, which has
-    the form."""
+    """Redirects whoever opens a URL that a form is sent to, as after signing in again, to the page above that has the
+    form."""
 
     async def answer_async(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,4 +1,4 @@
-"""What views share: who may see a page, rendering from an async view, and who changed what."""
+"""What views share: who may see a page, rendering from async views, and who changed what."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ class NotFoundHere(Http404):
 
 
 def needs(*permissions: str) -> Callable[[View], View]:
-    """Strangers are asked to sign in, others without all of the permissions are refused."""
+    """Asks strangers to sign in, and refuses users who lack any of the permissions."""
 
     def decorate(view: View) -> View:
         decorated: View = login_required(permission_required(permissions, raise_exception=True)(view))
@@ -31,28 +31,28 @@ def needs(*permissions: str) -> Callable[[View], View]:
 
 
 def signed_in_user(request: HttpRequest) -> User:
-    """Who asks, in a view that strangers do not reach."""
+    """The user, in a view that requires signing in."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Whether a script asks, which puts the answer into a page that is open."""
+    """Whether a script asks, to put the response into an open page."""
     return request.headers.get("HX-Request") == "true"
 
 
 def base_url(request: HttpRequest) -> str:
-    """Where clients reach this server, as this browser does."""
+    """Where clients reach this server: at the address that this browser uses."""
     return request.build_absolute_uri(reverse("live")).rstrip("/")
 
 
 async def render_page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    """Render in a thread: the frame of a page asks the database about the user."""
+    """Render in a thread: the base template queries the database about the user."""
     return await sync_to_async(render)(request, template, context, status=status)
 
 
 def note_change(request: HttpRequest, of: Model, what: int, words: str) -> None:
-    """It outlives what was changed: so that one's id alone, and nothing that it said."""
+    """The entry outlives what was changed, so it has its id alone, and none of its content."""
     LogEntry.objects.create(
         user=signed_in_user(request),
         content_type=ContentType.objects.get_for_model(of),

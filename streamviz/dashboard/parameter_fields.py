@@ -13,7 +13,7 @@ PREFIX = "p."
 
 
 class ReadableJSON(StoredJSON):
-    """JSON on many lines, and nothing at all for nothing."""
+    """JSON on several lines, and an empty field for no value."""
 
     def prepare_value(self, value: Any) -> Any:
         if value is None or isinstance(value, str):
@@ -22,12 +22,12 @@ class ReadableJSON(StoredJSON):
 
 
 def fields_of(schema: JsonObject, parameters: JsonObject) -> dict[str, forms.Field]:
-    """The fields, by `p.name` (`p.stream.blocks` in an object), with what `parameters` has for them."""
+    """The fields by `p.name` (`p.stream.blocks` for one in an object), with their values in `parameters`."""
     return dict(_fields(schema, parameters, PREFIX))
 
 
 def parameters_in(schema: JsonObject, cleaned: dict[str, Any], prefix: str = PREFIX) -> JsonObject:
-    """What was filled in; a field that was left empty is left out."""
+    """What was filled in; fields that were left empty are left out."""
     found: JsonObject = {}
     for name, each in as_object(schema.get("properties")).items():
         own = as_object(each)
@@ -56,7 +56,7 @@ def _fields(schema: JsonObject, parameters: JsonObject, prefix: str) -> Iterator
 
 
 def _how_written(schema: JsonObject) -> str:
-    """What a field that takes more than words wants to have them written like."""
+    """How to write the value of a field that takes more than words."""
     items = as_object(schema.get("items"))
     if schema.get("type") not in ("array", "object") or "enum" in items:
         return ""

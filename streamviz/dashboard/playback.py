@@ -1,5 +1,5 @@
-"""Finished streams made ready to be played and compared with what their clients got. The last few are kept: to make one
-takes as long as to aggregate it, to show any moment of it after that only some ms."""
+"""Finished streams, prepared for playing them and comparing them with what their clients got. The last few are kept:
+preparing one takes as long as aggregating it; any moment of it is then shown in some ms."""
 
 import asyncio
 import logging
@@ -36,21 +36,21 @@ from streamviz.records.tapes import client_runs, kept, upstream_runs
 
 log = logging.getLogger(__name__)
 
-# Of one stream: longer ones are not made ready, as that would take too long and too much.
+# Limits of one stream: preparing a longer one would take too much time and memory.
 MOST_CHUNKS = 300_000
 MOST_BYTES = 100_000_000
-# What is longer takes some time, in which a page is to say so, and a process of its own, one at a time.
+# Longer streams take a while, which their page says meanwhile, and are prepared in a separate process, one at a time.
 _MOST_AT_ONCE = 3_000
 _ELSEWHERE = UUID(int=0)
 _UPSTREAM_ROW = ("first_seq", "first_at", "offsets", "lengths", "payload")
 _CLIENT_ROW = ("first_frame", "first_at", "offsets", "first_seq", "origin", "lengths", "payload")
-# Of all that are kept.
+# The limit of all that are kept, in chunks and frames.
 _MOST_KEPT = 600_000
 
 
 @dataclass(slots=True)
 class Playback:
-    """A stream that is over, with both of its tapes. `compared` is made once somebody asks for it."""
+    """A finished stream with both of its tapes. `compared` is made when it is first asked for."""
 
     view: StreamView
     tapes: Tapes
@@ -64,8 +64,8 @@ class Playback:
 
 
 class Asked(NamedTuple):
-    """Which moment a URL asks for: when the chunk `seq` had come, or so many `ms` had passed, or the end where it has
-    neither; and which `step` from there."""
+    """The moment that a URL asks for: when the chunk `seq` had arrived, or so many `ms` had passed, or the end if it
+    has neither; and which `step` from there."""
 
     seq: int | None
     ms: int | None
@@ -74,7 +74,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, request: HttpRequest) -> "Asked":
-        """What is no number, no side and no step is not asked for."""
+        """Anything that is not a number, a side or a step is ignored."""
         asked = request.GET
         seq, ms = number_in(asked, "at"), number_in(asked, "time")
         side = Side.CLIENT if asked.get("tape") == Side.CLIENT else Side.UPSTREAM
@@ -83,7 +83,7 @@ class Asked(NamedTuple):
 
     @property
     def is_moment(self) -> bool:
-        """Whether it is not just the end, as upstream sent it."""
+        """Whether it is anything but the end, as upstream sent it."""
         return self.seq is not None or self.ms is not None or self.side is Side.CLIENT
 
     @property
@@ -92,14 +92,14 @@ class Asked(NamedTuple):
         return "" if self.seq is None else f"?at={self.seq}&tape={self.side}"
 
     def stepped(self, played: Playback | None) -> "Asked":
-        """The moment that the step leads to; where nothing can be played, the end."""
+        """The moment that the step leads to; the end if nothing can be played."""
         if played is None or self.step is None:
             return Asked(None, None, self.side, None)
         to = stepped(played.view, played.tapes, self.seq_in(played), self.step)
         return Asked(len(played.tapes.upstream) if to is None else to, None, self.side, None)
 
     def seq_in(self, played: Playback) -> int:
-        """The chunk that had come by then; behind the last one for the end."""
+        """The last chunk that had arrived by then; one past the last for the end."""
         upstream = played.tapes.upstream
         if self.seq is not None:
             return min(self.seq, len(upstream))
@@ -110,7 +110,7 @@ class Asked(NamedTuple):
 
 
 def number_in(asked: QueryDict, name: str) -> int | None:
-    """A number that a URL has under this name; None where it has none."""
+    """The number that a URL has under this name; None if it has none."""
     text = asked.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
@@ -121,12 +121,12 @@ def is_played(view: StreamView) -> bool:
 
 
 _kept: OrderedDict[UUID, Playback] = OrderedDict()
-# Nothing is made twice at once.
+# So that nothing is prepared twice at once.
 _locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
 
 async def playback_of(stream_id: UUID) -> Playback | None:
-    """None where the record has no such stream, or not all of it, or no chunks of it, or too many."""
+    """Prepare a stream; None if it is not in the record, or not all of it, or has no chunks there, or too many."""
     stream = await Stream.objects.filter(pk=stream_id).exclude(outcome="").only("chunk_count").afirst()
     if stream is None or not 0 < stream.chunk_count <= MOST_CHUNKS:
         _kept.pop(stream_id, None)
@@ -143,7 +143,7 @@ async def playback_of(stream_id: UUID) -> Playback | None:
 
 
 def takes_long(view: StreamView) -> bool:
-    """Whether a stream is so long, and was not looked at lately, that to make it ready takes a second or more."""
+    """Whether a stream is so long, and was not viewed lately, that preparing it takes a second or more."""
     is_long = _MOST_AT_ONCE < view.chunk_count <= MOST_CHUNKS
     return is_long and not view.is_running and view.id not in _kept
 
@@ -167,13 +167,13 @@ def _lock(what: UUID) -> asyncio.Lock:
 
 
 def _drop_oldest() -> None:
-    """Of the streams that were longest not asked for."""
+    """The streams that were not asked for the longest."""
     while len(_kept) > 1 and sum(each.size for each in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)
 
 
 def _read(stream_id: UUID) -> tuple[StreamView, Recorded] | None:
-    """None where that is too much."""
+    """None if that is too much."""
     if kept(stream_id).payload_bytes > MOST_BYTES:
         return None
     record = streams.load(stream_id)
@@ -204,7 +204,7 @@ async def _made(stream_id: UUID) -> Playback | None:
 
 
 def _with_client(view: StreamView, client: StreamState) -> StreamView:
-    """With why the answer ended as its client had it, and what it got in place of blocks."""
+    """With why the answer ended as its client had it, and what the client got in place of blocks."""
     got = [(block.kind, block.name, block.text) for block in client.blocks]
     instead = instead_of(view, got) if len(view.blocks) <= MOST_BLOCKS else {}
     blocks = [structs.replace(block, instead=instead.get(block.ordinal, "")) for block in view.blocks]

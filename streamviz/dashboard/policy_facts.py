@@ -1,4 +1,4 @@
-"""What a policy's page tells about it: verdicts, holds, changes."""
+"""What a policy's page says about it: verdicts, holds, changes."""
 
 import difflib
 import json
@@ -19,7 +19,7 @@ RECENT_VERDICTS = 50
 # How far back a policy's page looks.
 SPANS = ("24h", "7d")
 _MOST_PEOPLE = 5
-# Index stream_not_run.
+# Uses the index stream_not_run.
 _WHERE_NOT = """
 SELECT each ->> 'why', count(*)
 FROM records_stream AS stream CROSS JOIN jsonb_array_elements(stream.not_run) AS each
@@ -31,8 +31,8 @@ NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
 
 
 class Done(NamedTuple):
-    """What a policy did in a stretch of time, told from one stream in `one_in`. `would` counts what it would not have
-    allowed while it was in shadow; `people` who decided by hand, and how often."""
+    """What a policy did in a time span, counted from one stream in `one_in`. `would` counts what it would not have
+    allowed while in shadow; `people` are those who decided by hand, and how often."""
 
     judged: int
     streams: int
@@ -52,12 +52,12 @@ class Done(NamedTuple):
 
     @property
     def by_itself(self) -> int:
-        """How often it decided alone, of what it did not allow."""
+        """How often it intervened without a person deciding."""
         return self.denied + self.halted + self.replaced - self.denied_by_hand
 
 
 def done(policy: Policy, since: datetime, until: datetime) -> Done:
-    """What a policy did between two moments, in three queries. Index verdict_at, or verdict_sample."""
+    """What a policy did between two times, in three queries. Uses the index verdict_at, or verdict_sample."""
     one_in = one_in_of_verdicts(since, until)
     is_looked_at = RawSQL(sampled("stream_id", one_in), (), BooleanField())  # noqa: S611  all our own
     found = Verdict.objects.filter(is_looked_at, policy_version__policy=policy, at__gte=since, at__lt=until).order_by()
@@ -82,8 +82,8 @@ def done(policy: Policy, since: datetime, until: datetime) -> Done:
 
 
 def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
-    """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty. What was asked of
-    their streams is not read."""
+    """The newest verdicts; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty. Their
+    streams' requests are not read."""
     found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
     found = found.defer("stream__request")
     wanted = {
@@ -107,7 +107,7 @@ class VersionRow(NamedTuple):
 
 
 def version_rows(policy: Policy) -> list[VersionRow]:
-    """Newest first."""
+    """All versions, newest first."""
     versions = list(policy.versions.select_related("changed_by"))
     before = [*versions[1:], None]
     return [VersionRow(version, _changes(older, version)) for version, older in zip(versions, before, strict=True)]

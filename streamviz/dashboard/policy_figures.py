@@ -1,4 +1,4 @@
-"""What policies did in a stretch of time, drawn over it, and when they were changed."""
+"""What policies did in a time span, drawn over it, and when they were changed."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ _MOST_CHANGES = 50
 
 
 class PolicyRow(NamedTuple):
-    """What a policy did in the whole time; `holds` is None where it held nothing that was let go. Verdicts and holds
-    are told from one stream in so many."""
+    """What a policy did in the whole time; `holds` is None if it held nothing that was released. Verdicts and holds are
+    counted from one stream in `verdicts_from`, and in `holds_from`."""
 
     name: str
     href: str
@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 
 def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
-    """What each policy that judged anything did, by its name, each on a scale of its own."""
+    """What each policy that judged anything did, by name, each on a scale of its own."""
     return _drawn(verdicts(span.since, span.until, span.step).by_time, span)
 
 
@@ -102,11 +102,11 @@ _DECIDERS = {
     Decider.PERSON: ("a person", "by-person"),
     Decider.NOBODY: ("timeout or failure", "by-nobody"),
 }
-_SHORTEST_WAIT = 1_000.0  # µs: what is shorter is drawn as this
+_SHORTEST_WAIT = 1_000.0  # µs: shorter waits are drawn as this
 
 
 class WaitRow(NamedTuple):
-    """How long a policy held blocks that were decided by the same; `css` is their look in the drawing."""
+    """How long a policy held blocks that the same party decided about; `css` is their look in the drawing."""
 
     decided_by: str
     css: str
@@ -114,8 +114,7 @@ class WaitRow(NamedTuple):
 
 
 class HoldTimes(NamedTuple):
-    """The holds of a policy over time, by who decided, and in sum. `whole` is None where it held nothing that is
-    over."""
+    """The holds of a policy over time, by who decided, and in total. `whole` is None if none of its holds is over."""
 
     chart: charts.Chart
     rows: list[WaitRow]
@@ -123,7 +122,7 @@ class HoldTimes(NamedTuple):
 
 
 def hold_times(policy: str, span: Timespan) -> HoldTimes:
-    """How long a policy kept blocks back."""
+    """How long a policy held blocks."""
     columns: dict[datetime, list[Waits]] = defaultdict(list)
     found = holds_of(policy, span.since, span.until, span.step)
     for each in found.by_time:

@@ -1,4 +1,4 @@
-"""The list of policies: those that are enforced, in shadow and off, each with its last day."""
+"""The list of policies: enforced, in shadow and off, each with its last day."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from streamviz.records.queries.policy_holds import Holds, holds
 
 
 class Counts(NamedTuple):
-    """Verdicts of a stretch of time. `would` counts what was not to be allowed in shadow."""
+    """Verdicts in a time span. `would` counts what would not have been allowed, in shadow."""
 
     judged: int = 0
     denied: int = 0
@@ -33,7 +33,7 @@ class Counts(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none).
+    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None if it held none).
     `asking` is for how many blocks it waits for a person now."""
 
     policy: Policy
@@ -45,7 +45,7 @@ class PolicyRow(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The policies of a mode, in the order in which they run or that was asked for."""
+    """The policies of a mode, in the order in which they run, or in the one that was asked for."""
 
     mode: Mode
     name: str
@@ -89,7 +89,7 @@ _COUNTED = {
 
 
 def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
-    """All policies with their last day, beside the day before, as their own pages count them; in eight queries.
+    """All policies with their last day, compared with the day before, counted as on their own pages; in eight queries.
     `asking` is for how many blocks each waits for a person."""
     span = chosen_timespans.chosen({}, timezone.now(), None)
     lasts = span.until - span.since
@@ -127,7 +127,7 @@ def _grouped(rows: Iterable[PolicyRow]) -> list[Group]:
 
 
 def _counts(since: datetime, until: datetime) -> dict[int, Counts]:
-    """By policy. Index verdict_at."""
+    """Counts by policy. Uses the index verdict_at."""
     found = Verdict.objects.filter(at__gte=since, at__lt=until).order_by().values("policy_version__policy")
     return {row.pop("policy_version__policy"): Counts(**row) for row in found.annotate(**_COUNTED)}
 

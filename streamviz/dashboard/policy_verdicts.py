@@ -8,7 +8,7 @@ from streamviz.core.judgements import Subject
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Verdict
 
-# Which of several verdicts on the same thing the client noticed: the last of these.
+# Of several verdicts on the same thing, the client notices the one that comes last here.
 _STRONGEST_LAST = (Decision.ALLOW, Decision.REPLACE, Decision.DENY, Decision.HALT)
 _REQUEST = {
     Decision.ALLOW: "the answer to its request",
@@ -28,7 +28,7 @@ _About = tuple[UUID, str, int | None]
 
 class VerdictRow(NamedTuple):
     """A verdict; `got` is what the client got after all policies' verdicts on the same thing, `had` how many characters
-    of it had been sent before. `decided_by` is a person or the policy, `how` says which."""
+    of it had been sent before. `decided_by` is a person or the policy, `how` says in what way."""
 
     verdict: Verdict
     got: str
@@ -38,13 +38,13 @@ class VerdictRow(NamedTuple):
 
 
 def verdict_rows(policy: str, verdicts: Sequence[Verdict]) -> list[VerdictRow]:
-    """In their order, in one query."""
+    """Rows in the order of the verdicts, in one query."""
     enforced = _enforced(verdicts)
     return [_row(policy, verdict, enforced.get(_about(verdict), Decision.ALLOW)) for verdict in verdicts]
 
 
 def _enforced(verdicts: Sequence[Verdict]) -> dict[_About, Decision]:
-    """What policies in force made of the things that these verdicts are about, where they did not allow them."""
+    """The strongest enforced verdict on each thing that these verdicts are about, unless all allowed it."""
     found = Verdict.objects.filter(stream__in={verdict.stream_id for verdict in verdicts}, mode=Mode.ENFORCE.value)
     strongest: dict[_About, Decision] = {}
     for verdict in found.exclude(decision=Decision.ALLOW.value).order_by():

@@ -1,5 +1,6 @@
-"""Both tapes of a finished stream, aggregated so that any moment of them can be told: a short stream's in turns, in the
-server; a long one's by a process of its own, `python -m streamviz.dashboard.preparing`, beside which no client waits.
+"""Prepares both tapes of a finished stream, so that any moment of them can be shown: those of a short stream in turns,
+in the server; those of a long one in a separate process, `python -m streamviz.dashboard.preparing`, so that no client
+waits for it.
 
 That process has no settings, no database and no credentials: it gets the rows of the record, answers once, and ends.
 """
@@ -28,7 +29,7 @@ from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_i
 _BARE = 300
 _CHUNKS_A_STEP = 16
 _NICENESS = 10
-# Far more than the longest stream takes that is made ready.
+# Far more than the longest stream takes that is prepared.
 _LONGEST_SECONDS = 120.0
 
 Rest = Callable[[], Awaitable[None]]
@@ -39,8 +40,8 @@ class Failed(Exception):
 
 
 class Recorded(NamedTuple):
-    """What the record has of a stream: the arguments of `chunks_in` and of `frames_in`, row by row. `is_whole` says
-    that upstream's answer was not cut off."""
+    """What the record has of a stream: the arguments of `chunks_in` and of `frames_in`, row by row. `is_whole`:
+    upstream's answer was not cut off."""
 
     wire_format: str
     hides_usage: bool
@@ -66,7 +67,7 @@ class Compared(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Both tapes, and the beginnings of what says nothing of the answer. `compared` is made where nobody waits."""
+    """Both tapes, and the beginnings of what says nothing of the answer. Only the separate process sets `compared`."""
 
     tapes: Tapes
     bare: Bare
@@ -89,7 +90,7 @@ async def prepared(recorded: Recorded, rest: Rest) -> Prepared:
 
 
 async def prepared_elsewhere(recorded: Recorded) -> Prepared:
-    """The same by a process of its own, and compared. Raises Failed."""
+    """The same in a separate process, and compared. Raises Failed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "streamviz.dashboard.preparing"),
         cwd=ROOT,
@@ -114,7 +115,7 @@ async def prepared_elsewhere(recorded: Recorded) -> Prepared:
 
 
 async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], rest: Rest) -> tuple[Timeline, dict[int, bytes]]:
-    """Aggregated; and the beginnings of the chunks that say nothing."""
+    """The aggregated tape, and the beginnings of the chunks that say nothing."""
     timeline, bare = Timeline(AGGREGATORS[wire_format]()), dict[int, bytes]()
     for chunk in chunks:
         timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
@@ -144,7 +145,7 @@ async def _without_rest() -> None:
 
 
 def main() -> None:
-    """Answer what is asked on standard input."""
+    """Answer the request on standard input."""
     give_way(_NICENESS)
     recorded: Recorded = pickle.load(sys.stdin.buffer)  # noqa: S301 - the server wrote it
     made = asyncio.run(prepared(recorded, _without_rest))
@@ -154,7 +155,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Pickles name a class by its module, which is not to be __main__.
+    # Pickles name a class by its module, which must not be __main__.
     from streamviz.dashboard import preparing
 
     preparing.main()

@@ -22,15 +22,15 @@ from streamviz.records.queries.streams import of_sessions, outlines, span_of
 
 SESSIONS_A_PAGE = 50
 STREAMS_A_PAGE = 200
-# Of each of these streams: more have no room in a turn.
+# How many blocks of each stream are read: a turn has no room for more.
 BLOCKS_A_TURN = 60
 _INTERVENING = [each.value for each in Decision if each is not Decision.ALLOW]
 
 
 class Spent(NamedTuple):
-    """What streams that are over took, as far as that is known: tokens, of the input those that were read from a cache,
-    and US dollars; None is unknown. Of `uncounted` streams nobody knows the tokens, of `unpriced` the cost, and of
-    `estimated` the tokens are estimates."""
+    """What finished streams took, as far as that is known: tokens, those of the input that were read from a cache, and
+    US dollars; None is unknown. `uncounted` streams have no known tokens, `unpriced` ones no known cost, and the tokens
+    of `estimated` ones are estimates."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -42,14 +42,14 @@ class Spent(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How many streams people gave a star, and the labels that they gave any, by name."""
+    """How many streams people starred, and the labels that they gave to any, sorted."""
 
     starred: int = 0
     labels: tuple[str, ...] = ()
 
 
 class SessionRow(NamedTuple):
-    """A session with what its streams add up to, and what a search found in it."""
+    """A session with the totals of its streams, and what a search found in it."""
 
     session: Session
     ended_at: datetime | None
@@ -63,7 +63,7 @@ class SessionRow(NamedTuple):
 
     @property
     def model_names(self) -> str:
-        """All of them, on one line. Escaped once, where the page has them: a template's own join escapes too."""
+        """All of them, on one line. A template's own join would escape them before the page does so again."""
         return ", ".join(self.models)
 
     @property
@@ -73,7 +73,7 @@ class SessionRow(NamedTuple):
 
 
 def session_page(filters: Filters, before: Place | None) -> tuple[list[SessionRow], Place | None]:
-    """The newest sessions before a place, and the place of the next page (None: this is the last).
+    """The newest sessions before a place, and the place of the next page (None if this is the last).
 
     Raises SearchTooBroad.
     """
@@ -84,8 +84,8 @@ def session_page(filters: Filters, before: Place | None) -> tuple[list[SessionRo
 def sorted_session_page(
     filters: Filters, by: str, *, is_descending: bool, start: int
 ) -> tuple[list[SessionRow], int | None]:
-    """The sessions by one of `pages.SORTED`, from the place `start` on, and the place of the next page (None: this is
-    the last). Raises SearchTooBroad."""
+    """The sessions sorted by one of `pages.SORTED`, from the offset `start` on, and the offset of the next page (None
+    if this is the last). Raises SearchTooBroad."""
     ids, found, has_more = pages.sorted_session_page(
         filters, by, is_descending=is_descending, start=start, size=SESSIONS_A_PAGE
     )
@@ -93,7 +93,7 @@ def sorted_session_page(
 
 
 def _rows_of(text: str, ids: Sequence[uuid.UUID], streams: Sequence[uuid.UUID]) -> list[SessionRow]:
-    """The rows of these sessions, with what a search for the text finds in these streams of theirs."""
+    """The rows of these sessions, with what a search for the text finds in these streams, one of each."""
     sessions = Session.objects.select_related("key").in_bulk(ids)
     shown = with_totals([sessions[session_id] for session_id in ids if session_id in sessions])
     found = snippets(text, streams)
@@ -102,12 +102,12 @@ def _rows_of(text: str, ids: Sequence[uuid.UUID], streams: Sequence[uuid.UUID]) 
 
 
 def oldest_stream() -> datetime | None:
-    """When the oldest stream of the record was requested; None where there is none."""
+    """When the oldest stream of the record was requested; None if there is none."""
     return Stream.objects.order_by("requested_at", "id").values_list("requested_at", flat=True).first()
 
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
-    """Each session with what its streams add up to, in four queries."""
+    """Each session with the totals of its streams, in four queries."""
     streams = of_sessions(sessions).order_by()
     by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"), Max("ended_at"))
     models: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
@@ -136,7 +136,7 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
 
 
 def _in_order(outcomes: Counter[str]) -> list[tuple[marks.StateMark, int]]:
-    """What still runs first, then as `marks.OUTCOMES` has them: the same in each row."""
+    """Running ones first, then in the order of `marks.OUTCOMES`, which is the same in each row."""
     order = ("", *marks.OUTCOMES)
     found = sorted(outcomes.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
     return [(marks.OUTCOMES.get(outcome, marks.RUNNING), number) for outcome, number in found]
@@ -153,7 +153,7 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
             Sum("cache_read_tokens"),
             Sum("cost"),
             uncounted=Count("pk", filter=Q(output_tokens=None)),
-            # Runs took no tokens: those of their calls are counted there.
+            # Runs took no tokens themselves: those of their calls are counted with the calls.
             unpriced=Count("pk", filter=Q(cost=None) & ~Q(input_tokens=0, output_tokens=0)),
             estimated=Count("pk", filter=Q(is_estimated=True)),
         )
@@ -165,7 +165,7 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
 
 
 def _kept(streams: QuerySet[Stream]) -> dict[uuid.UUID, Kept]:
-    """What people keep with the streams, by session."""
+    """The stars and labels that people gave the streams, by session."""
     found: dict[uuid.UUID, Kept] = defaultdict(Kept)
     annotated = streams.filter(annotation__isnull=False)
     for session_id, is_starred, labels in annotated.values_list(
@@ -177,7 +177,7 @@ def _kept(streams: QuerySet[Stream]) -> dict[uuid.UUID, Kept]:
 
 
 def _decisions(streams: QuerySet[Stream], span: Span) -> dict[uuid.UUID, Counter[Decision]]:
-    """How often policies intervened in the streams, whose ids are in the span, by session."""
+    """How often policies intervened in the streams, whose ids are in `span`, by session."""
     counts: dict[uuid.UUID, Counter[Decision]] = defaultdict(Counter)
     intervening = streams.filter(
         verdicts__mode=Mode.ENFORCE.value,
@@ -192,10 +192,9 @@ def _decisions(streams: QuerySet[Stream], span: Span) -> dict[uuid.UUID, Counter
 
 
 def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
-    """A session's streams in the order in which they were asked for, each with the size of its request, and the place
-    of the next page."""
+    """A session's streams in the order of their requests, with the sizes of those, and the place of the next page."""
     found = _as_turns(of_sessions([session]).order_by("requested_at", "id"))
-    # Each of them has the same session, and mostly the same key, which are not read for each anew.
+    # All have the same session, and mostly the same key: neither is read again for each.
     found = found.select_related(None).prefetch_related("key")
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))

@@ -29,7 +29,7 @@ class Replayed(NamedTuple):
 
     @property
     def pairs(self) -> list[tuple[BlockShown | None, BlockShown | None, bool]]:
-        """Block by block what the client got, what it would get, and whether that is the same."""
+        """Block by block, what the client got, what it would get, and whether that is the same."""
         both = zip_longest(self.then.blocks, self.now.client.blocks)
         return [(then, now, then == now) for then, now in both]
 
@@ -39,8 +39,8 @@ class Replayed(NamedTuple):
 
 
 async def replay(stream_id: UUID) -> Replayed | str:
-    """A stream run through the policies in force, as if they had been then; or why it cannot be. Nobody is asked by
-    hand: what a person would decide counts as denied."""
+    """Run a stream through the policies in force, as if they had been then; or say why that is impossible. Nobody is
+    asked by hand: what a person would decide counts as denied."""
     recording = await recorded(stream_id)
     if isinstance(recording, str):
         return recording

@@ -1,4 +1,4 @@
-"""Pages of lists and figures that are read from the replica, but for those who have just changed something."""
+"""Pages of lists and figures are read from the replica, except for those who have just changed something."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
@@ -13,7 +13,7 @@ from streamviz.dashboard.middleware import GetResponse
 from streamviz.records import replica
 
 COOKIE = "changed"
-# A replica that is further behind is not read from, and what is known of it may be a little old.
+# A replica that is further behind is not read from, and what is known of its lag may be a little old.
 COOKIE_SECONDS = replica.MOST_LAG_SECONDS + replica.FRESH_SECONDS
 _SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
@@ -22,7 +22,7 @@ View = Callable[..., HttpResponse]
 
 
 def from_replica(view: View) -> View:
-    """Makes a view that only reads do so from the replica; where that fails, from the primary."""
+    """Makes a view that only reads do so from the replica, or from the primary if that fails."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -32,7 +32,7 @@ def from_replica(view: View) -> View:
 
 
 def reader(request: HttpRequest) -> Callable[[Callable[[], T]], T]:
-    """Calls what reads for this request: on the replica, or, for who has just changed something, on the primary."""
+    """Runs queries for this request: on the replica, or on the primary for somebody who has just changed something."""
     return _on_primary if COOKIE in request.COOKIES else replica.read
 
 
@@ -42,8 +42,8 @@ def _on_primary(ask: Callable[[], T]) -> T:
 
 @sync_and_async_middleware
 def changes_marked(get_response: GetResponse) -> GetResponse:
-    """Gives a browser that may have changed something a cookie, by which every server reads its lists from the primary
-    until the replica has the change, too."""
+    """Sets a cookie for a browser that may have changed something, so that every server reads its lists from the
+    primary until the replica has the change, too."""
 
     async def answer_async(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

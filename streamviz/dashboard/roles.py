@@ -33,7 +33,7 @@ CHANGE_SESSION = "records.change_session"
 DELETE_SESSION = "records.delete_session"
 SHARE = "records.add_publiclink"
 
-# Where people go who ask for nothing else. Permissions can be given one by one, so Live is not for everybody.
+# Start pages, the first that somebody may see. Permissions can be granted one by one, so Live is not for everybody.
 _HOMES = {"live": VIEW, "policies": VIEW_POLICIES, "keys": VIEW_KEYS}
 _SEEN = (
     *("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey"),
@@ -47,7 +47,7 @@ _OWN_PERMISSIONS = {
 
 
 def ensure_roles(**_: Any) -> None:
-    """Make the groups and give them their permissions; called after each migration."""
+    """Create the groups and give them their permissions; called after each migration."""
     streams = ContentType.objects.get_for_model(Stream)
     for codename, name in _OWN_PERMISSIONS.items():
         Permission.objects.get_or_create(content_type=streams, codename=codename, defaults={"name": name})
@@ -62,7 +62,7 @@ def _give(role: str, codenames: list[str]) -> None:
 
 
 def keep_staff_in_step(instance: Any, action: str, reverse: bool, pk_set: set[int] | None, **_: Any) -> None:
-    """Operators work in the admin too, so whoever becomes one may enter it, and whoever ceases to be one may not."""
+    """Operators work in the admin too, so whoever becomes one may enter it, and whoever is no longer one may not."""
     if not action.startswith("post_"):
         return
     users = User.objects.filter(pk__in=pk_set or ()) if reverse else User.objects.filter(pk=instance.pk)
@@ -73,19 +73,19 @@ def keep_staff_in_step(instance: Any, action: str, reverse: bool, pk_set: set[in
 
 
 def require(request: HttpRequest, permission: str) -> None:
-    """Raises PermissionDenied, in a view that those without the permission may read."""
+    """Raise PermissionDenied if the user lacks a permission, in a view that others may read."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
 
 
 def home_of(user: Any) -> str:
-    """The first page that somebody may see, by the name of its URL; empty where there is none."""
+    """The first page that somebody may see, by the name of its URL; empty if there is none."""
     in_admin = "admin:index" if user.is_staff and user.get_all_permissions() else ""
     return next((page for page, permission in _HOMES.items() if user.has_perm(permission)), in_admin)
 
 
 def role_of(user: User) -> str:
-    """The role's name, for the account page; empty where there is none."""
+    """The role's name, for the account page; empty if there is none."""
     if user.is_superuser:
         return "administrator"
     names = set(user.groups.values_list("name", flat=True))

@@ -7,7 +7,7 @@ from streamviz.core.json_value import as_json_text
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.models.policies import PolicyFields
 
-# What each kind is for, and something that one of it may say.
+# What each kind is for, and an example of what it finds.
 KINDS = {
     "tool_rule": (
         "Denies tool calls by name and by patterns in their arguments, or allows only those.",
@@ -35,12 +35,12 @@ KINDS = {
     "shell_rule": ("Reads shell commands as a shell would, and denies those that would do harm.", "rm -rf ~/work"),
     "python": ("A class of your own, which runs inside the server. Administrators only.", "my_policies.quiet.Quiet"),
 }
-# Lists that are longer are long because of their defaults.
+# Longer lists are only long because of their defaults.
 _MOST_NAMED = 12
 
 
 class Rule(NamedTuple):
-    """A sentence, what else its parameters say, and how it runs: names with words."""
+    """A sentence, what the other parameters say, and how the policy runs, the latter two as names with words."""
 
     sentence: str
     parameters: list[tuple[str, str]]
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(policy: PolicyFields) -> Rule:
-    """The rule that a policy is."""
+    """A policy's rule."""
     known: dict[str, Any] = policy.parameters
     say = _SENTENCES.get(policy.kind)
     if say is not None:
@@ -143,7 +143,7 @@ def _by_hand(policy: PolicyFields) -> str:
 
 
 def _is_about_requests(policy: PolicyFields) -> bool:
-    """Whether it judges nothing of an answer."""
+    """Whether it judges no part of an answer."""
     known = policy.parameters
     if policy.kind == "limits":
         return bool(known) and not known.get("stream")
@@ -152,7 +152,7 @@ def _is_about_requests(policy: PolicyFields) -> bool:
 
 
 def _replaces(policy: PolicyFields) -> bool:
-    """Whether it changes what it finds, and denies nothing unless it fails."""
+    """Whether it changes what it finds, and denies only if it fails."""
     is_text = policy.kind == "text_rule" and policy.parameters.get("action") != "halt"
     return is_text or policy.kind == "redact"
 

@@ -18,7 +18,7 @@ _MOST_CALLS = 250
 
 
 async def calls_of(run: StreamView) -> RunCalls | None:
-    """The calls of a stream, as far as they are known by now; None where it is no run."""
+    """The calls of a stream, as far as they are known by now; None if it is not a run."""
     if not run.executor:
         return None
     calls = await sync_to_async(_recorded)(run.id)

@@ -1,6 +1,6 @@
-"""The filter of the Sessions page: what the Live page's has, and what can be asked only of streams that are over.
+"""The filter of the Sessions page: the fields of the Live page's, and some that only finished streams can have.
 
-A name stands for itself where there is such a name, else for all that contain it, or match its stars.
+A name matches exactly, if there is such a name; otherwise it matches all that contain it, or that fit its stars.
 """
 
 import re
@@ -61,7 +61,7 @@ _SECONDS = {"ms": 0.001, "s": 1, None: 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Asked(NamedTuple):
-    """A filter as the record can answer it, and what of it makes no sense."""
+    """A filter as the record can answer it, and what in it makes no sense."""
 
     filters: Filters
     problems: list[str]
@@ -89,12 +89,12 @@ def read(written: Filter) -> Asked:
 
 
 def _words(term: Term) -> str:
-    """What is between quotation marks is a phrase, as the parts of a path are."""
+    """Quoted words are joined by hyphens, which makes them a phrase, as the parts of a path are."""
     return "-".join(term.value.split())
 
 
 def _add(found: dict[str, Any], term: Term) -> None:
-    """Several terms of a field ask for any of them, and for the least of several amounts."""
+    """Of several terms for a field any may match, and of several amounts the least counts."""
     name, value = _READERS[term.field](term)
     if isinstance(value, tuple):
         found[name] += value
@@ -112,7 +112,7 @@ def _matching(term: Term, known: Iterable[str]) -> tuple[str, ...]:
         return ("",)
     if exact := [each for each, name in lower.items() if name == term.pattern]:
         return tuple(exact)
-    # Only a star is special here: a bracket in a name is a bracket.
+    # Only `*` is special here: a bracket in a name is a bracket.
     pattern = term.pattern if "*" in term.pattern else f"*{term.pattern}*"
     pattern = pattern.replace("[", "[[]").replace("?", "[?]")
     found = tuple(each for each, name in lower.items() if fnmatchcase(name, pattern))
@@ -143,7 +143,7 @@ def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
 
 
 def _part(name: str) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
-    """Part of what a text says; only a star is special."""
+    """Part of a text; only `*` is special."""
 
     def read_part(term: Term) -> tuple[str, tuple[str, ...]]:
         escaped = re.sub(r"([\\%_])", r"\\\1", term.value)

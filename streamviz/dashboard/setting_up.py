@@ -1,4 +1,4 @@
-"""What to paste so that a client calls this server: shown while there is nothing else to show."""
+"""What to paste to make a client call this server; shown while there is nothing else to show."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,12 @@ from streamviz.upstream.providers import is_configured
 
 NO_KEY = "sv-…"
 _SIMULATED = "sim/thinking"
-# In the order in which they are taken, where there is a credential for it.
+# The first whose provider has a credential is taken.
 _MODELS = {"anthropic": "anthropic/claude-sonnet-4-5", "openai": "openai/gpt-5", "gemini": "gemini/gemini-2.5-pro"}
 
 
 class Snippet(NamedTuple):
-    """What one client is to be given, and where."""
+    """What one client is given, and where."""
 
     id: str
     client: str
@@ -115,7 +115,7 @@ curl -N {base_url}/v1/chat/completions \\
 
 
 def snippets(base_url: str, key: str = NO_KEY) -> list[Snippet]:
-    """One a client, with this key in it, and a model that can be called here."""
+    """One snippet per client, with this key, and a model that can be called here."""
     model = next((model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED)
     told = {"base_url": base_url, "key": key, "model": model}
     return [each._replace(text=each.text.format(**told)) for each in _CLIENTS]

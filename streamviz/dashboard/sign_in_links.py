@@ -25,8 +25,8 @@ def sign_in_link(user: User, base_url: str) -> str:
 
 
 def user_for_link(uidb64: str, token: str) -> User | None:
-    """The user whom the link signs in, locked until the transaction ends: of two requests at once the second waits, and
-    finds the link used. None when it is wrong, used or too old."""
+    """The user whom the link signs in, locked until the transaction ends: of two requests at once, the second waits and
+    finds the link used. None if the link is wrong, used or too old."""
     try:
         user = User.objects.select_for_update().get(pk=force_str(urlsafe_base64_decode(uidb64)), is_active=True)
     except (User.DoesNotExist, ValueError, OverflowError):

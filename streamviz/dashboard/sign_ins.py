@@ -1,7 +1,7 @@
-"""How often somebody may try to sign in: limited by account and by address, at all workers together.
+"""Limits on sign-in attempts, by account and by address, across all workers.
 
-An attempt is counted before its password is looked at, so that many at once are no way around. One that succeeds clears
-its account's; one that is refused does not count.
+An attempt is counted before its password is checked, so that many at once cannot get around the limit. One that
+succeeds clears its account's; one that is refused does not count.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 WINDOW = timedelta(minutes=15)
 MOST_OF_ACCOUNT = 10
-# More, since many people can share one.
+# More, as many people can share one.
 MOST_OF_ADDRESS = 30
 
 
@@ -33,7 +33,7 @@ class TooManyAttempts(Exception):
 
 
 class Attempt:
-    """One attempt to sign in. Raises TooManyAttempts where there were too many, right as its password may be."""
+    """One attempt to sign in. Raises TooManyAttempts if there were too many, even if its password is right."""
 
     def __init__(self, account: str, address: str) -> None:
         self._account, self._address = account, address
@@ -43,13 +43,14 @@ class Attempt:
         self._require_few(now)
 
     def failed(self) -> None:
-        """The password was wrong, or there is no such account: what was typed for one may be a password."""
+        """The password was wrong, or there is no such account: what was typed for it may be a password, so is not
+        logged."""
         is_known = User.objects.filter(username=self._account).exists()
         whom = f"for {self._account!r}" if is_known else "for an account that does not exist"
         log.warning("sign-in failed %s from %s", whom, self._address or "an unknown address")
 
     def succeeded(self) -> None:
-        """The account's failures are forgotten; those of the address are not, which may have tried others."""
+        """Forget the account's failures, but not those of the address, which may have tried other accounts."""
         SignInAttempt.objects.filter(account=self._row.account).delete()
 
     def _require_few(self, now: datetime) -> None:
@@ -63,18 +64,18 @@ class Attempt:
 
 
 def _full_until(attempts: QuerySet[SignInAttempt], most: int, now: datetime) -> datetime:
-    """When the attempts leave room for one more; `now` where they do."""
+    """When the attempts leave room for one more; `now` if they do already."""
     newest = list(attempts.order_by("-at").values_list("at", flat=True)[: most + 1])
     return newest[-1] + WINDOW if len(newest) > most else now
 
 
 def _digest(account: str) -> str:
-    """Of what was typed nothing is kept as it is."""
+    """A digest, as nothing that was typed is kept as it is."""
     return hashlib.sha256(account.casefold().encode("utf-8", "replace")).hexdigest()
 
 
 def _network(address: str) -> str:
-    """Whoever has an IPv6 address has the 2⁶⁴ beside it too."""
+    """For IPv6 the /64 network: whoever has one address has all the others in it, too."""
     try:
         found = ip_address(address)
     except ValueError:

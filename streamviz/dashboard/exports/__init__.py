@@ -1,4 +1,4 @@
-"""What can be taken away of streams, and in which forms."""
+"""The forms in which streams can be exported."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ Write = Callable[[Iterable[Stream], str], Iterator[bytes]]
 
 
 class Form(NamedTuple):
-    """A form that streams can be had in. `write` gets this server's address."""
+    """A form in which streams can be exported. `write` gets this server's address."""
 
     name: str
     words: str

@@ -1,4 +1,4 @@
-"""Requests as commands that send them again. The key is taken from the environment of whoever runs them."""
+"""Requests as commands that send them again. The key comes from the environment of whoever runs them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -13,15 +13,15 @@ from streamviz.records.models import Stream
 
 KEY = "STREAMVIZ_API_KEY"
 _WIDTH = 110
-# A word, where there is no room for more.
+# Even without room, a line has a word of this many characters.
 _SHORTEST = 5
-# Python reads 200 brackets within each other at most.
+# Python reads at most 200 nested brackets.
 _MOST_INDENT = 180
 _MOST_BLANKS = 500_000
 
 
 class _Sdk(NamedTuple):
-    """How an SDK is called: what its client and its method are, and what of a request that takes by name."""
+    """How an SDK is called: its client, its method, and the fields of a request that the method takes by name."""
 
     client: str
     path: str
@@ -59,7 +59,7 @@ def _curl(found: Sent, base_url: str) -> str:
 
 
 def python(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
-    """A Python program with a call for each stream, with its vendor's SDK where it has one."""
+    """A Python program with a call for each stream, with its vendor's SDK if it has one."""
     yield f"# {KEY} is the streamviz key that it is sent with.\nimport json\nimport os\n".encode()
     for stream in streams:
         found = sent(stream)
@@ -101,7 +101,7 @@ def _without_sdk(found: Sent, base_url: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """As Python writes it, its further lines indented below an argument; on one line, as JSON, where those would be
+    """As Python source, with further lines indented below an argument; or as JSON on one line, if those lines would be
     much longer than what they say, or more deeply nested than Python reads."""
     if _blanks(value) > _MOST_BLANKS:
         return f"json.loads({json.dumps(value, ensure_ascii=False)!r})"
@@ -109,7 +109,7 @@ def _literal(value: object) -> str:
 
 
 def _blanks(value: object, indent: int = 0) -> int:
-    """About how much all lines of a value are indented: one for each value, and for a text as many as it needs."""
+    """About how much all lines of a value are indented: one line per value, and for a text as many as it needs."""
     if indent > _MOST_INDENT:
         return _MOST_BLANKS + 1
     if isinstance(value, dict):

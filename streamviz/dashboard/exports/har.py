@@ -1,4 +1,4 @@
-"""Streams as an HTTP archive (HAR 1.2), as clients asked and were answered. Credentials are not in the record."""
+"""Streams as an HTTP archive (HAR 1.2): what clients sent and were answered. The record has no credentials."""
 
 from collections.abc import Iterable, Iterator
 from http.client import responses
@@ -14,7 +14,7 @@ _HEAD = b'{"log":{"version":"1.2","creator":{"name":"streamviz","version":"1"},"
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
-    """One entry a stream."""
+    """One entry per stream."""
     yield _HEAD
     for number, stream in enumerate(whole(streams)):
         yield (b"," if number else b"") + encode(_entry(stream, base_url))
@@ -67,7 +67,7 @@ def _response(stream: Stream) -> dict[str, Any]:
 
 
 def _milliseconds(stream: Stream) -> tuple[float, float]:
-    """Until the client had the first frame, and from then to the end."""
+    """How long until the client had the first frame, and from then to the end."""
     end = stream.ended_at or stream.requested_at
     first = stream.client_first_at or end
     return (first - stream.requested_at).total_seconds() * 1000, max(0.0, (end - first).total_seconds() * 1000)

@@ -17,7 +17,7 @@ from streamviz.records.queries.streams import policy_of, verdicts_of
 
 
 def write(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
-    """A chapter a stream, a part for each of its requests' new messages and its blocks."""
+    """One chapter per stream, with a part for each of its request's new messages and its blocks."""
     outlines: dict[UUID, RequestOutline] = {}
     for stream in whole(streams):
         for text in _chapter(stream, outlines):

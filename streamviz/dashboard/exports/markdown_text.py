@@ -1,11 +1,11 @@
-"""What models and clients wrote, in Markdown: it stays text."""
+"""What models and clients wrote, in Markdown, where it stays text."""
 
 import re
 
 from streamviz.live.presentation.text import one_line, printable
 
-# What would be HTML or a picture, which a reader's program would fetch. A backslash before it could be escaped itself
-# by one that stands there already, an entity cannot.
+# What would be HTML, or an image that the reader's program would fetch. Entities, because a backslash could itself be
+# escaped by one that is there already.
 _ACTIVE = {"<": "&lt;", "!": "&#33;"}
 _ACTS = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -15,17 +15,17 @@ _TITLE = 300
 
 
 def prose(text: str) -> str:
-    """As it can be read, if what follows is surely in no fence of its; else in a fence around all of it."""
+    """As it is, if what follows is certainly not in one of its fences; otherwise in a fence around all of it."""
     return _without_acts(text) if _closes_its_fences(text) else fenced(text)
 
 
 def line(text: str) -> str:
-    """Its beginning, on one line."""
+    """The beginning of a text, on one line."""
     return _without_acts(one_line(text, _TITLE)).replace("`", "'")
 
 
 def fenced(text: str) -> str:
-    """In a fence that the text cannot close."""
+    """The text in a fence that it cannot close."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=2)
     return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
@@ -35,8 +35,8 @@ def _without_acts(text: str) -> str:
 
 
 def _closes_its_fences(text: str) -> bool:
-    """By CommonMark. A fence that is indented may be in an item of a list and end with it: where a line within is
-    indented less, nobody here knows."""
+    """By CommonMark. An indented fence may be part of a list item and end with it: if a line in it is indented less, it
+    is unknown where it ends, and counts as open."""
     indent = opened = ""
     for each in _LINE_ENDS.split(text):
         found = _FENCE.match(each)

@@ -1,4 +1,4 @@
-"""A recorded request as it went over the wire: where to, and in what words."""
+"""A recorded request as it went over the wire: where to, and with what body."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,13 +9,12 @@ from streamviz.core.wire import GEMINI
 from streamviz.records.models import Stream
 
 _JSON = {"content-type": "application/json"}
-# What says who sent it, and how often, and what every client sets by itself.
+# Headers that say who sent it and how often, or that every client sets by itself.
 _OF_SENDER = ("accept", "content-type", "traceparent", "user-agent", "x-stainless-")
 
 
 class Sent(NamedTuple):
-    """A request: its path, its body, and the fields that this has; none where the request was not kept. `headers` are
-    those that are."""
+    """A request: its path, its body, the body's fields (none if it was not kept), and the headers that were kept."""
 
     path: str
     body: bytes
@@ -24,12 +23,12 @@ class Sent(NamedTuple):
 
     @property
     def headers_again(self) -> dict[str, str]:
-        """Those that say how it is to be answered, whoever sends it."""
+        """The headers that say how it is to be answered, whoever sends it."""
         return {name: value for name, value in self.headers.items() if not name.startswith(_OF_SENDER)}
 
 
 def sent(stream: Stream) -> Sent:
-    """Google's format says in the path what the record has in the request."""
+    """A stream's request. Google's format has in the path what the record has in the request."""
     body = bytes(stream.request)
     fields = object_in(body)
     agent = {"user-agent": stream.user_agent} if stream.user_agent else {}

@@ -1,4 +1,4 @@
-"""Streams as the bytes that went over the wire; where there are several, a comment names each."""
+"""Streams as the bytes that went over the wire; if there are several, a comment names each."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice

@@ -24,8 +24,7 @@ def lasted(microseconds: int | None) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago something happened, in the words of static/js/times.js: `now`, `8 s ago`, `4 min ago`, `12 d
-    ago`."""
+    """How long ago something was, in the words of static/js/times.js: `now`, `8 s ago`, `4 min ago`, `12 d ago`."""
     for length, unit in _PERIODS:
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"
