@@ -1,4 +1,4 @@
-"""By which of its columns a table is sorted, as in a URL: `?sort=cost`, and `?sort=-cost` for the largest first."""
+"""Sorting a table by the column that a URL names: `?sort=cost`, or `?sort=-cost` for the largest first."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 RowT = TypeVar("RowT")
 
-# What a list that is sorted otherwise begins with anew.
+# Parameters of a URL that go when the sorting changes: the list then starts at its beginning.
 _PLACES = ("before", "from", "after", "csv")
 
 
@@ -15,12 +15,12 @@ _MOST_DIGITS = 6
 
 
 def place_in(text: str) -> int:
-    """A URL's place in a sorted list; the first where it is none."""
+    """A URL's offset into a sorted list; 0 if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
 class Head(NamedTuple):
-    """A column's head: its words, where its link leads, and `aria-sort`, which is empty where others are sorted by."""
+    """A column's header: its words, where its link leads, and `aria-sort`, empty unless the table is sorted by it."""
 
     words: str
     href: str
@@ -28,8 +28,8 @@ class Head(NamedTuple):
 
 
 class Sorting(NamedTuple):
-    """The column that is sorted by, empty where a table is in its own order. `columns` says of those that can be
-    sorted by whether their largest comes first, as with numbers and times."""
+    """The column to sort by, empty for a table's own order. `columns` are those that can be sorted by, each with
+    whether its largest comes first, as with numbers and times."""
 
     columns: Mapping[str, bool]
     by: str
@@ -39,18 +39,18 @@ class Sorting(NamedTuple):
 
     @classmethod
     def asked(cls, query: QueryDict, columns: Mapping[str, bool], parameter: str = "sort") -> "Sorting":
-        """What a URL asks for; what is no column is the table's own order."""
+        """What a URL asks for; anything that is not a column means the table's own order."""
         wanted = query.get(parameter, "")
         by = wanted.removeprefix("-")
         return cls(columns, by if by in columns else "", wanted.startswith("-"), query, parameter)
 
     @property
     def written(self) -> str:
-        """The same in a URL; empty for a table's own order."""
+        """The same as it is in a URL; empty for a table's own order."""
         return f"{'-' if self.is_descending else ''}{self.by}" if self.by else ""
 
     def head(self, column: str, words: str) -> Head:
-        """A column's head. Its link sorts by it, and the other way round where that is so already."""
+        """A column's header. Its link sorts by the column, or reverses the order if the table is sorted by it."""
         is_by = column == self.by
         descends = not self.is_descending if is_by else self.columns[column]
         query = self.query.copy()
@@ -61,7 +61,7 @@ class Sorting(NamedTuple):
         return Head(words, f"?{query.urlencode()}", word if is_by else "")
 
     def of(self, rows: Iterable[RowT], values: Mapping[str, Callable[[RowT], Any]]) -> list[RowT]:
-        """The rows in this order; those of which the value is unknown are last. `values` has one for each column."""
+        """The rows in this order; those with an unknown value come last. `values` has a function for each column."""
         found = list(rows)
         if not self.by:
             return found

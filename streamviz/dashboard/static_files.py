@@ -1,4 +1,4 @@
-"""Static files, from where they lie."""
+"""Static files, served from where they are."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
-    """WhiteNoise, with whole responses: the files are small, and its streaming ones are not made for ASGI."""
+    """WhiteNoise with complete responses: the files are small, and its streaming responses are not made for ASGI."""
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
-        """The file, or that the browser has it already."""
+        """The file, or that the browser already has it."""
         found = static_file.get_response(request.method, request.META)
         body = b"" if found.file is None else found.file.read()
         if found.file is not None:

@@ -1,4 +1,4 @@
-"""What the Stats page shows: figures of a stretch of time, drawn over it, by group, and by policy."""
+"""What the Stats page shows: figures of a time span, drawn over it, by group and by policy."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ GROUPINGS = {
     "key": Grouping.KEY,
     "session": Grouping.SESSION,
 }
-# Has a table of its own: a stream may call several.
+# Tools have a table of their own, as a stream may call several.
 TOOL = "tool"
 MOST_GROUPS = 20
-# Tables of CSV for which streams are not counted.
+# CSV tables for which streams are not counted.
 _NOT_OF_STREAMS = ("policy", "changes", "lint")
 _NAME_CHARACTERS = 80
 
 
 class GroupRow(NamedTuple):
-    """A group's figures of the whole time, with times of one stream in `timed`. `bucket.group` tells it from others,
+    """A group's figures for the whole time, with times from one stream in `timed`. `bucket.group` identifies the group,
     `name` is what it is called."""
 
     name: str
@@ -52,7 +52,7 @@ class GroupRow(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """All of the page. Times are taken from one stream in `one_in`, what tools came to from one in `tools_from`."""
+    """All of the page. Times are taken from one stream in `one_in`, the figures of tools from one in `tools_from`."""
 
     total: Bucket | None
     one_in: int
@@ -69,7 +69,7 @@ class Stats(NamedTuple):
 
     @property
     def estimates(self) -> str:
-        """What of all this is estimated."""
+        """Which of all these figures are estimated."""
         rows = self.policies
         verdicts = max((row.figures.one_in for row in rows if row.figures), default=1)
         holds = max((row.holds.one_in for row in rows if row.holds), default=1)
@@ -78,13 +78,13 @@ class Stats(NamedTuple):
 
     @property
     def marks(self) -> list[Mark]:
-        """The changes of policy, for the drawings."""
+        """The changes of policies, for the drawings."""
         return [change.mark for change in self.changes]
 
 
 def stats_of(span: Timespan, group: str, compared: Compared, by: str = "", only: str = "") -> Stats:
-    """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside what they are compared with. Of very
-    many groups there are those that have most of one of LARGEST, or of streams. If `only` one of the CSV tables is
+    """The statistics of a time span, by one of GROUPINGS or by TOOL, and of what they are compared with. If there are
+    very many groups, it has those with the most of one of LARGEST, or of streams. If `only` one of the CSV tables is
     wanted, what others show may be missing."""
     wanted = Filters(since=span.since, until=span.until, models=compared.models)
     timed = by_time(wanted, span.step) if only not in _NOT_OF_STREAMS else Statistics([], None, 1, 1)
@@ -123,7 +123,7 @@ def _row(bucket: Bucket, span: Timespan, written: str) -> Row:
 
 
 def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> Filters:
-    """The same of these groups alone."""
+    """The same for these groups alone."""
     match grouping:
         case Grouping.PROVIDER:
             return replace(wanted, providers=names)

@@ -1,4 +1,4 @@
-"""The tables of the Stats page as CSV: figures as they are, times in ms and UTC; what is unknown is empty."""
+"""The tables of the Stats page as CSV: plain figures, times in ms and UTC; what is unknown is empty."""
 
 import csv
 import re
@@ -9,8 +9,8 @@ from streamviz.dashboard.stats import Stats
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.lint import Broken
 
-# Where a spreadsheet would take what follows for a formula, one that parts cells by semicolons or tabs, too. That reads
-# a value of several lines as several rows, if it stands behind a comma.
+# Where a spreadsheet would take what follows for a formula, even if it splits cells at semicolons or tabs. Such a
+# spreadsheet reads a value of several lines as several rows, if it comes after a comma.
 _FORMULA = re.compile(r"""(\A|[;\t\r\n][\s"]*)(?=[-=+@\t\r\n＝＋－＠])""")
 _COUNTS = (
     *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
@@ -24,13 +24,13 @@ TABLES = ("group", "time", "policy", "tool", "lint", "changes")
 
 
 def as_csv(stats: Stats, lint: Sequence[Broken], table: str) -> str:
-    """One of TABLES. Where streams stand for others, `…from_one_in` says for how many each."""
+    """One of TABLES. If streams stand for others, `…from_one_in` says for how many each."""
     readers = {"group": _groups, "time": _steps, "policy": _policies, "tool": _tools, "changes": _changes}
     return csv_of(_lint(lint) if table == "lint" else readers[table](stats))
 
 
 def csv_of(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV, of which no value is a formula."""
+    """Rows as CSV, without any value that is a formula."""
     out = StringIO()
     csv.writer(out, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
     return out.getvalue()
@@ -50,7 +50,7 @@ def _figures(bucket: Bucket, one_in: int) -> list[object]:
 
 
 def _groups(stats: Stats) -> Iterator[list[object]]:
-    """Sessions may be called alike: `id` tells them apart."""
+    """Sessions may have the same name: `id` tells them apart."""
     yield [*_head("name"), "id"]
     for row in stats.groups:
         yield [row.name, *_figures(row.bucket, row.timed), row.bucket.group]

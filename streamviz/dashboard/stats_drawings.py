@@ -1,4 +1,4 @@
-"""The drawings of the Stats page: what streams came to, step by step of a stretch of time."""
+"""The drawings of the Stats page: figures of streams, step by step over a time span."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from streamviz.records.queries.statistics import Statistics
 
 
 class Drawn(NamedTuple):
-    """A drawing with its title, what it comes to in all, and a word on what is seen."""
+    """A drawing with its title, its total, and a note on what it shows."""
 
     title: str
     sum: str
@@ -54,13 +54,13 @@ def drawings_of(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Draw
 
 
 def _known(number: int, total: Bucket) -> str:
-    """On how many streams a sum rests, unless it is all that are over."""
+    """How many streams a total is of, unless it is all that are over."""
     over = total.streams - total.running
     return "" if number >= over else f"from {number:,} of {over:,} streams"
 
 
 def _token_note(total: Bucket) -> str:
-    """What part of the input came from a cache, and of how many streams all this is told or estimated."""
+    """What part of the input came from a cache, and of how many streams the tokens are known or estimated."""
     cached = f"{count(total.cached_tokens)} of in cached" if total.cached_tokens else ""
     estimated = f"{total.estimated:,} estimated" if total.estimated else ""
     return ", ".join(note for note in (cached, _known(total.reported, total), estimated) if note)
@@ -130,7 +130,7 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
 
 
 def drawn_latencies(wanted: Filters, span: Timespan, timed: Statistics, written: str) -> Drawn:
-    """Each step's TTFT as clients had it: the median hides what is in two heaps."""
+    """Each step's TTFT as clients had it, for all streams: a median hides two separate clusters."""
     found: dict[datetime, dict[int, int]] = defaultdict(dict)
     for cell in latencies(wanted, span.step, timed.timed):
         found[cell.at][cell.band] = cell.streams
@@ -140,7 +140,7 @@ def drawn_latencies(wanted: Filters, span: Timespan, timed: Statistics, written:
 
 
 def drawn_stalls(models: tuple[str, ...], span: Timespan, written: str) -> Drawn:
-    """How often streams stood still, by who kept them waiting."""
+    """How often streams stalled, by who kept them waiting."""
     found = {each.at: each for each in stalls_by_time(span.since, span.until, span.step, models)}
     columns = [_stall_column(found[at], span, written) if at in found else None for at in span.steps]
     times = sum(each.times for each in found.values())

@@ -1,4 +1,4 @@
-"""The tables of the Stats page by what they show."""
+"""Sorting the tables of the Stats page."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from streamviz.records.queries.lint import Broken
 
 
 class Order(NamedTuple):
-    """How each of the page's tables is sorted: that of groups, or of tools where they are shown; and the others."""
+    """How each of the page's tables is sorted: that of groups, or of tools if they are shown, and the others."""
 
     groups: Sorting
     policies: Sorting
@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
 
 def sorted_stats(stats: Stats, order: Order) -> Stats:
-    """The same with its tables in this order."""
+    """The same with its tables sorted."""
     stats = stats._replace(
         policies=order.policies.of(stats.policies, POLICY_VALUES), rows=order.times.of(stats.rows, TIME_VALUES)
     )

@@ -9,13 +9,13 @@ THEMES = {"": "System", "light": "Light", "dark": "Dark"}
 
 
 def chosen(request: HttpRequest) -> str:
-    """One of THEMES; whatever else a cookie says is none."""
+    """One of THEMES; anything else in the cookie counts as none."""
     theme = request.COOKIES.get(_COOKIE, "")
     return theme if theme in THEMES else ""
 
 
 def choose(response: HttpResponse, theme: str) -> None:
-    """Have the browser keep it."""
+    """Have the browser remember it."""
     if theme in THEMES and theme:
         response.set_cookie(
             _COOKIE,

@@ -1,4 +1,4 @@
-"""The axis of bars over time: a few round times along it, and where on it any moment is."""
+"""The axis of bars over time: a few round times along it, and where any time is on it."""
 
 import math
 from datetime import datetime, timedelta
@@ -20,8 +20,8 @@ _SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y
 
 
 class Mark(NamedTuple):
-    """A moment. `words` are what is said of it; on the axis that is the moment itself, which `shows` lets a script say
-    in another time zone."""
+    """A time. `words` say what happened then; for marks of the axis they are the time itself, which `shows` lets a
+    script say in another time zone."""
 
     x: str
     at: datetime
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
 
 def axis(span: Timespan) -> list[Mark]:
-    """A few times along the axis, round ones."""
+    """A few round times along the axis."""
     shows = "second" if span.step < timedelta(minutes=1) else "time"
     if span.until - span.since > timedelta(hours=50):
         shows = "day" if span.until - span.since < timedelta(days=360) else "month"
@@ -50,5 +50,5 @@ def _has_room(at: datetime, span: Timespan) -> bool:
 
 
 def place(at: datetime, span: Timespan) -> str:
-    """Where a moment is on the axis."""
+    """Where a time is on the axis."""
     return percent((at - span.since) / (span.until - span.since) * 100)

@@ -1,4 +1,4 @@
-"""A stretch of time that a person chose, as it is in a URL: `?range=7d`, or `?since=…&until=…` for a drawing's bar."""
+"""A time span that a person chose, as it is in a URL: `?range=7d`, or `?since=…&until=…` for a drawing's bar."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -14,7 +14,7 @@ ALL = "all"
 
 
 class Timespan(NamedTuple):
-    """From `since` until before `until`, whole steps of ORIGIN's. `name` is one of RANGES or ALL; empty for another."""
+    """From `since` to before `until`, in whole steps from ORIGIN. `name` is one of RANGES or ALL, or else empty."""
 
     name: str
     since: datetime
@@ -23,7 +23,7 @@ class Timespan(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """The same in a URL."""
+        """The same as parameters of a URL."""
         return {"range": self.name} if self.name else between(self.since, self.until)
 
     @property
@@ -42,5 +42,5 @@ class Timespan(NamedTuple):
 
 
 def between(since: datetime, until: datetime) -> dict[str, str]:
-    """Two moments in a URL, to the second."""
+    """Two times in a URL, to the second."""
     return {"since": f"{since:%Y-%m-%dT%H:%M:%SZ}", "until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}

@@ -14,12 +14,12 @@ from streamviz.dashboard.tryout_results import LONGEST_NAME, Shown, VerdictShown
 from streamviz.live import answering
 from streamviz.live.presentation.cutting import clipped
 
-# Of what was found so many are shown.
+# How many verdicts are shown.
 MOST_VERDICTS = 200
 
 
 class TryOut(NamedTuple):
-    """What came of it: what upstream sent and what the client would have got."""
+    """The result: what upstream sent and what the client would have got."""
 
     verdicts: list[VerdictShown]
     more_verdicts: int
@@ -32,10 +32,10 @@ class TryOut(NamedTuple):
 
 
 async def try_on(recording: Recording, policies: Sequence[ActivePolicy]) -> TryOut:
-    """Run policies over a recording; a judge's model is really asked."""
+    """Run policies over a recording; a judge's model is actually asked."""
     made = await rerun(recording, policies, answering.answer, within, rest)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
-    # What took many steps to send is read at once: elsewhere, for clients come first.
+    # The frames were made in many steps but are read in one: in a thread, as clients come first.
     reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
     client = await asyncio.to_thread(reading) if made.frames else StreamState()
     return TryOut(

@@ -1,4 +1,4 @@
-"""What came of a policy that was tried, as a page has room for it."""
+"""The result of trying a policy, as far as a page has room for it."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.judgements import Judgement
 from streamviz.live.presentation.cutting import Cut, clipped, cut, share
 
-# Of each side so much is shown.
+# How many bytes of each side are shown.
 SIDE_BYTES = 600_000
 MOST_BLOCKS = 200
 LONGEST_NAME, _LONGEST_WHY = 300, 1_000
 
 
 class BlockShown(NamedTuple):
-    """A block as people read it."""
+    """A block for people to read."""
 
     kind: str
     name: str
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
 
 class VerdictShown(NamedTuple):
-    """A verdict as people read it, whose it is, and what it is about."""
+    """A verdict for people to read, with its policy and what it is about."""
 
     policy: str
     decision: str

@@ -23,7 +23,7 @@ async def recorded(stream_id: UUID) -> Recording | str:
 
 
 def pasted(subject: str, name: str, text: str, tools: Any) -> Recording:
-    """A stream in which the model says this, in a few pieces."""
+    """A stream in which the model says this, in small pieces."""
     fields: JsonObject = {"model": "pasted", "messages": [], "tools": tools if isinstance(tools, list) else []}
     pieces = [text[at : at + 20] for at in range(0, len(text), 20)] or [""]
     if subject == "tool_call":

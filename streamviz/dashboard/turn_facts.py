@@ -24,7 +24,7 @@ _SHOWN_VERDICTS = 20
 
 
 def session_facts(session: Session, totals: SessionRow, turns: Turns) -> list[Fact]:
-    """What is known of a session; what is not is a dash, never 0. When it began is the page's to say."""
+    """What is known of a session; unknown figures are a dash, never 0. The page itself says when it began."""
     newest = list(turns.records.values())[-1:]
     client = one_line(newest[0].user_agent, 60) if newest else ""
     models = [one_line(model, 80) for model in totals.models]
@@ -79,7 +79,7 @@ class TurnFact(NamedTuple):
 
 
 class AboutTurn(NamedTuple):
-    """What stands beside the conversation of the selected turn."""
+    """What is shown about the selected turn, beside the conversation."""
 
     facts: list[TurnFact]
     verdicts: list[VerdictView]
@@ -87,7 +87,7 @@ class AboutTurn(NamedTuple):
 
 
 def turn_facts(record: Stream, stream: StreamView) -> AboutTurn:
-    """The figures of a turn, the policies that acted on it, and how many others there were, in one query."""
+    """The figures of a turn, the policies that acted on it, and how many other verdicts there were, in one query."""
     acted = [each for each in stream.verdicts if each.intervenes or each.by or each.failure]
     allowed = Verdict.objects.filter(streams.only_allowed(), stream=record).count()
     others = [f"{plural(allowed, 'other verdict')} allowed"] if allowed else []

@@ -1,4 +1,4 @@
-"""Links to the turns of a session, which keep what they do not change."""
+"""Links to the turns of a session, which keep the rest of the URL."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -14,11 +14,11 @@ class TurnLinks(NamedTuple):
     is_cut: bool
 
     def to(self, turn: Turn) -> str:
-        """The page with this turn selected, and in sight."""
+        """The URL of the page with this turn selected, and in view."""
         return f"?{self._query(turn=turn.number)}#{anchor(turn.number)}"
 
     def with_time(self, turn: Turn, *, is_cut: bool) -> str:
-        """The same page with the drawing's idle time cut out, or to scale."""
+        """The URL of the same page with the drawing's idle time cut out, or to scale."""
         return f"?{self._replace(is_cut=is_cut)._query(turn=turn.number)}"
 
     def _query(self, **more: str) -> str:

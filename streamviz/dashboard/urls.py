@@ -1,4 +1,4 @@
-"""The pages' URLs. A page has one name: of its URL, its view, its template and its test."""
+"""The pages' URLs. A page has one name, for its URL, its view, its template and its test."""
 
 from django.templatetags.static import static
 from django.urls import path

@@ -1,4 +1,4 @@
-"""What the frame of every page shows, drawings, and texts as people read them."""
+"""What the frame of every page shows, drawings, and texts for people to read."""
 
 import re
 import uuid
@@ -29,13 +29,13 @@ register.simple_tag(chart_markup.small_bars, name="small_bars")
 
 @register.simple_tag
 def stylesheets(*names: str) -> SafeString:
-    """Links to these files of static/css, in the order in which one overrides another."""
+    """Links to these files of static/css, in the order in which they override each other."""
     return format_html_join("\n", '<link rel="stylesheet" href="{}">', ((static(f"css/{name}.css"),) for name in names))
 
 
 @register.inclusion_tag("live/_nav_asks.html")
 def nav_asks() -> dict[str, object]:
-    """How many streams wait for a person just now."""
+    """How many streams wait for a person now."""
     return publisher.asking_shown()
 
 
@@ -47,57 +47,57 @@ def nav_count() -> dict[str, object]:
 
 @register.simple_tag
 def asks_in_title() -> str:
-    """The same for the tab's title, which a script keeps fresh."""
+    """The same for the tab's title, which a script keeps current."""
     asking = publisher.count_asking()
     return f"({asking}) " if asking else ""
 
 
 @register.simple_tag
 def export_forms() -> dict[str, Form]:
-    """The forms that streams can be had in, by name."""
+    """The forms in which streams can be exported, by name."""
     return FORMS
 
 
 @register.simple_tag
 def public_links_allowed() -> bool:
-    """Whether strangers may be given links."""
+    """Whether public links may be made."""
     return bool(settings.PUBLIC_LINKS)
 
 
 @register.simple_tag(takes_context=True)
 def saved_views(context: Context) -> list[SavedView]:
-    """The views that who asks has kept."""
+    """The views that the user has saved."""
     return list(SavedView.objects.filter(user=context["request"].user.pk))
 
 
 @register.inclusion_tag("dashboard/_sorted_head.html")
 def sorted_head(sorting: Sorting, column: str, words: str, css: str = "") -> dict[str, object]:
-    """A head of a table that sorts it by this column."""
+    """A table's header that sorts it by this column."""
     return {"head": sorting.head(column, words), "css": css}
 
 
 @register.simple_tag
 def annotation(stream_id: uuid.UUID) -> Annotation:
-    """What people keep with a stream; one that says nothing where they keep nothing."""
+    """What people keep with a stream; an empty annotation if nothing."""
     return Annotation.objects.filter(stream=stream_id).first() or Annotation(stream_id=stream_id)
 
 
 @register.simple_tag
 def label_url(label: str) -> str:
-    """The sessions of all streams with this label."""
+    """The URL of the sessions of all streams with this label."""
     return sessions_url({"range": ALL}, term("label", label))
 
 
 @register.simple_tag(takes_context=True)
 def theme_attribute(context: Context) -> SafeString:
-    """For the html element: the theme that this browser's user chose; nothing where the system's is to be used."""
+    """The html element's attribute for the theme that this browser's user chose; empty if the system's is used."""
     theme = themes.chosen(context["request"])
     return format_html(' data-theme="{}"', theme) if theme else SafeString("")
 
 
 @register.filter
 def spread(p50: int | None, p95: int | None) -> SafeString | str:
-    """Two times (µs), each of which stays on a line; where there is little room they are on two."""
+    """Two times (µs), each on a line of its own if there is little room."""
     if p50 is None:
         return figures.UNKNOWN
     return format_html("<span>{},</span> <span>{}</span>", durations.exact(p50), durations.exact(p95))
@@ -116,7 +116,7 @@ def prose(text: str) -> SafeString:
 
 
 def _marked(paragraph: str) -> SafeString:
-    # A line that begins with a dash is an item; any other line goes on from the one before.
+    # A line that begins with a dash is an item; any other line continues the one before.
     joined = re.sub(r"\n(?!- )\s*", " ", paragraph)
     lines = (_CODE.sub(r"<code>\1</code>", escape(line)) for line in joined.split("\n"))
     return mark_safe("<br>".join(re.sub("^- ", "• ", line) for line in lines))  # noqa: S308  escaped line by line

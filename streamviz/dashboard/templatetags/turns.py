@@ -1,4 +1,4 @@
-"""Links to the turns of a session, and turns as they are drawn: a page has hundreds, and templates
+"""Links to the turns of a session, and turns as they are drawn, without templates: a page has hundreds, and templates
 take many times as long (`python -m bench.markup`)."""
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ register = template.Library()
 
 @register.simple_tag
 def turn_url(links: TurnLinks, turn: Turn) -> str:
-    """The page with this turn selected."""
+    """The URL of the page with this turn selected."""
     return links.to(turn)
 
 
@@ -33,13 +33,13 @@ def annotated(annotations: Mapping[UUID, Annotation], stream_id: UUID) -> Annota
 
 @register.simple_tag
 def time_url(links: TurnLinks, turn: Turn, is_cut: bool) -> str:
-    """The page with the drawing's idle time cut out, or to scale."""
+    """The URL of the page with the drawing's idle time cut out, or to scale."""
     return links.with_time(turn, is_cut=is_cut)
 
 
 @register.simple_tag
 def clock(microseconds: int) -> SafeString:
-    """A time of day to the ms, with its date on hover; a script says it in the zone of whoever looks."""
+    """A time of day to the ms, with its date on hover; a script shows it in the viewer's time zone."""
     at = datetime.fromtimestamp(microseconds / 1_000_000, UTC).astimezone(timezone.get_current_timezone())
     shown = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
     marks = at.isoformat(), microseconds // 1000, f"{at:%Y-%m-%d %H:%M:%S %Z}"
@@ -48,13 +48,13 @@ def clock(microseconds: int) -> SafeString:
 
 @register.filter
 def spaced(name: str) -> str:
-    """A name of ours in words."""
+    """One of our names in words."""
     return name.replace("_", " ")
 
 
 @register.simple_tag
 def drawn_turns(lane: TurnLane, links: TurnLinks, selected: Turn) -> SafeString:
-    """The turns of a lane, each a link. What is not escaped here are figures of ours."""
+    """The turns of a lane, each a link. Only figures of ours are not escaped here."""
     urls = {turn.number: links.to(turn) for turn in lane.line.turns}
     return SafeString("".join(_turn(each, urls[each.number], selected.number) for each in lane.turns))
 

@@ -1,1 +1,1 @@
-"""One module an area of the dashboard. Views are functions, named as their URL and their template."""
+"""One module per area of the dashboard. Views are functions, named like their URL and their template."""

@@ -1,4 +1,4 @@
-"""One's own account: its password, and the theme of this browser."""
+"""The user's own account: its password, and the theme of this browser."""
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash

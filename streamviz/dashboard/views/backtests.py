@@ -1,4 +1,4 @@
-"""Running a policy over the record."""
+"""Back-tests: running a policy over the record."""
 
 import subprocess
 from datetime import timedelta
@@ -21,7 +21,7 @@ from streamviz.records.models import Backtest, Policy
 @needs(roles.CHANGE_POLICY, roles.VIEW_POLICIES)
 @require_POST
 def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
-    """Run a version of a policy over the record, in a process of its own."""
+    """Run a version of a policy over the record, in a separate process."""
     policy = get_object_or_404(Policy, name=name)
     form = BacktestForm(request.POST)
     if not form.is_valid():
@@ -44,7 +44,7 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
 @needs(roles.VIEW_POLICIES)
 @require_safe
 def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
-    """A back-test: how far it is, and what it found; the progress alone where only that is asked for."""
+    """A back-test: how far it is, and what it found; only its progress if a script asks."""
     job = get_object_or_404(Backtest.objects.select_related("policy", "created_by"), pk=job_id, policy__name=name)
     jobs.settle(job)
     template = "dashboard/_backtest.html" if is_part(request) else "dashboard/backtest.html"
@@ -55,11 +55,11 @@ def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
 @needs(roles.CHANGE_POLICY, roles.VIEW_POLICIES)
 @require_POST
 def cancel_backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
-    """End a back-test; what it found so far stays."""
+    """End a back-test; what it has found so far stays."""
     jobs.cancel(get_object_or_404(Backtest, pk=job_id, policy__name=name))
     return redirect("backtest", name, job_id)
 
 
 def _full() -> str:
-    """Why no other may begin; empty where one may."""
+    """Why no other back-test may start; empty if one may."""
     return "" if jobs.has_room() else f"{jobs.MOST_AT_ONCE} back-tests are running: wait for one, or cancel it."

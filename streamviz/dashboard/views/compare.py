@@ -26,7 +26,7 @@ _MOST_BLOCKS = 200
 @needs(roles.VIEW)
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?a=` and `?b=` name two streams of the record; with `a` alone there are those of its session to choose from."""
+    """`?a=` and `?b=` name two streams of the record; with `a` alone, those of its session are offered."""
     a = _stream(request.GET.get("a", ""))
     if not request.GET.get("b"):
         others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)

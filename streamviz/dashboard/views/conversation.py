@@ -28,7 +28,7 @@ from streamviz.records.queries.pages import Place
 @needs(roles.VIEW)
 @require_safe
 def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """One session. `?turn=` names the turn that is selected, and with it the line that is read."""
+    """One session. `?turn=` names the selected turn, and so the line that is shown."""
     found = get_object_or_404(Session.objects.select_related("key"), pk=session_id)
     after = request.GET.get("after", "")
     turns = conversations.turns_of(found, Place.read(after))
@@ -56,7 +56,7 @@ def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 
 
 def _conversation(turns: Turns, selected: Turn, links: TurnLinks) -> dict[str, Any]:
-    """The turns that are read with the selected one, and what is beside them."""
+    """The turns that are shown with the selected one, and what is beside them."""
     shown, first = conversations.shown_of(selected)
     sources = conversations.sources_of(turns, shown)
     calls = calls_of((turn, turns.views[turn.stream]) for turn in turns.all)

@@ -1,4 +1,4 @@
-"""What people do to a stream that runs: they decide about a block that is held, or stop all of it."""
+"""What people do to a running stream: decide about a held block, or cancel all of it."""
 
 import uuid
 
@@ -19,8 +19,8 @@ from streamviz.live.publisher import publisher
 @needs(roles.DECIDE)
 @require_POST
 async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Allow or deny a held block by hand, where the question `asks` is still open. The answer says who did, for the
-    place of the buttons; what came of it is on the page as a verdict. 409 where it is too late."""
+    """Allow or deny a held block by hand, if the question `asks` is still open. The response says who did, in place of
+    the buttons; what came of it appears on the page as a verdict. 409 if it is too late."""
     asks, decision = request.POST.get("asks", ""), request.POST.get("decision", "")
     if not (asks.isdecimal() and len(asks) < 10 and decision in actions.DECISIONS):
         return _said(400, "Name a question, and allow or deny.")
@@ -38,7 +38,7 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @needs(roles.CANCEL)
 @require_POST
 async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
+    """Cancel a stream: upstream is closed, and the client told in its own format. 409 if it is over."""
     by = await _user_name(request)
     is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
     if not is_cancelled and publisher.workers is not None and feed.get(stream_id) is None:
@@ -47,7 +47,7 @@ async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 
 def _answer(is_done: bool | None, too_late: str) -> HttpResponse:
-    """`is_done` is None where the worker that runs the stream did not answer, if there is still one."""
+    """`is_done` is None if the worker that runs the stream, if there still is one, did not answer."""
     if is_done is None:
         return _said(504, "No server answered. The stream may have ended; this page shows the outcome.")
     return HttpResponse(status=204) if is_done else _said(409, too_late)

@@ -23,8 +23,8 @@ from streamviz.records.queries.rows import SearchTooBroad
 @require_safe
 @from_replica
 def errors(request: HttpRequest) -> HttpResponse:
-    """How often which error came, first and last, of the streams that the Sessions page would find; `?csv=1` has the
-    table as CSV."""
+    """How often each error occurred, and when first and last, in the streams that the Sessions page would find;
+    `?csv=1` has the table as CSV."""
     asked = asked_of(request)
     sorting = Sorting.asked(request.GET, {name: name != "says" for name in SORTED})
     context: dict[str, Any] = choices(asked.written, asked.span, "errors", sorting.written)
@@ -34,7 +34,7 @@ def errors(request: HttpRequest) -> HttpResponse:
             asked.filters, sorting.by or "streams", is_descending=sorting.is_descending or not sorting.by
         )
     except SearchTooBroad:
-        status = 503 if "csv" in request.GET else 200  # what is downloaded must not be taken for the table
+        status = 503 if "csv" in request.GET else 200  # a download must not be mistaken for the table
         return render(request, "dashboard/errors.html", context | {"is_too_broad": True}, status=status)
     if "csv" in request.GET:
         headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
@@ -48,7 +48,7 @@ def errors(request: HttpRequest) -> HttpResponse:
 
 
 def _lines(found: Errors) -> Iterator[list[object]]:
-    """Times in UTC; of models and keys the first few. Of very many failures those from `since` on are counted."""
+    """Times in UTC; of models and keys, the first few. Of very many failures, those from `since` on are counted."""
     yield ["error", "streams", "first", "last", "newest_stream", "models", "keys", "counted_since"]
     counted = found.since.isoformat() if found.since else ""
     for each in found.groups:

@@ -1,4 +1,4 @@
-"""Pages for what went wrong, in the look of the others."""
+"""Pages for what went wrong, in the style of the others."""
 
 import logging
 import sys
@@ -19,7 +19,7 @@ _LIVE = "live"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400; a host that is none of ours is named in the log alone."""
+    """400; an unknown host is named only in the log."""
     if isinstance(exception, DisallowedHost):
         log.warning(
             "refused a request for the host %.200r: it is not among ALLOWED_HOSTS", request.META.get("HTTP_HOST", "")
@@ -30,8 +30,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403; where the first page is asked for, that which somebody may see is their first. Whoever may see nothing at
-    all can only sign out: every page would lead here again."""
+    """403; instead of the start page, redirects to the first page that the user may see. Those who may see nothing at
+    all can only sign out: every page would lead back here."""
     home = _home(request)
     if home and request.path_info == "/":
         return redirect(home)
@@ -42,14 +42,14 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403, for a form without the token that its page gave it: that of another sign-in, or of another site."""
+    """403, for a form without the token from its page: it is from another sign-in, or from another site."""
     if is_part(request):
         return _page(request, 403, "This page is out of date", "Reload it and try again.")
     return _page(request, 403, "This form has expired", "Go back, reload the page and send it again.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404; 503 while it may be at another server, none of which can be reached."""
+    """404; 503 if it may be at another server, and none can be reached."""
     if isinstance(exception, NotFoundHere):
         return _page(request, 503, "Other servers cannot be reached", "This may be on one of them. Try again later.")
     said = "Page not found", "It may have been deleted, or the address is wrong."
@@ -57,9 +57,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 where Postgres or the archive could not answer, or 400 where it was asked for what no column can
-    hold, as the admin lets its filters be. Nothing that could fail again, neither the database nor the user, may be
-    asked here."""
+    """500; 503 if Postgres or the archive could not answer; 400 if they were asked for something that no column can
+    hold, as the admin allows in its filters. Nothing that could fail again may be used here, neither the database nor
+    the user."""
     if isinstance(error := sys.exception(), DataError):
         return bad_request(request, error)
     if isinstance(error, ChunksAway):
@@ -73,12 +73,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _home(request: HttpRequest) -> str:
-    """Strangers are asked to sign in wherever they go."""
+    """The user's start page. Strangers are asked to sign in wherever they go."""
     return roles.home_of(request.user) if request.user.is_authenticated else _LIVE
 
 
 def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
-    """A line where a script asks, which has a line's room to say so."""
+    """A page, or a line if a script asks, which has room for no more."""
     if is_part(request):
         return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
     context = {"status": status, "title": title, "advice": advice, "home": home, "home_name": home.partition(":")[0]}

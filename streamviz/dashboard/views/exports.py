@@ -28,7 +28,7 @@ from streamviz.records.queries.pages import Place, stream_page
 from streamviz.records.queries.search import as_id
 
 _PIECES_AT_ONCE = 200
-# Unless these come to more, as long requests do: nobody is to hold hundreds of them in memory.
+# Fewer if they come to more than this, as long requests do: hundreds of those must not be held in memory.
 _BYTES_AT_ONCE = 256 * 1024
 _STREAMS_AT_ONCE = 50
 RECHECK_SECONDS = 30.0
@@ -37,7 +37,7 @@ RECHECK_SECONDS = 30.0
 @needs(roles.VIEW)
 @require_safe
 def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBase:
-    """A stream that is over, in the form that `?as=` names."""
+    """A finished stream, in the form that `?as=` names."""
     stream = get_object_or_404(Stream.objects.exclude(outcome="").select_related("session", "key"), pk=stream_id)
     try:
         return _file(request, f"stream-{stream_id}", [stream], reads_first=True)
@@ -48,7 +48,7 @@ def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBas
 @needs(roles.VIEW)
 @require_safe
 def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseBase:
-    """A session's streams in their order, but those that still run; with `?progress=` as for lists."""
+    """A session's finished streams in their order; with `?progress=` as for lists."""
     session = get_object_or_404(Session, pk=session_id)
     ids = list(session.streams.exclude(outcome="").order_by("requested_at", "id").values_list("pk", flat=True))
     return _file(request, f"session-{session_id}", _with_progress(request, by_turns(ids), partial(len, ids)))
@@ -57,8 +57,8 @@ def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseB
 @needs(roles.VIEW)
 @require_safe
 def export_list(request: HttpRequest) -> HttpResponseBase:
-    """All streams that `?q=` asks for in a stretch of time, the newest first. How far it is can be asked by the id
-    that `?progress=` gives it."""
+    """All streams that match `?q=` in a time span, newest first. `?progress=` gives the download an id by which its
+    progress can be asked for."""
     read = reader(request)
     filters = read(partial(asked_filters, request))
 
@@ -71,7 +71,7 @@ def export_list(request: HttpRequest) -> HttpResponseBase:
 @needs(roles.VIEW)
 @require_safe
 def export_progress(request: HttpRequest, download_id: uuid.UUID) -> HttpResponse:
-    """How far a download of one's own is; one that is not known is about to begin."""
+    """How far one of the user's downloads has come; one that is unknown is about to begin."""
     found = Download.objects.filter(pk=download_id, user=signed_in_user(request)).first()
     is_stopped = found is not None and not found.is_whole and timezone.now() - found.updated_at > STOPPED_AFTER
     context = {"download_id": download_id, "download": found, "is_stopped": is_stopped}
@@ -86,7 +86,7 @@ def _with_progress(
 
 
 def _listed(request: HttpRequest, filters: Filters) -> Iterator[Stream]:
-    """A page after another, so that no transaction is open for as long as somebody downloads."""
+    """One page after another, so that no transaction stays open for as long as somebody downloads."""
     read = reader(request)
     before: Place | None = None
     while True:
@@ -97,7 +97,7 @@ def _listed(request: HttpRequest, filters: Filters) -> Iterator[Stream]:
 
 
 def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_first: bool = False) -> HttpResponseBase:
-    """Where it `reads_first`, what cannot be read is told of before an answer has begun."""
+    """If it `reads_first`, what cannot be read raises an error before a response has begun."""
     form = FORMS.get(request.GET.get("as", "jsonl"))
     if form is None:
         raise Http404("There is no such format.")
@@ -108,8 +108,8 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_f
 
 
 async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """So many at once as are worth a thread's turn; the event loop serves streams in between. Raises PermissionDenied,
-    so that the file is seen to be cut, once whoever downloads may not any more."""
+    """As many at once as are worth a thread's turn; the event loop serves streams in between. Raises PermissionDenied
+    once the user may no longer see this, so that the file is visibly cut off."""
     checked_at = monotonic()
     if first:
         yield first
@@ -123,7 +123,7 @@ async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> 
 
 
 def _some(pieces: Iterator[bytes]) -> bytes:
-    """The next pieces. Until they are sent others have the connection to the database."""
+    """The next pieces. While they are sent, others can use the database connection."""
     try:
         return b"".join(_up_to(_BYTES_AT_ONCE, islice(pieces, _PIECES_AT_ONCE)))
     finally:
@@ -131,7 +131,7 @@ def _some(pieces: Iterator[bytes]) -> bytes:
 
 
 def _up_to(most: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The next of these until they come to so many bytes."""
+    """The next pieces, until they come to this many bytes."""
     size = 0
     while size < most and (piece := next(pieces, None)) is not None:
         size += len(piece)

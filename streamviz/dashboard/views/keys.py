@@ -1,4 +1,4 @@
-"""The keys that open the proxy."""
+"""The API keys: listing, issuing and revoking them."""
 
 from collections.abc import Callable
 from itertools import chain, count
@@ -32,7 +32,7 @@ _SORTED: dict[str, Callable[[ApiKey], Any]] = {
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """All keys; a POST issues one and shows its secret, which is the only time that anybody sees it."""
+    """All keys. A POST issues one and shows its secret, the only time that anybody sees it."""
     form, secret = KeyForm(request.POST or None), ""
     if request.method == "POST":
         if not request.user.has_perm(roles.ISSUE_KEYS):
@@ -53,7 +53,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 @never_cache
 def own_key(request: HttpRequest) -> HttpResponse:
-    """A key for whoever asks, in what their clients are to be given: the only time that anybody sees it."""
+    """Issue a key for the user, shown in what to paste into clients: the only time that anybody sees it."""
     user = signed_in_user(request)
     _, secret = ApiKey.objects.issue(_free_name(user.get_username()), by=user)
     context = {"secret": secret, "snippets": snippets(base_url(request), secret)}
@@ -61,7 +61,7 @@ def own_key(request: HttpRequest) -> HttpResponse:
 
 
 def _free_name(owner: str) -> str:
-    """A name for another key of somebody's."""
+    """A free name for another key of this user's."""
     taken = set(ApiKey.objects.filter(name__startswith=owner).values_list("name", flat=True))
     names = chain([owner], (f"{owner} {number}" for number in count(2)))
     return next(name for name in names if name not in taken)
@@ -70,7 +70,7 @@ def _free_name(owner: str) -> str:
 @needs(roles.REVOKE_KEYS)
 @require_POST
 def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    """From now on the key opens nothing."""
+    """Revoke a key: from now on it opens nothing."""
     key = get_object_or_404(ApiKey, pk=key_id)
     key.revoke()
     messages.success(request, f"{key.name} was revoked.")

@@ -29,7 +29,7 @@ _SHORTCUTS = {
 @needs(roles.VIEW)
 @require_safe
 async def live(request: HttpRequest) -> HttpResponse:
-    """All streams that run or have just ended, or those that `?q=` asks for."""
+    """All streams that run or have just ended, or those that match `?q=`."""
     wanted = parse_filter(" ".join(request.GET.getlist("q")))
     await publisher.catch_up()
     context = {

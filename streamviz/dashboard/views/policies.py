@@ -32,7 +32,7 @@ ONLY = ("intervened", "shadow", "failed")
 @needs(roles.VIEW_POLICIES)
 @require_safe
 async def policies(request: HttpRequest) -> HttpResponse:
-    """All policies by their mode, in the order in which they run or by `?sort=`."""
+    """All policies by their mode, in the order in which they run, or sorted by `?sort=`."""
     sorting = Sorting.asked(request.GET, {name: name not in SMALLEST_FIRST for name in SORTED})
     found = await sync_to_async(policy_list)(sorting, await publisher.asked_by())
     context = {"page": "policies", "list": found, "sorting": sorting, "modes": list(Mode), "kinds": _kinds()}
@@ -47,7 +47,7 @@ def _kinds() -> list[tuple[str, str, str, str]]:
 @needs(roles.CHANGE_POLICY)
 @require_POST
 def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
-    """Switch a policy's mode, which makes a version of it and acts on the next request."""
+    """Switch a policy's mode, which saves a new version and takes effect with the next request."""
     policy = get_object_or_404(Policy, name=name)
     form = PolicyModeForm(request.POST)
     if not form.is_valid():
@@ -66,7 +66,7 @@ def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
 @needs(roles.VIEW_POLICIES)
 @require_safe
 def policy_spread(request: HttpRequest, name: str) -> HttpResponse:
-    """Whether every worker has a policy's newest version in force; asked again until that is so."""
+    """Whether every worker has a policy's newest version in force; asked again until they do."""
     policy = get_object_or_404(Policy, name=name)
     context = {"policy": policy, "spread": spread_of(policy.name, policy.version)}
     return render(request, "dashboard/_policy_spread.html", context)
@@ -88,7 +88,7 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _save(request: HttpRequest, form: PolicyForm) -> bool:
-    """False, and told by the form, where somebody else was faster."""
+    """Save the policy; return False, with an error on the form, if somebody else was faster."""
     told = form.cleaned_data
     try:
         form.save(commit=False).save(by=signed_in_user(request), reason=told["reason"], seen=told["seen"])
@@ -136,7 +136,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
 @needs(roles.ADD_POLICY)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_policy(request: HttpRequest, kind: str) -> HttpResponse:
-    """Make a policy of one kind."""
+    """Create a policy of one kind."""
     if kind not in REGISTRY:
         raise Http404
     form = PolicyForm(request.POST or None, kind=kind, by=signed_in_user(request))
@@ -151,7 +151,7 @@ def new_policy(request: HttpRequest, kind: str) -> HttpResponse:
 @needs(roles.CHANGE_POLICY)
 @require_POST
 def roll_back(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    """Make a policy what it was in one of its versions."""
+    """Restore one of a policy's earlier versions."""
     found = get_object_or_404(Policy, name=name)
     version = get_object_or_404(found.versions, number=number)
     form = WhyForm(request.POST)

@@ -1,4 +1,4 @@
-"""Views of history that people keep under a name."""
+"""Views of history that people save under a name."""
 
 from urllib.parse import parse_qsl, urlencode
 
@@ -20,7 +20,7 @@ _KEPT = {"q", "range", "since", "until", "sort"}
 @needs(roles.VIEW)
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
-    """Keep a page's filter and time; a name that there is already gets these instead."""
+    """Save a page's filter and time span; a view that already has the name gets them instead."""
     form = SavedViewForm(request.POST)
     if not form.is_valid():
         messages.error(request, wrong_with(form))
@@ -38,7 +38,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
 @needs(roles.VIEW)
 @require_POST
 def rename_view(request: HttpRequest, view_id: int) -> HttpResponse:
-    """Give a view of one's own another name, unless another of them has it."""
+    """Rename one of the user's own views, unless another has the name."""
     view = get_object_or_404(SavedView, pk=view_id, user=signed_in_user(request))
     form = ViewNameForm(request.POST)
     if not form.is_valid():
@@ -56,6 +56,6 @@ def rename_view(request: HttpRequest, view_id: int) -> HttpResponse:
 @needs(roles.VIEW)
 @require_POST
 def delete_view(request: HttpRequest, view_id: int) -> HttpResponse:
-    """Delete a view of one's own."""
+    """Delete one of the user's own views."""
     get_object_or_404(SavedView, pk=view_id, user=signed_in_user(request)).delete()
     return redirect("sessions")

@@ -20,7 +20,7 @@ from streamviz.records.models import Session
 @needs(roles.CHANGE_SESSION)
 @require_POST
 def star_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """Give a session a star, which keeps it from retention, or take it away."""
+    """Star a session, which keeps it from retention, or remove its star."""
     found = get_object_or_404(Session, pk=session_id)
     is_starred = request.POST.get("starred") == "yes"
     with transaction.atomic():
@@ -32,7 +32,7 @@ def star_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 @needs(roles.CHANGE_SESSION)
 @require_POST
 def note_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """Keep a note with a session; an empty one is none."""
+    """Save a note with a session; an empty one removes it."""
     form = NoteForm(request.POST)
     found = get_object_or_404(Session, pk=session_id)
     if not form.is_valid():
@@ -47,7 +47,7 @@ def note_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 @needs(roles.DELETE_SESSION)
 @require_POST
 def delete_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """Delete a session with all that is recorded of it. There is no way back."""
+    """Delete a session with all that is recorded of it. This cannot be undone."""
     found = get_object_or_404(Session, pk=session_id)
     with transaction.atomic():
         streams = delete_recorded(session_id)

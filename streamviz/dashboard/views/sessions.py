@@ -27,7 +27,7 @@ from streamviz.records.queries.search import as_id
 
 
 class Asked(NamedTuple):
-    """What a URL asks for: the filter as it is written, and as the record can answer it, in a stretch of time."""
+    """What a URL asks for: the filter as it is written, and as the record can answer it, in a time span."""
 
     written: Filter
     problems: list[str]
@@ -41,7 +41,7 @@ def asked_of(request: HttpRequest) -> Asked:
     written = parse_filter(" ".join(request.GET.getlist("q")), session_filters.FIELDS)
     asked = session_filters.read(written)
     oldest = queries.oldest_stream()
-    # Who has an id does not know when its stream was.
+    # Somebody who has an id need not know when its stream was.
     usual = timespans.ALL if as_id(asked.filters.text) else chosen_timespans.USUAL
     span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
     problems = [*unknown_fields(written, session_filters.FIELDS), *asked.problems]
@@ -57,7 +57,7 @@ def asked_filters(request: HttpRequest) -> Filters:
 @require_safe
 @from_replica
 def sessions(request: HttpRequest) -> HttpResponse:
-    """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
+    """The sessions of the newest streams that match `?q=` in a time span, one page at a time."""
     asked = asked_of(request)
     sorting = Sorting.asked(request.GET, {name: name != "models" for name in SORTED})
     context = {
@@ -74,8 +74,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
 @require_safe
 @from_replica
 def session_histogram(request: HttpRequest) -> HttpResponse:
-    """How many streams there are of what is asked for, by time. Counting takes longer than finding a page of them, so
-    the page has it brought when it is there itself."""
+    """How many matching streams there are, over time. Counting takes longer than finding a page of them, so the page
+    loads this once it is shown itself."""
     asked = asked_of(request)
     context = choices(asked.written, asked.span)
     try:
@@ -117,7 +117,7 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
 
 
 def _found(request: HttpRequest, filters: Filters) -> dict[str, Any]:
-    """The page's rows, or that it took too long to find them."""
+    """The page's rows, or that finding them took too long."""
     before = Place.read(request.GET.get("before", ""))
     try:
         rows, following = queries.session_page(filters, before)

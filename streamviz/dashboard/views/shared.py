@@ -1,4 +1,4 @@
-"""What strangers see of a record by a public link."""
+"""What strangers see of the record through a public link."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from streamviz.live.presentation.turn_tree import Turn
 from streamviz.records.models import PublicLink
 from streamviz.records.queries.pages import Place
 
-# Nothing runs there, nothing is fetched but our own stylesheets, and no address tells another site the link.
+# No script runs, only our own stylesheets and images are loaded, and no referrer tells another site the link.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -29,7 +29,7 @@ _HEADERS = {
 @require_safe
 @never_cache
 def shared(request: HttpRequest, secret: str) -> HttpResponse:
-    """What a stranger may read who has a link: one conversation, without a way to anything else."""
+    """What a stranger with a link may read: one conversation, without a way to anything else."""
     link = PublicLink.objects.opened_by(secret)
     if link is None:
         raise Http404("No such link.")
@@ -38,7 +38,7 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
         raise Http404("No such link.")
     after = request.GET.get("after", "")
     turns = conversations.turn_alone(link.stream) if link.stream else conversations.turns_of(session, Place.read(after))
-    # A session's label is what its first request says, which is another stream's perhaps.
+    # A session's label comes from its first request, which may be another stream's.
     title = "A recorded stream" if link.stream else session.label or "A recorded session"
     context = {"link": link, "title": title, "links": TurnLinks(after, is_cut=True), "following": turns.following}
     context |= _read_with(turns.named(request.GET.get("turn", "")), turns)
@@ -63,7 +63,7 @@ def _read_with(selected: Turn | None, turns: Turns) -> dict[str, Any]:
 
 
 def _without_names(turn: TurnView) -> TurnView:
-    """With what a person decided, and not who that was. When is left out too: no script there keeps it true."""
+    """The turn with what a person decided, but not who. When is left out, too: no script there keeps it current."""
     badges = [
         badge._replace(word=f"{badge.word.split(maxsplit=1)[0]} by hand", since_ms=None) if badge.is_by_hand else badge
         for badge in turn.badges

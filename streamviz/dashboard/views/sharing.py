@@ -1,4 +1,4 @@
-"""Public links: made and revoked by those who may."""
+"""Public links: making and revoking them."""
 
 import uuid
 from datetime import timedelta
@@ -24,7 +24,7 @@ _MOST_LISTED = 200
 @require_POST
 @never_cache
 def share_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """Make a link to a session, and show it: nobody sees it again."""
+    """Make a link to a session and show it, the only time that anybody sees it."""
     return _share(request, get_object_or_404(Session, pk=session_id))
 
 
@@ -49,7 +49,7 @@ def _share(request: HttpRequest, of: Session | Stream) -> HttpResponse:
 @needs(roles.SHARE, roles.VIEW)
 @require_safe
 def public_links(request: HttpRequest) -> HttpResponse:
-    """The links that were made, the newest first."""
+    """The links that were made, newest first."""
     return _links(request)
 
 
@@ -62,7 +62,7 @@ def _links(request: HttpRequest, made: str = "") -> HttpResponse:
 @needs(roles.SHARE, roles.VIEW)
 @require_POST
 def revoke_link(request: HttpRequest, link_id: int) -> HttpResponse:
-    """From now on the link leads nowhere."""
+    """Revoke a link: from now on it leads nowhere."""
     link = get_object_or_404(PublicLink, pk=link_id)
     link.revoke()
     note_change(request, link, CHANGE, "revoked")

@@ -23,26 +23,26 @@ from streamviz.dashboard.sign_in_links import user_for_link
 
 
 class SignInView(LoginView):
-    """Signing in with a password. 429 where there were too many attempts, with the time after which to try again."""
+    """Signing in with a password. 429 after too many attempts, with the time after which to try again."""
 
     template_name = "dashboard/sign_in.html"
     redirect_authenticated_user = True
     authentication_form = SignInForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """401 where somebody was signed out while a page was open, and a part of it is asked for: the page is then
-        loaded again, which leads here."""
+        """401 if somebody was signed out while a page was open, and a part of it is requested: the page is then
+        reloaded, which leads here."""
         if is_part(request):
             return HttpResponse(status=401, headers={"HX-Refresh": "true"})
         return super().get(request, *args, **kwargs)
 
     def get_redirect_url(self) -> str:
-        """Where `next` says, unless that is here: who is signed in would be sent round and round."""
+        """Where `next` says, unless that is here: a signed-in user would be redirected forever."""
         wanted: str = super().get_redirect_url()
         return "" if urlsplit(wanted).path == self.request.path else wanted
 
     def get_default_redirect_url(self) -> str:
-        """The first page that whoever is signed in now may see."""
+        """The first page that the user who has just signed in may see."""
         return reverse(_home_of(self.request))
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
@@ -58,13 +58,13 @@ sign_in = SignInView.as_view()
 
 
 def _home_of(request: HttpRequest) -> str:
-    # Live says to those who may see nothing what they can do about it.
+    # Live tells those who may see nothing what they can do about it.
     return roles.home_of(request.user) or "live"
 
 
 @never_cache
 def admin_sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin has no sign-in of its own. Raises PermissionDenied for who is signed in, and may not enter it."""
+    """The admin has no sign-in of its own. Raises PermissionDenied for users who are signed in and may not enter it."""
     if request.user.is_authenticated:
         raise PermissionDenied
     return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
@@ -74,8 +74,8 @@ def admin_sign_in(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @transaction.atomic
 def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
-    """Sign in with a one-time link; whoever has no password yet is led to set one. Only its button uses it up:
-    programs that look at links, such as those of mail and chats, do not."""
+    """Sign in with a one-time link; users without a password are led to set one. Only its button uses the link up:
+    programs that open links, such as those of mail and chats, do not."""
     user = user_for_link(uidb64, token)
     if user is None:
         messages.error(request, "This link has already been used or has expired. Sign in with your password.")
@@ -88,6 +88,6 @@ def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """End the session."""
+    """Sign the user out."""
     logout(request)
     return redirect("sign_in")

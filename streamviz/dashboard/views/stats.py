@@ -1,4 +1,4 @@
-"""Figures of what passed through, over time."""
+"""Figures of streams, over time."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -30,12 +30,13 @@ _MOST_MODELS = 200
 @require_safe
 @from_replica
 def stats(request: HttpRequest) -> HttpResponse:
-    """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`.
-    `?model=` has those of one model alone, beside another's with `?against=`; a table alone is CSV with `?csv=`."""
+    """The streams of a time span, `?range=`, by what they have in common, `?by=`, compared with another time,
+    `?compare=`. `?model=` has those of one model alone, compared with another's by `?against=`; `?csv=` has one table,
+    as CSV."""
     span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
     only = _one_of(TABLES, request.GET.get("csv", ""), "")
     group = TOOL if only == TOOL else _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
-    only = TOOL if only == "group" and group == TOOL else only  # these have a table of their own
+    only = TOOL if only == "group" and group == TOOL else only  # tools have a table of their own
     models = names.models()
     compared = Compared(
         _one_of(COMPARED, request.GET.get("compare", ""), USUAL),
@@ -73,7 +74,7 @@ def stats(request: HttpRequest) -> HttpResponse:
 
 
 def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
-    """What leads to the same page with something else chosen."""
+    """Links to the same page with something else chosen."""
     asked = {
         **({} if compared.time == USUAL else {"compare": compared.time}),
         **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
@@ -97,6 +98,6 @@ def _one_of(names: Collection[str], name: str, usual: str) -> str:
 
 
 def _url(kept: Mapping[str, str], **changes: str) -> str:
-    """The same page with something else chosen; another time range takes the place of two moments."""
+    """The same page with something else chosen; another range replaces `since` and `until`."""
     left = {name: value for name, value in kept.items() if "range" not in changes or name not in ("since", "until")}
     return f"?{urlencode({**left, **changes})}"

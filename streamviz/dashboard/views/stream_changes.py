@@ -18,7 +18,7 @@ from streamviz.records.models import Annotation, Stream
 @needs(roles.CHANGE_SESSION)
 @require_POST
 def star_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Give a stream a star, which keeps it from retention, or take it away."""
+    """Star a stream, which keeps it from retention, or remove its star."""
     is_starred = request.POST.get("starred") == "yes"
     return _keep(request, stream_id, "starred" if is_starred else "no longer starred", is_starred=is_starred)
 
@@ -26,7 +26,7 @@ def star_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @needs(roles.CHANGE_SESSION)
 @require_POST
 def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Keep a note and labels with a stream; empty ones are none."""
+    """Save a note and labels with a stream; empty ones remove them."""
     form = StreamNoteForm(request.POST)
     if not form.is_valid():
         messages.error(request, wrong_with(form))

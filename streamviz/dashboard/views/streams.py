@@ -31,17 +31,18 @@ from streamviz.live.presentation.windows import window_of
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
 
-# To indent more would take too long, and would not be shown: each value's line is indented by its depth.
+# Longer requests are not indented: it would take too long, as each value's line is indented by its depth, and the
+# result would not be shown.
 _MOST_INDENTED = 1_000_000
 _MOST_LINES = 20_000
-# Of longer streams a page reads no tape unless somebody asks for that.
+# Of longer streams, a page only reads tapes if somebody asks for them.
 _MOST_READ = 4_000
 
 
 @needs(roles.VIEW)
 @require_safe
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
+    """A stream's blocks, verdicts and waterfall; if it is over, also as it was at any moment."""
     asked = Asked.of(request)
     if (asked.is_moment or asked.step) and not is_part(request) and (waiting := await first_look(request, stream_id)):
         return waiting
@@ -61,14 +62,14 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view), asked=asked_for
     )
     context = found.context("stream") | {"content": content, "calls": await calls_of(found.view)}
-    # A socket shows the newest blocks.
+    # A socket only has the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
 
 
 async def first_look(request: HttpRequest, stream_id: uuid.UUID, tab: str = "stream") -> HttpResponse | None:
-    """For a page that shows a stream played: where to make it ready takes long, a page that says so and asks for the
-    same again, to wait for it; else None."""
+    """For a page that shows a stream played: if preparing it takes long, a page that says so and requests the same
+    again, to wait for it; otherwise None."""
     if "wait" in request.GET or not takes_long((found := await find_stream(stream_id)).view):
         return None
     asked = request.GET.copy()
@@ -80,20 +81,20 @@ async def first_look(request: HttpRequest, stream_id: uuid.UUID, tab: str = "str
 
 
 async def _asked(view: StreamView, body: bytes) -> str:
-    """What was asked, as a fragment."""
+    """The request, as a fragment."""
     asked = await asyncio.to_thread(asked_of, view, body)
     return render_to_string("dashboard/_asked.html", {"asked": asked, "stream": view})
 
 
 async def _request_of(stream_id: uuid.UUID) -> bytes:
-    """As the record has it; empty where it does not."""
+    """The request as recorded; empty if it is not."""
     found = await Stream.objects.filter(pk=stream_id).values_list("request", flat=True).afirst()
     return bytes(found or b"")
 
 
 async def _with_client(found: Found) -> Found:
-    """With what the client had instead, and why the answer ended for it, where a policy may have changed that. Of a
-    long stream its tapes tell: to read them here would take too long."""
+    """Add what the client had instead, and why the answer ended for it, if a policy may have changed that. For long
+    streams the page of tapes shows that: reading tapes here would take too long."""
     view = found.view
     is_changed = any(each.intervenes and not each.is_shadow for each in view.verdicts)
     if view.is_running or not is_changed or view.chunk_count > _MOST_READ:
@@ -109,7 +110,7 @@ def _told(view: StreamView, played: StreamView) -> StreamView:
 
 
 async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]:
-    """A stream with its tapes, as far as they can be played, and why they cannot be read in the archive now."""
+    """A stream with its tapes, if they can be played, and why they cannot be read from the archive now."""
     try:
         return await playback_of(stream_id), ""
     except ChunksAway as error:
@@ -119,7 +120,7 @@ async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]
 @needs(roles.VIEW)
 @require_safe
 async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """The same beside the Live page's list, without its frame."""
+    """A stream's page beside the list of the Live page, without its frame."""
     found = await find_stream(stream_id, has_times=True)
     content = await rendering.stream(found.view, now_us(), Pace())
     context = found.context("peek") | {"content": content, "calls": await calls_of(found.view)}
@@ -129,7 +130,7 @@ async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @needs(roles.VIEW)
 @require_safe
 async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """The chunks that are in the record, a page at a time."""
+    """The chunks in the record, one page at a time."""
     found = await find_stream(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
     try:
@@ -144,7 +145,7 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 
 def _number(request: HttpRequest) -> int | None:
-    """From which block or chunk on; None where the URL does not say."""
+    """The block or chunk to begin with; None if the URL does not say."""
     first = request.GET.get("from", "")
     return int(first) if first.isdecimal() and len(first) < 10 else None
 
@@ -204,8 +205,8 @@ async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespo
 
 
 def readable(body: bytes) -> str:
-    """A request for people: JSON with its lines indented, anything else, and what is very long or would have very many
-    lines, as it is."""
+    """A request for people to read: JSON with its lines indented; anything else, or what is very long or would have
+    very many lines, as it is."""
     text = body.decode("utf-8", "replace")
     if len(body) <= _MOST_INDENTED and not has_more_values(body, _MOST_LINES):
         with contextlib.suppress(ValueError, RecursionError):

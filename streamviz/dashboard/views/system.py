@@ -1,4 +1,4 @@
-"""How streamviz does: its processes, what waits for Postgres, how large the database is, what retention last did."""
+"""The state of streamviz: its processes, what waits for Postgres, the database's size, what retention last did."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from streamviz.records.queries.sizes import archive_size, table_sizes
 @needs(roles.VIEW)
 @require_safe
 def system(request: HttpRequest) -> HttpResponse:
-    """The journals are those of the machine that answers, live updates left out those of all workers."""
+    """The journals are those of the machine that answers; the live updates left out are those of all workers."""
     tables = table_sizes()
     members = publisher.members()
     fleet = machines_of(members)

@@ -47,7 +47,7 @@ async def tapes(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 
 def _elsewhere(asked: QueryDict, played: Playback, rows: Sequence[Row]) -> str | None:
-    """Where a switch of what is shown leads, or a chunk, or a piece of a block's text; None where none is asked for."""
+    """Where to go for a filter that was switched, a chunk, or a piece of a block's text; None if none was named."""
     to = asked.copy()
     if flipped := to.pop("flip", []):
         hidden = set(to.getlist("hide")) ^ set(flipped)
@@ -72,7 +72,7 @@ def _chunk_of(played: Playback, piece: Piece) -> int | None:
 
 
 class _Jumps(NamedTuple):
-    """Where else something happened; `place` of `total` is where the row is that was asked for."""
+    """Other rows in which something happened; `place` of `total` is that of the requested row among them."""
 
     previous: int | None
     following: int | None

@@ -21,14 +21,14 @@ from streamviz.records.policies_in_force import active_policy
 @needs(roles.CHANGE_POLICY)
 @require_POST
 async def try_out(request: HttpRequest, name: str) -> HttpResponse:
-    """What a policy, as its form is filled in just now, would make of a stream."""
+    """What a policy, as its form is filled in now, would make of a stream."""
     policy = await aget_object_or_404(Policy, name=name)
     by = await _user(request)
     asked = TryOutForm(request.POST)
     if asked.is_valid() and asked.cleaned_data["stream"]:
         await sync_to_async(roles.require)(request, roles.VIEW)
     draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=by)
-    # A draft is what could be saved, by who tries it; only why is not asked yet.
+    # A draft is what this user could save, except that it needs no reason yet.
     del draft.fields["reason"]
     is_valid = await sync_to_async(draft.is_valid)()
     problem, result = wrong_with(asked) or wrong_with(draft) or refusal(policy, by), None
@@ -40,7 +40,7 @@ async def try_out(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def refusal(fields: PolicyFields, by: User) -> str:
-    """Why somebody may not run this; empty where they may."""
+    """Why somebody may not run this policy; empty if they may."""
     return "" if may_build(fields.kind, by) else "Only administrators can run custom code."
 
 
