@@ -1,2 +1,2 @@
-// For the admin, which loads classic scripts alone.
+// For the admin, which only loads classic scripts.
 import("./leaving.js").then(({ start }) => start());

@@ -1,16 +1,16 @@
-// What waits for a person: how many streams, in the tab's title, as a notification for whoever wants one, and by key.
+// Streams that wait for a person: their number in the tab's title, a notification for those who want one, and keys.
 import { look } from "./newer.js";
 import { part } from "./parts.js";
 import { isTold } from "./socket.js";
 import { keep, kept } from "./storage.js";
 import { swap } from "./swap.js";
 
-const POLL_MS = 15000; // where no socket tells: none is there, its stream is over, it is paused or lost
+const POLL_MS = 15000; // if no socket reports: there is none, its stream is over, or it is paused or lost
 const WANTED = "streamviz.notify"; // in this browser's storage
 
 let told = 0;
-let toldNewest = 0; // when somebody was last asked, of what the page was told
-let isKnown = true; // whether the server has said of late how many there are
+let toldNewest = 0; // when somebody was last asked, as far as the page was told
+let isKnown = true; // whether the server has recently said how many there are
 let shown = null; // the notification, while it can be seen
 
 export function start() {
@@ -19,19 +19,19 @@ export function start() {
   look(navigation());
   document.addEventListener("streamviz:updated", tell);
   document.addEventListener("htmx:afterSwap", ({ target }) => target.closest?.(".asks-row, #hold-list") && tell());
-  // It would outlive the page that knows when nobody waits any longer.
+  // Otherwise it would outlive the page, which knows when nobody waits any longer.
   window.addEventListener("pagehide", () => shown?.close());
   if (document.getElementById("nav-asks")) setInterval(() => isTold() || ask(), POLL_MS);
   offer();
 }
 
-// The button of the selected row, or of the stream's page: never of another row.
+// The button of the selected row, or of the stream's page; never one of another row.
 export function button(key) {
   const row = document.activeElement?.closest(".asks-row") ?? document.querySelector(".asks-row[aria-current]");
   return (row ?? document.getElementById("hold-list"))?.querySelector(`[data-decide="${CSS.escape(key)}"]`);
 }
 
-// The row behind the one that is focused, or the first.
+// Focus the row after the one that has the focus, or the first.
 export function next() {
   const links = [...document.querySelectorAll(".asks-row .row-link")];
   const at = links.findIndex((link) => link.closest(".asks-row").contains(document.activeElement));
@@ -57,12 +57,12 @@ function tell() {
   isKnown ||= isTold();
   const title = document.title.replace(/^\((\d+|\?)\) /, "");
   document.title = mark(asking) + title;
-  const isMore = asking > told || newest() > toldNewest; // one question can have come in the place of another
+  const isMore = asking > told || newest() > toldNewest; // one question may have taken another's place
   if (isMore && isWanted() && Notification.permission === "granted") notify(asking, true);
   else if (!asking) shown?.close();
   else if (asking < told && shown) notify(asking, false);
   told = asking;
-  toldNewest = Math.max(toldNewest, newest()); // who tells may be behind another who did
+  toldNewest = Math.max(toldNewest, newest()); // what one process tells may be behind what another told
   look(navigation());
 }
 
@@ -71,7 +71,7 @@ function mark(asking) {
   return asking ? `(${asking}) ` : "";
 }
 
-// What is shown already is replaced, and draws attention again where there is more.
+// Replaces the notification that is shown, and draws attention again if there is more.
 function notify(asking, isMore) {
   const row = document.querySelector(".asks-row");
   const body = row ? `${row.querySelector(".row-link").textContent}: ${row.querySelector(".asks-call b").textContent}` : "";
@@ -92,7 +92,7 @@ function notify(asking, isMore) {
 
 async function ask() {
   const found = await part(`${document.body.dataset.base}needs-you/`);
-  if (isTold()) return; // by a socket since, of later
+  if (isTold()) return; // a socket has reported since, and later than this
   isKnown = found !== null;
   if (isKnown) swap(found);
   tell();

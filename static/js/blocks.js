@@ -1,11 +1,11 @@
-// Blocks leave a stream's page as newer ones come. What somebody is at stays until they have left it: what they read,
-// have focused or selected, or have opened.
+// Blocks leave a stream's page as newer ones come, but not while somebody is reading one, has focused or selected
+// something in it, or has opened it.
 export const OPENED = "details[open][id], .block-raw[id]:not([hidden])";
 const OF_BLOCK = /^[biv]\d+$/; // a block's card, its line in the list, a verdict on it
 
 const leaving = new Set();
 
-// Whether the element goes with `takeAway`, as what is a block's does.
+// Whether `takeAway` removes the element later, as it does for all elements of a block.
 export function leaves(element) {
   if (!OF_BLOCK.test(element.id)) return false;
   leaving.add(element);
@@ -13,14 +13,14 @@ export function leaves(element) {
   return true;
 }
 
-// A page is told nothing more of what leaves it: a hold would seem to go on for ever.
+// A page gets no more updates of what leaves it: a hold would seem to go on forever.
 function endHold(element) {
   element.classList.remove("is-held");
   for (const told of element.querySelectorAll(".card-gutter, .verdict-held")) told.remove();
 }
 
-// All are looked at before the first goes: after each change a look costs a layout. What was replaced with all around it
-// is the page's no longer.
+// All are checked before the first is removed: after each change, a check costs a layout. Those that were replaced with
+// everything around them are no longer on the page.
 export function takeAway() {
   const gone = [...leaving].filter((element) => !element.isConnected || !isAttended(element));
   for (const element of gone) {

@@ -1,6 +1,7 @@
-// A stretch of time is chosen by dragging across a drawing: any svg with `data-from`, `data-to` (ms since the epoch) and
-// `data-href`, in which `{from}` and `{to}` stand for the moments as a URL has them. `data-step` (ms): whole steps are
-// chosen. The element is told first, by an event `streamviz:brushed`; whoever prevents its default shows it otherwise.
+// Dragging across a drawing selects a time span. A drawing is any svg with `data-from`, `data-to` (ms since the epoch)
+// and `data-href`, in which `{from}` and `{to}` stand for the times as URLs have them. With `data-step` (ms), whole
+// steps are selected. The element gets an event `streamviz:brushed` first; a listener that prevents its default shows
+// the span itself.
 const CHARTS = "svg[data-from][data-to][data-href]";
 const LEAST = 4; // pixels: less is a click
 const SVG = "http://www.w3.org/2000/svg";
@@ -13,7 +14,7 @@ export function start() {
   document.addEventListener("pointerup", end);
   document.addEventListener("pointercancel", clear);
   document.addEventListener("keydown", (event) => event.key === "Escape" && clear());
-  // A bar is a link: it is neither dragged away, nor followed by whoever only lets go of the button there.
+  // A bar is a link: it must be neither dragged away, nor followed when the button is only released there.
   document.addEventListener("dragstart", (event) => event.target.closest?.(CHARTS) && event.preventDefault());
 }
 
@@ -39,7 +40,7 @@ function end(event) {
   drag = null;
   if (!mark) return;
   window.addEventListener("click", refuse, { capture: true });
-  setTimeout(() => window.removeEventListener("click", refuse, { capture: true })); // the click comes before
+  setTimeout(() => window.removeEventListener("click", refuse, { capture: true })); // the click comes before that
   const span = { from: time(chart, from), to: time(chart, to) };
   const told = new CustomEvent("streamviz:brushed", { bubbles: true, cancelable: true, detail: { ...span, mark } });
   if (chart.dispatchEvent(told)) location.assign(address(chart.dataset.href, span));
@@ -55,13 +56,13 @@ function clear() {
   drag = null;
 }
 
-// Where on the axis a pointer is, from 0 to 1.
+// Where on the axis the pointer is, from 0 to 1.
 function share(chart, event) {
   const box = chart.getBoundingClientRect();
   return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
 }
 
-// From where to where, in whole steps where there are steps.
+// From where to where, in whole steps if there are steps.
 function chosen(event) {
   const { from, to, step } = drag.chart.dataset;
   const [first, last] = [drag.at, share(drag.chart, event)].sort((a, b) => a - b);

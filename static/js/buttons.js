@@ -10,7 +10,7 @@ export function start() {
   document.addEventListener("toggle", (event) => event.target.matches("details.confirm[open]") && ask(event.target), true);
 }
 
-// Whoever opened it with the keyboard goes on from the question.
+// Those who opened it with the keyboard continue at the question.
 function ask(details) {
   details.querySelector("button, input:not([type=hidden])")?.focus();
 }
@@ -21,7 +21,7 @@ export function showRaw(button) {
   matchRaw();
 }
 
-// A card's head can be replaced while its raw text is open.
+// A card's head may be replaced while its raw text is open.
 export function matchRaw() {
   for (const button of document.querySelectorAll("[data-raw]")) {
     const raw = document.getElementById(`${button.dataset.raw}-text`);

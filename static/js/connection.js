@@ -1,9 +1,9 @@
-// One websocket of a page: what of it is to be shown, so that nothing is shown twice or left out.
+// One websocket of a page: which of its messages to show, so that nothing is shown twice or left out.
 //
-// A message is a line `<number> <kind> <server's time in ms> <dropped>` and then fragments. Kinds:
+// A message is a line `<number> <kind> <server's time in ms> <dropped>`, followed by fragments. Kinds:
 //   snapshot  everything as it is after message `number`
 //   delta     what changed since message `number - 1`
-//   behind    we were too slow: `dropped` updates of text were left out, and a snapshot will follow
+//   behind    the page was too slow: `dropped` updates of text were left out, and a snapshot will follow
 //   alive     nothing happened
 //   end       the stream is over
 import { setServerTime } from "./times.js";
@@ -15,7 +15,7 @@ const CAUGHT_UP_MS = 3000;
 const REFUSALS = { 4401: "signed out", 4403: "not allowed", 4404: "not on record" };
 
 export class Connection {
-  socket = null; // the newest; what older ones still say does not count
+  socket = null; // the newest; older ones no longer count
   isOver = false;
   unseen = 0; // messages that came while the page was paused
   #wrapper = null;
@@ -31,7 +31,7 @@ export class Connection {
     this.pill = document.getElementById(element.dataset.pill);
   }
 
-  // Whether what is shown is how things are.
+  // Whether the page shows the current state.
   get isCurrent() {
     return this.#expected !== null && !this.isOver && !this.#isPaused;
   }
@@ -67,14 +67,14 @@ export class Connection {
     this.#wrapper.reconnect();
   }
 
-  // A connection can be dead without anybody having closed it: after sleep, or when a network changed.
+  // A connection can be dead without anybody having closed it: after sleep, or when the network has changed.
   watch() {
     if (!this.#wrapper || this.isOver || this.#endedUnseen || Date.now() - this.#heardAt <= SILENCE_MS) return;
     this.#say("disconnected, retrying", "is-lost");
     this.connectAgain();
   }
 
-  // Whether the message's fragments are to be shown.
+  // Whether to show the message's fragments.
   take(wrapper, message) {
     const [number, kind, now, dropped] = message.slice(0, message.indexOf("\n")).split(" ");
     this.#wrapper = wrapper;
@@ -88,7 +88,7 @@ export class Connection {
     this.unseen = 0;
     if (this.isOver) return;
     if (value) this.#say("paused", "is-behind");
-    else if (this.#endedUnseen) this.connectAgain(); // for all that came in the meantime
+    else if (this.#endedUnseen) this.connectAgain(); // for everything that was missed
     else if (this.#expected !== null) this.#again();
   }
 
@@ -136,7 +136,7 @@ export class Connection {
     return false;
   }
 
-  // The server sends no faster than we say that we have taken in what came.
+  // The server sends no faster than the page confirms what it has taken in.
   #confirm() {
     this.#confirming ||= setTimeout(() => {
       this.#confirming = 0;
@@ -156,7 +156,7 @@ export class Connection {
     this.#say(`paused, ${this.unseen} new`, "is-behind", "off");
   }
 
-  // What counts up is not read out.
+  // Text that only counts up is not read out.
   #say(text, state = "", live = "polite") {
     if (!this.pill || this.pill.textContent === text) return;
     this.pill.ariaLive = live;

@@ -1,5 +1,5 @@
-// One moment in all drawings of a page at once: an upright line in each of `.charts`, and what each has then, as its
-// bars' titles say it. The arrow keys move it where a drawing has the focus.
+// The same time in all drawings of a page: a vertical line in each of `.charts`, and what each one has then, from its
+// bars' titles. The arrow keys move it while a drawing has the focus.
 const SVG = "http://www.w3.org/2000/svg";
 
 export function start() {

@@ -1,4 +1,4 @@
-// A long list is downloaded by the browser itself; the page shows meanwhile how far that is.
+// The browser downloads a long list itself; meanwhile the page shows how far it is.
 export function start() {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[data-progress]");
@@ -12,7 +12,7 @@ export function start() {
   });
 }
 
-// A random UUID, also where a page that is not secure has no crypto.randomUUID.
+// A random UUID, also in an insecure context, which has no crypto.randomUUID.
 function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

@@ -1,7 +1,7 @@
-// Keeps the keyboard where it is while what it is at is replaced.
+// Keeps the keyboard focus while the element that has it is replaced.
 const KNOWN_BY = ["data-raw", "data-copy-from", "href"];
 
-// Where the focus is: the ids around it, the nearest first, and what it is like in there.
+// Where the focus is: the ids around it, nearest first, and what the focused element is like.
 export function placeOfFocus() {
   const element = document.activeElement;
   if (!element || element === document.body) return null;
@@ -14,8 +14,8 @@ export function placeOfFocus() {
   return { ids, like, alike, index: among.indexOf(element) };
 }
 
-// Focus the same again, or what is like it, or what is left around it: never another question's button, which a key
-// that is pressed just now would answer.
+// Focus the same element again, or one like it, or what is left around it; never another question's button, which a key
+// pressed at that moment would answer.
 export function focusAgain(place) {
   if (!place || document.activeElement !== document.body) return;
   const around = place.ids.map((id) => document.getElementById(id)).find(Boolean);
@@ -28,7 +28,7 @@ export function focusAgain(place) {
   focus(around);
 }
 
-// People may have scrolled on.
+// Without scrolling: people may have scrolled on.
 function focus(element) {
   if (element) element.focus({ preventScroll: true });
 }

@@ -1,9 +1,9 @@
-// A stream's page, or a peek, follows its newest block until the person scrolls; the button takes it up again.
+// A stream's page, or a peek, follows its newest block until the person scrolls; the button makes it follow again.
 let follows = true;
 let moving = 0;
 let reached = 0; // where following has scrolled to
 
-const OUT_OF_SIGHT = 140; // pixels, some of which are under what stays at a window's top and bottom
+const OUT_OF_SIGHT = 140; // pixels, some of them covered by what sticks to the top and bottom of a window
 const IS_IN_ONE_COLUMN = window.matchMedia("(max-width: 1080px)");
 
 export function start() {
@@ -24,7 +24,7 @@ export function start() {
   keepUp();
 }
 
-// What is beside the output scrolls by itself.
+// Panes beside the output scroll by themselves.
 function moved(event) {
   if (!event.target.closest?.(".pane:not(.pane-middle)")) stop();
 }
@@ -33,7 +33,7 @@ function stop() {
   if (follows) set(false);
 }
 
-// By whatever means: a scrollbar, a search in the page. Following itself only ever scrolls down.
+// By any means, such as a scrollbar or a search in the page. Following itself only ever scrolls down.
 function scrolled() {
   const newest = document.querySelector("#block-cards > :last-child");
   if (!follows || !newest) return;
@@ -55,13 +55,13 @@ function keepUp() {
   button.setAttribute("aria-pressed", String(follows));
   button.textContent = follows ? "following newest" : "follow newest";
   if (!follows || moving) return;
-  // Once a frame is often enough, and layout is asked for only then.
+  // Once per frame is enough, and layout is computed only then.
   moving = requestAnimationFrame(() => {
     moving = 0;
     if (!follows) return; // somebody has scrolled in the meantime
     const newest = document.querySelector("#block-cards > :last-child");
     const peek = newest?.closest(".peek");
-    // A peek moves within itself: the list beside it stays where it is. Where a person is asked, the question stays.
+    // A peek scrolls within itself: the list beside it stays where it is. If a person is asked, the question stays.
     if (peek) peek.scrollTop = peek.querySelector(".decide") ? 0 : peek.scrollHeight;
     else show(questionBelow() ?? newest);
     reached = peek ? peek.scrollTop : window.scrollY;
@@ -73,7 +73,7 @@ function show(element) {
   element?.scrollIntoView({ block: element.offsetHeight < window.innerHeight - OUT_OF_SIGHT ? "nearest" : "end" });
 }
 
-// What a person is asked stays in sight beside the output; below it, it has to be gone to.
+// A question stays in view beside the output; if it is below the output, it has to be scrolled to.
 function questionBelow() {
   const question = IS_IN_ONE_COLUMN.matches ? document.querySelector(".decide") : null;
   return question?.checkVisibility() ? question : null;

@@ -10,7 +10,7 @@ let awaitsLetter = false;
 export function start() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.repeat && DECIDES.includes(event.key)) return; // a key that is held down answers one question alone
+    if (event.repeat && DECIDES.includes(event.key)) return; // a key that is held down answers only one question
     if (isTyping(event.target) ? event.key === "Escape" && closeOpened() : handle(event.key)) event.preventDefault();
   });
 }
@@ -22,7 +22,7 @@ function isTyping(target) {
 function handle(key) {
   if (document.querySelector("dialog[open]")) return false; // the dialog closes itself on Escape
   if (awaitsLetter && key !== "g") {
-    awaitsLetter = false; // a key that leads nowhere is what it is without
+    awaitsLetter = false; // a key that leads nowhere does what it does without g
     if (follow(document.querySelector(`[data-go="${CSS.escape(key)}"]`))) return true;
   }
   switch (key) {
@@ -75,7 +75,7 @@ function move(step) {
   return true;
 }
 
-// Whether there was something to close. Who was in it goes on from what opened it.
+// Whether there was something to close. A focus within it moves to what opened it.
 function closeOpened() {
   const opened = document.querySelector("details:is(.mode-switch, .confirm, .menu, .note-edit)[open]");
   if (!opened) return false;
@@ -84,7 +84,7 @@ function closeOpened() {
   return true;
 }
 
-// Escape first closes what is open, then lets go of what is focused, then goes up a level.
+// Escape first closes what is open, then releases the focus, then goes up a level.
 function leave() {
   if (closeOpened() || closePeek()) return true;
   if (document.activeElement !== document.body && document.activeElement?.matches("a, button, summary")) {

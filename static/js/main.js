@@ -1,4 +1,4 @@
-// What every page runs. Pages work without it; it keeps them fresh and makes them quick to use.
+// What every page runs. Pages work without it; it keeps them current and makes them quick to use.
 import { start as startNotices } from "./notices.js";
 import { start as startSocket } from "./socket.js";
 import { start as startTimes } from "./times.js";

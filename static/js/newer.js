@@ -1,9 +1,9 @@
 // A page that was left open while streamviz was updated has the old scripts and styles: it offers to reload.
 import { openAgain } from "./leaving.js";
 
-const first = {}; // the version that each who tells told first
+const first = {}; // the first version that each teller told
 
-// A page and a stream are told by a server, all streams by its screens: in a clone one can have begun at another commit.
+// The server tells pages and single streams, its screens tell the wall: in a clone they may start at different commits.
 export function look({ version, teller }) {
   first[teller] ??= version;
   if (version === first[teller] || document.getElementById("newer")) return;

@@ -10,7 +10,7 @@ function reasonOf(answer) {
   return reason(answer.getResponseHeader("Content-Type"), answer.responseText, answer.status);
 }
 
-// What was waited for says itself why it does not come.
+// If something is waited for, its place says why it does not come.
 export function say(text, asker) {
   const waiting = asker?.querySelector("[data-waiting]");
   if (waiting) {

@@ -1,7 +1,7 @@
-// Parts of pages that are asked for by our own scripts, as htmx asks for others.
+// Parts of pages that our own scripts request, the way htmx requests others.
 import { openAgain } from "./leaving.js";
 
-// A part, as text; null where it does not come, and `tell` is told why. Who is signed out is led to sign in.
+// A part, as text; null if it does not come, and then `tell` gets the reason. Who is signed out is led to sign in.
 export async function part(url, tell = () => {}) {
   const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (answer?.ok) return answer.text();
@@ -11,7 +11,7 @@ export async function part(url, tell = () => {}) {
   return null;
 }
 
-// Why, in a line: a whole page, for people who typed an address, is none.
+// The reason, in a line: a whole page, which is for people who typed a URL, is not one.
 export function reason(type, text, status) {
   return type?.startsWith("text/plain") ? text : `That did not work: the server answered ${status}.`;
 }

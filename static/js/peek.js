@@ -1,4 +1,4 @@
-// A row opens a peek beside the list; which one is in the URL. Where there is no room the row's link is just a link.
+// A row opens a peek beside the list, and the URL says which. If there is no room, the row's link is just a link.
 const ROOM = window.matchMedia("(min-width: 1000px)");
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -11,7 +11,7 @@ export function start() {
   document.addEventListener("streamviz:updated", mark);
   for (const kind of ["htmx:responseError", "htmx:sendError"]) document.addEventListener(kind, failed);
   const wanted = new URLSearchParams(location.search).get("peek");
-  // Anybody can have written the link that led here: nothing but a stream's id may go into an address.
+  // Anybody may have written the link that led here: nothing but a stream's id may go into a URL.
   if (ID.test(wanted) && ROOM.matches) open(wanted);
 }
 
@@ -38,7 +38,7 @@ function open(id) {
   note();
 }
 
-// A notice says why it does not come; beside it an empty peek would only take room.
+// A notice says why it does not come; an empty peek would only take room beside it.
 function failed({ detail }) {
   if (shown && detail.target?.id === "peek" && detail.pathInfo.requestPath.includes(`/${shown}/`)) close();
 }

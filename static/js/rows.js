@@ -1,10 +1,10 @@
-// Rows of the Live page do not slide away under a mouse: while it points at one and has moved of late, those that come,
-// go and move wait, and with them what is said of them. The text of all others goes on.
-const STILL_MS = 2000; // a mouse that has not moved for so long is about no click
+// Rows of the Live page do not slide away under the mouse: while it points at one and has moved recently, rows that
+// come, go or move wait, and their updates with them. The text of all others keeps changing.
+const STILL_MS = 2000; // a mouse that has not moved for this long is not about to click
 const LOOK_MS = 200;
 
-const waiting = []; // what to do, in its order
-const rows = new Set(); // the rows that it is about
+const waiting = []; // what to do, in order
+const rows = new Set(); // the rows that are affected
 let movedAt = -Infinity;
 let looking = 0;
 
@@ -12,7 +12,7 @@ document.addEventListener("pointermove", (event) => {
   if (event.pointerType === "mouse") movedAt = performance.now();
 });
 
-// Whether `place` is called for this fragment later. A row's own parts wait where the row does.
+// Whether `place` is called later for this fragment. A row's own parts wait as long as the row does.
 export function waits(element, place) {
   if (element.id === "wall") forget();
   const isMove = /^(delete|after)/.test(element.getAttribute("hx-swap-oob"));

@@ -1,11 +1,11 @@
-// A finished stream's page as it was at any moment: dragged, stepped or played. The server says how it was; a moment is
-// asked for when the last one has come.
+// A finished stream's page as it was at any moment: dragged, stepped or played. The server renders the moments; one is
+// requested when the last has come.
 import { say } from "./notices.js";
 import { part } from "./parts.js";
 import { stay } from "./swap.js";
 
-const IDLE_MS = 300; // longer gaps between chunks are passed over where idle is compressed
-const MOST_STEPS = 8; // that wait: a key that is held down is not to be followed for long after
+const IDLE_MS = 300; // longer gaps between chunks are skipped if idle time is compressed
+const MOST_STEPS = 8; // that wait: a key held down must not have effects long after it is released
 const STEPS = { ",": "previous", ".": "next", "[": "earlier", "]": "later", Home: "first", End: "last" };
 
 let scrubber, range;
@@ -13,7 +13,7 @@ let seq = null; // the chunk that is shown, null at the end
 let following = null; // when the next one came (ms)
 let tape = "upstream";
 let asking = false;
-let wanted = []; // what is asked for next: a place takes the place of all before it, a step comes behind them
+let wanted = []; // what to request next: a place replaces all before it, a step comes after them
 let playing = null; // where the playhead is while it moves by itself (ms)
 let speed = 1;
 
@@ -31,7 +31,7 @@ export function start() {
   document.addEventListener("selectionchange", selected);
 }
 
-// Words that are selected in a block lead to the chunks that they came in.
+// Words that are selected in a block link to the chunks that they came in.
 function selected() {
   const link = document.getElementById("to-chunks");
   const selection = document.getSelection();
@@ -94,13 +94,13 @@ function ask(place) {
   answer();
 }
 
-// One question at a time; a step goes from where the one before it led.
+// One request at a time; a step starts where the one before it led.
 async function answer() {
   if (asking) return;
   asking = true;
   while (wanted.length) {
     const url = `${scrubber.dataset.path}?${wanted.shift()()}&tape=${tape}`;
-    // htmx leaves a request out that comes while the last one settles.
+    // Not by htmx, which drops a request that comes while the last one settles.
     const found = await part(url, say);
     if (found === null) {
       pause();
@@ -147,7 +147,7 @@ function note(url) {
   document.getElementById("copy-moment").dataset.copy = url;
 }
 
-// The playhead, and over all that had not come yet a veil.
+// The playhead, and a veil over all that had not come yet.
 function place(share, ms) {
   for (const head of document.querySelectorAll(".lane .playhead")) {
     head.setAttribute("x1", `${share}%`);

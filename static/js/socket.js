@@ -1,4 +1,4 @@
-// The websockets of a page: its own, and that of a stream that is peeked at. htmx's extension connects them.
+// The websockets of a page: its own, and that of the stream in the peek. htmx's extension connects them.
 import { Connection } from "./connection.js";
 import { matchRaw } from "./buttons.js";
 import { focusAgain, placeOfFocus } from "./focus.js";
@@ -13,7 +13,7 @@ let isPaused = false;
 
 export function start() {
   htmx.createWebSocket = (url) => (newest = new WebSocket(url));
-  htmx.config.wsReconnectDelay = () => NEVER_MS; // we connect again, and only we
+  htmx.config.wsReconnectDelay = () => NEVER_MS; // only our own code connects again
   document.addEventListener("htmx:wsConnecting", (event) => (connectionOf(event.target).socket = newest));
   document.addEventListener("htmx:wsOpen", opened);
   document.addEventListener("htmx:wsClose", closed);
@@ -26,7 +26,7 @@ export function start() {
   setInterval(() => connections.forEach((connection) => connection.watch()), 1000);
 }
 
-// Whether the page is told of all that happens.
+// Whether a socket tells the page all that happens.
 export function isTold() {
   return [...connections.values()].some((connection) => connection.isCurrent);
 }
@@ -76,7 +76,7 @@ function pause() {
   for (const connection of connections.values()) connection.paused = isPaused;
 }
 
-// Where people are can have been replaced.
+// What had the focus may have been replaced.
 function settle() {
   focusAgain(focused);
   matchRaw();

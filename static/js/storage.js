@@ -1,12 +1,12 @@
-// What this browser keeps for this streamviz: another can be below another path of the same origin.
+// What this browser stores for this streamviz: there may be another one below another path of the same origin.
 const PATH = new URL("../..", import.meta.url).pathname;
 
-// Null where nothing is kept.
+// Null if nothing is stored.
 export function kept(name) {
   try {
     return localStorage.getItem(`${name} ${PATH}`);
   } catch {
-    return null; // a browser that keeps nothing
+    return null; // a browser that stores nothing
   }
 }
 
@@ -14,6 +14,6 @@ export function keep(name, value) {
   try {
     localStorage.setItem(`${name} ${PATH}`, value);
   } catch {
-    // As if it had not been asked to.
+    // A browser that stores nothing.
   }
 }

@@ -1,5 +1,5 @@
-// Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
-// every element on the way, which is more than a hundred rows that change ten times a second can afford.
+// Puts a message's fragments into the page: elements with `hx-swap-oob`, with the meaning that htmx gives it. htmx
+// notifies listeners for every element on the way, which is too much for a hundred rows that change ten times a second.
 import { leaves, OPENED, takeAway } from "./blocks.js";
 import { waits } from "./rows.js";
 import { localize } from "./times.js";
@@ -13,7 +13,7 @@ export function swap(html) {
   takeAway();
 }
 
-// Verdicts draw the eye when they come.
+// Verdicts draw attention when they come.
 function greet(element) {
   for (const one of [element, ...element.children]) {
     if (one.matches(".verdict-item, .row-verdicts")) one.classList.add("has-changed");
@@ -49,12 +49,12 @@ function place(element) {
   }
 }
 
-// Buttons work where htmx knows of them.
+// Buttons only work once htmx knows of them.
 function process(element) {
   if (element.querySelector("[hx-post]")) htmx.process(element);
 }
 
-// Panes stay where somebody has scrolled them to.
+// Panes stay where somebody has scrolled them.
 function replace(before, after) {
   const reached = [...before.querySelectorAll(".pane")].map((pane) => pane.scrollTop);
   stay(before, after);
@@ -62,12 +62,12 @@ function replace(before, after) {
   if (reached.length) after.querySelectorAll(".pane").forEach((pane, at) => (pane.scrollTop = reached[at]));
 }
 
-// What a page was sent once stays as it is, in its place.
+// What a page is sent only once stays as it is, in its place.
 export function stay(before, after) {
   for (const kept of before.querySelectorAll("[data-stays]")) after.querySelector(`#${kept.id}`)?.replaceWith(kept);
 }
 
-// What somebody has opened in the one is open in the other.
+// What somebody has opened in `before` is opened in `after`.
 function keepOpen(before, after) {
   const opened = before.matches(OPENED) ? [before] : before.querySelectorAll(OPENED);
   for (const { id } of opened) {
@@ -77,7 +77,7 @@ function keepOpen(before, after) {
   }
 }
 
-// A piece of text goes into the text that is there: thousands of them are still one, until that is long.
+// A piece of text is appended to the text node that is there: thousands of pieces stay one node, until it is long.
 function append(target, element) {
   const [piece, ...others] = element.childNodes;
   const last = target.lastChild?.lastChild ?? target.lastChild;
@@ -89,8 +89,8 @@ function append(target, element) {
   }
 }
 
-// The browser lays out a whole paragraph again when its end grows. Lines that are complete stay where they are, as what
-// people have selected does, and what follows them stands by itself: so the cost of a piece does not grow with them.
+// The browser lays out a whole paragraph again when its end grows. So complete lines stay where they are, as does what
+// people have selected, and what follows them gets an element of its own: the cost of a piece does not grow with them.
 function divide(target, text) {
   const end = text.data.lastIndexOf("\n") + 1;
   if (!end) return;

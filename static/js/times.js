@@ -1,4 +1,4 @@
-// Times that pass: the server writes them as text with the moment that they count from (ms since the epoch).
+// Times that pass: the server writes them as text, with the time that they count from (ms since the epoch).
 const LOCALE = "en-GB"; // the language of all pages
 const TIME = { hour: "2-digit", minute: "2-digit", hour12: false };
 const FORMATS = {
@@ -11,7 +11,7 @@ const FORMATS = {
 };
 const WHOLE = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "long" });
 
-let offset = 0; // what the server's clock is ahead of ours, in ms
+let offset = 0; // how far the server's clock is ahead of ours, in ms
 
 export function setServerTime(milliseconds) {
   offset = milliseconds - Date.now();
@@ -24,7 +24,7 @@ export function start() {
   document.addEventListener("pointerover", tell, { passive: true });
 }
 
-// The absolute time, of whatever the pointer comes to rest on.
+// The absolute time of whatever the pointer comes to rest on.
 function tell(event) {
   const element = event.target.closest?.("[data-since], [data-ago]");
   if (!element || element.dataset.told) return;
@@ -32,9 +32,9 @@ function tell(event) {
   element.title = whole(new Date(Number(element.dataset.since ?? element.dataset.ago)));
 }
 
-// What the server says in UTC is said in the zone of whoever looks: `data-at` is the moment (ms since the epoch), and
-// `data-shows` what of it: a `day`, a `month`, the `time`, the `second`, its `ms`, the day with these, or all of it.
-// `data-begins` is that with which a title begins.
+// What the server says in UTC is shown in the viewer's time zone: `data-at` is the time (ms since the epoch), and
+// `data-shows` what to show of it: a `day`, a `month`, the `time`, that with its `second` or its `ms`, a `moment` (day
+// and time), or everything. `data-begins` is the time that a title begins with.
 export function localize(within) {
   for (const element of within.querySelectorAll("[data-at]")) {
     const at = new Date(Number(element.dataset.at));
@@ -59,7 +59,7 @@ function whole(at) {
 function refresh() {
   if (document.hidden || document.documentElement.dataset.paused) return;
   const now = Date.now() + offset;
-  // Without a server nobody knows whether what ran still does.
+  // Without a server, nobody knows whether what was running still is.
   const isLost = document.getElementById("pill")?.classList.contains("is-lost");
   for (const element of isLost ? [] : document.querySelectorAll("[data-since]")) {
     write(element, (element.dataset.before ?? "") + age(now - element.dataset.since));
@@ -83,7 +83,7 @@ export function age(milliseconds) {
   return minutes < 60 ? `${minutes} m ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
 }
 
-// What is left, as minutes and seconds.
+// The time left, as minutes and seconds.
 function left(milliseconds) {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
