@@ -16,7 +16,7 @@ _SHADES = 5
 # One in _OUTLIERS steps, and at least one, is cut off if the highest is more than _FAR times as high as the rest.
 _OUTLIERS, _FAR = 20, 4
 _LEAST_REST = 4
-_ROOM = 1.25  # above the rest
+_ROOM = 1.25  # above the highest of the rest
 
 
 class Segment(NamedTuple):

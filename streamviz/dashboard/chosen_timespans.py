@@ -18,7 +18,7 @@ _STEPS = [
 
 
 def chosen(query: Mapping[str, str], now: datetime, oldest: datetime | None, usual: str = USUAL) -> Timespan:
-    """The span that a URL names, or the usual one. `oldest` is where all time begins."""
+    """The span that a URL names, or the usual one. `oldest` is where the span of all time begins."""
     since, until = _moment(query.get("since", "")), _moment(query.get("until", ""))
     if since and until and since < until:
         return _spanning("", since, until)

@@ -14,7 +14,7 @@ from streamviz.live.presentation.text import printable
 from streamviz.records.models import Stream
 
 _MOST = 40
-# The room that they have on a page, in bytes.
+# The room for the differences on a page, in bytes.
 _ROOM = PAGE_BYTES // 3
 
 

@@ -1,4 +1,4 @@
-"""How far downloads of many streams have come; the page that started one asks."""
+"""How far downloads of many streams have come, for the pages that started them."""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator

@@ -25,7 +25,7 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
-    """The matching streams in this span. `written` is the filter, for links. Raises SearchTooBroad."""
+    """A histogram of the matching streams in this span. `written` is the filter, for links. Raises SearchTooBroad."""
     with limited():
         counted = by_time(filters, span.step, has_times=False, may_estimate=True)
     about = "about " if counted.counted > 1 else ""
@@ -47,7 +47,7 @@ def failed_of(bucket: Bucket) -> int:
 
 
 def outcome_values(bucket: Bucket) -> list[tuple[str, float]]:
-    """The streams by how they ended, under the names of a bar's looks."""
+    """The streams by how they ended, each with the name of its look in a bar."""
     failed = failed_of(bucket)
     calm = bucket.streams - bucket.running - bucket.left - failed
     return [("calm", calm), ("running", bucket.running), ("left", bucket.left), ("failed", failed)]

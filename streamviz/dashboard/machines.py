@@ -12,7 +12,7 @@ _CALLED = {SCREENS: "websockets"}
 
 
 class ProcessRow(NamedTuple):
-    """A process; `age` and `lag` are in µs. None is what it does not have."""
+    """A process; `age` and `lag` are in µs. What it does not have is None."""
 
     name: str
     pid: int

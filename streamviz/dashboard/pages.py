@@ -37,7 +37,7 @@ def signed_in_user(request: HttpRequest) -> User:
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Whether a script asks, to put the response into an open page."""
+    """Whether a script asks, which puts the response into an open page."""
     return request.headers.get("HX-Request") == "true"
 
 
@@ -52,7 +52,7 @@ async def render_page(request: HttpRequest, template: str, context: dict[str, An
 
 
 def note_change(request: HttpRequest, of: Model, what: int, words: str) -> None:
-    """The entry outlives what was changed, so it has its id alone, and none of its content."""
+    """Log a change. The entry outlives what was changed, so it has only the id of that, and none of its content."""
     LogEntry.objects.create(
         user=signed_in_user(request),
         content_type=ContentType.objects.get_for_model(of),

@@ -167,13 +167,13 @@ def _lock(what: UUID) -> asyncio.Lock:
 
 
 def _drop_oldest() -> None:
-    """The streams that were not asked for the longest."""
+    """Drop the streams that were last asked for the longest time ago."""
     while len(_kept) > 1 and sum(each.size for each in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)
 
 
 def _read(stream_id: UUID) -> tuple[StreamView, Recorded] | None:
-    """None if that is too much."""
+    """Read a stream from the record; None if that is too much."""
     if kept(stream_id).payload_bytes > MOST_BYTES:
         return None
     record = streams.load(stream_id)
@@ -204,7 +204,7 @@ async def _made(stream_id: UUID) -> Playback | None:
 
 
 def _with_client(view: StreamView, client: StreamState) -> StreamView:
-    """With why the answer ended as its client had it, and what the client got in place of blocks."""
+    """Add why the answer ended as its client had it, and what the client got in place of blocks."""
     got = [(block.kind, block.name, block.text) for block in client.blocks]
     instead = instead_of(view, got) if len(view.blocks) <= MOST_BLOCKS else {}
     blocks = [structs.replace(block, instead=instead.get(block.ordinal, "")) for block in view.blocks]

@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 class PolicyRow(NamedTuple):
     """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None if it held none).
-    `asking` is for how many blocks it waits for a person now."""
+    `asking` is the number of blocks for which it waits for a person now."""
 
     policy: Policy
     version: PolicyVersion
@@ -90,7 +90,7 @@ _COUNTED = {
 
 def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
     """All policies with their last day, compared with the day before, counted as on their own pages; in eight queries.
-    `asking` is for how many blocks each waits for a person."""
+    `asking` has the number of blocks for which each waits for a person."""
     span = chosen_timespans.chosen({}, timezone.now(), None)
     lasts = span.until - span.since
     versions = PolicyVersion.objects.select_related("changed_by")

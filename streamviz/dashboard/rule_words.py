@@ -40,7 +40,7 @@ _MOST_NAMED = 12
 
 
 class Rule(NamedTuple):
-    """A sentence, what the other parameters say, and how the policy runs, the latter two as names with words."""
+    """A sentence; the other parameters, and how the policy runs, as names with words."""
 
     sentence: str
     parameters: list[tuple[str, str]]

@@ -123,7 +123,7 @@ def _row(bucket: Bucket, span: Timespan, written: str) -> Row:
 
 
 def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> Filters:
-    """The same for these groups alone."""
+    """The same filters, for these groups alone."""
     match grouping:
         case Grouping.PROVIDER:
             return replace(wanted, providers=names)

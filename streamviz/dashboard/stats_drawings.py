@@ -54,7 +54,7 @@ def drawings_of(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Draw
 
 
 def _known(number: int, total: Bucket) -> str:
-    """How many streams a total is of, unless it is all that are over."""
+    """How many streams a total is based on, unless it is all that are over."""
     over = total.streams - total.running
     return "" if number >= over else f"from {number:,} of {over:,} streams"
 

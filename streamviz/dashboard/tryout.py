@@ -35,7 +35,7 @@ async def try_on(recording: Recording, policies: Sequence[ActivePolicy]) -> TryO
     """Run policies over a recording; a judge's model is actually asked."""
     made = await rerun(recording, policies, answering.answer, within, rest)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
-    # The frames were made in many steps but are read in one: in a thread, as clients come first.
+    # Frames that were made in many steps are read in one: in a thread, as clients come first.
     reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
     client = await asyncio.to_thread(reading) if made.frames else StreamState()
     return TryOut(

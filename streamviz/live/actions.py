@@ -14,7 +14,7 @@ def decide(
     feed: Feed, stream_id: uuid.UUID, asks: int, decision: Decision, by: str, *, for_session: bool = False
 ) -> bool:
     """Allow or deny a block that is held for a person. `asks` is the number of the question that this person saw, as
-    there may be another one about the block since. Returns False if that question is not open, or no longer. Allowing
+    there may be another one about the block since. Returns False if that question is not, or no longer, open. Allowing
     it `for_session` allows whatever else this version of the policy would deny in the session, now and later."""
     stream = feed.running.get(stream_id)
     if stream is None or stream.decide is None:

@@ -23,7 +23,7 @@ class Approvals:
         self.tell_others: Callable[[uuid.UUID, int, str], None] = nobody
 
     def give(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
-        """Note that `by` allows whatever this version would deny in this session. Drops the oldest if too many."""
+        """Note that `by` allows whatever this version would deny in this session. Beyond MOST, the oldest go."""
         about = session_id, version_id
         self._given.pop(about, None)
         self._given[about] = by, monotonic() + SECONDS

@@ -39,7 +39,7 @@ class Channel:
             self._end(now)
 
     async def _offer(self, message: Message, now: int, pace: Pace) -> None:
-        """Offer it to a few at a time: each socket is handed a message of many kB."""
+        """Offer a message to a few at a time: each socket is handed many kB."""
         subscribers = list(self.subscribers)
         for first in range(0, len(subscribers), _AT_ONCE):
             for subscriber in subscribers[first : first + _AT_ONCE]:

@@ -112,7 +112,7 @@ class PeerChannel:
         self._on_back()
 
     def _note_failure(self, error: Exception) -> None:
-        """Logs once a minute, as there may be many messages each second."""
+        """Logs at most once a minute, as there may be many messages each second."""
         if isinstance(error, away()):
             self.is_away = True
             self._on_away()

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 # Contained in the channel names of processes that run streams, and of those that only have browsers; Redis's layer puts
 # a prefix of its own before them.
 WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
-# Processes that watch repeat it at this interval, and are forgotten after this long without a word.
+# A process that watches repeats that at this interval, and is forgotten after this long without a word.
 REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
 ROWS_SECONDS = 0.5
@@ -253,8 +253,8 @@ class Peers:
         await self._channel.publish(messages.Counted(self.name, asking, dropped, self._publisher.itself(), newest))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
-        """Only to those that watch: for the others a message would only be work. What cannot be sent now is lost, which
-        they will see by the numbers."""
+        """Send rows only to those that watch: for the others a message would only be work. What cannot be sent now is
+        lost, which the numbers will show them."""
         message = messages.Rows(self.name, self._exports.next_number(), False, rows, gone)
         for name in self._exports.wanted_by:
             if self._channel.is_away:

@@ -205,7 +205,7 @@ class Publisher:
         self._has_news.clear()
 
     def tick_soon(self) -> None:
-        """Rows of another worker have come."""
+        """Have the next tick sooner, as rows of another worker have come."""
         self._has_news.set()
 
     async def _paint(self, changed: set[uuid.UUID], pace: Pace) -> None:

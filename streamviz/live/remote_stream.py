@@ -26,7 +26,7 @@ class RemoteStream:
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether the worker that runs it has to send everything again, and a socket has room for that."""
+        """Whether the worker that runs it has to send everything again. Sockets without room for that do not count."""
         return self._number is None or any(_can_be_shown(subscriber) for subscriber in self.subscribers)
 
     def take(self, message: Message, now: int, *, is_text: bool) -> None:

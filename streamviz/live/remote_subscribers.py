@@ -24,7 +24,7 @@ class _RemoteSubscriber:
 
 
 class RemoteSubscribers:
-    """They get messages about streams over `channel`."""
+    """Other workers, which get messages about streams over `channel`."""
 
     def __init__(self, publisher: Publisher, channel: PeerChannel) -> None:
         self._publisher = publisher
@@ -57,7 +57,7 @@ class RemoteSubscribers:
                 del self._subscribers[key]
 
     async def _say_known(self, name: str, stream_id: uuid.UUID) -> None:
-        """At once, as a snapshot may take long. An ordinary message, so workers of an older version can read it."""
+        """Say so at once: a snapshot may take long. An ordinary message, so that older versions can read it."""
         text = head(0, "known", now_us())
         await self._channel.send(name, messages.Relayed(self._channel.name, stream_id, 0, text, False, None))
 

@@ -103,7 +103,7 @@ def whole(stream: LiveStream, now: int) -> RowSource:
 
 
 def _mark(call: LiveStream, now: int, *, goes_on: bool) -> CallMark:
-    """The state of a run's call; one whose tools are running is running as long as it is the last one."""
+    """The state of a run's call. One that let tools run counts as running as long as it is the last one."""
     view = view_of(outline_of(call, 0))
     state = marks.RUNNING if goes_on and tools_run(view) else view.settled_state(now)
     return CallMark(call.id, call.part, state.word, state.css)

@@ -4,8 +4,8 @@ import re
 
 from streamviz.live.presentation.text import one_line, printable
 
-# What would be HTML, or an image that the reader's program would fetch. Entities, because a backslash could itself be
-# escaped by one that is there already.
+# What would be HTML, or an image that the reader's program would fetch. It becomes an entity, because a backslash could
+# itself be escaped by one that is there already.
 _ACTIVE = {"<": "&lt;", "!": "&#33;"}
 _ACTS = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -15,7 +15,7 @@ _TITLE = 300
 
 
 def prose(text: str) -> str:
-    """As it is, if what follows is certainly not in one of its fences; otherwise in a fence around all of it."""
+    """The text as it is, if what follows is certainly in none of its fences; otherwise in a fence around all of it."""
     return _without_acts(text) if _closes_its_fences(text) else fenced(text)
 
 
@@ -35,8 +35,8 @@ def _without_acts(text: str) -> str:
 
 
 def _closes_its_fences(text: str) -> bool:
-    """By CommonMark. An indented fence may be part of a list item and end with it: if a line in it is indented less, it
-    is unknown where it ends, and counts as open."""
+    """Whether no fence is left open, by CommonMark. An indented fence may be part of a list item and end with it: if a
+    line in it is indented less, nobody can tell, and it counts as open."""
     indent = opened = ""
     for each in _LINE_ENDS.split(text):
         found = _FENCE.match(each)

@@ -78,7 +78,7 @@ def sorted_head(sorting: Sorting, column: str, words: str, css: str = "") -> dic
 
 @register.simple_tag
 def annotation(stream_id: uuid.UUID) -> Annotation:
-    """What people keep with a stream; an empty annotation if nothing."""
+    """What people keep with a stream; an empty annotation if there is nothing."""
     return Annotation.objects.filter(stream=stream_id).first() or Annotation(stream_id=stream_id)
 
 

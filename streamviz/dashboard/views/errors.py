@@ -78,7 +78,7 @@ def _home(request: HttpRequest) -> str:
 
 
 def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
-    """A page, or a line if a script asks, which has room for no more."""
+    """A page, or only a line if a script asks, which has no room for more."""
     if is_part(request):
         return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
     context = {"status": status, "title": title, "advice": advice, "home": home, "home_name": home.partition(":")[0]}

@@ -97,7 +97,7 @@ def _listed(request: HttpRequest, filters: Filters) -> Iterator[Stream]:
 
 
 def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_first: bool = False) -> HttpResponseBase:
-    """If it `reads_first`, what cannot be read raises an error before a response has begun."""
+    """With `reads_first`, an error in reading is raised before a response has begun."""
     form = FORMS.get(request.GET.get("as", "jsonl"))
     if form is None:
         raise Http404("There is no such format.")

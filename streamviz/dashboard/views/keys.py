@@ -53,7 +53,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 @never_cache
 def own_key(request: HttpRequest) -> HttpResponse:
-    """Issue a key for the user, shown in what to paste into clients: the only time that anybody sees it."""
+    """Issue a key for the user and show it in the snippets for clients, the only time that anybody sees it."""
     user = signed_in_user(request)
     _, secret = ApiKey.objects.issue(_free_name(user.get_username()), by=user)
     context = {"secret": secret, "snippets": snippets(base_url(request), secret)}

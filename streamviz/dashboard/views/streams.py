@@ -68,8 +68,8 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 
 async def first_look(request: HttpRequest, stream_id: uuid.UUID, tab: str = "stream") -> HttpResponse | None:
-    """For a page that shows a stream played: if preparing it takes long, a page that says so and requests the same
-    again, to wait for it; otherwise None."""
+    """For a page that plays a stream: if preparing that takes long, a page that says so and requests the same again, to
+    wait for it; otherwise None."""
     if "wait" in request.GET or not takes_long((found := await find_stream(stream_id)).view):
         return None
     asked = request.GET.copy()

@@ -20,7 +20,7 @@ _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
 # The longest payload other than text that is read, in characters.
 _MOST_READ = 4_000_000
-# If images may be anywhere in a payload, every value is looked at.
+# How many values a payload may have if images may be anywhere in it, as each value is looked at.
 _MOST_VALUES = 5_000
 
 
@@ -202,7 +202,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     def hold_ended_at(self) -> int | None:
         """When it was released or denied; None while it is held, or if it never was."""
         if self.is_held:
-            return None  # some have judged it already, another has not
+            return None  # some policies have judged it, at least one has not
         if self.released_at is None and self.held_at is not None and self.verdict is not None:
             return self.verdict.at
         return self.released_at if self.held_at is not None else None

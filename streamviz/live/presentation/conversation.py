@@ -67,7 +67,7 @@ class TurnView:
 
     @property
     def left_out(self) -> str:
-        """What should be among `parts` of the request and is not; empty if nothing is missing."""
+        """What should be among the `parts` and is not; empty if nothing is missing."""
         hidden = f"{plural(self.hidden, 'earlier message')} not shown" if self.hidden else ""
         return "; ".join(filter(None, (self.note, hidden)))
 
@@ -102,7 +102,7 @@ def took(stream: StreamView) -> str:
 
 
 def title_for(stream: StreamView) -> str:
-    """What a turn came to, in a word: the tools it called, the answer, or how it failed; what a run's call was for."""
+    """What a turn came to, in a word: the tools called, the answer, or how it failed; for a run's call, its purpose."""
     if stream.part:
         return one_line(stream.part, HEAD)
     names = [block.title for block in stream.blocks if block.is_tool_call]

@@ -67,7 +67,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
 
 
 def _measured(text: str, most: int) -> int:
-    """How many bytes a text takes on a page. Stops measuring beyond `most`; does not start if the length says so."""
+    """How many bytes a text takes on a page. Above `most`, only that it is more: the rest is not measured."""
     if len(text) > most:
         return len(text)
     size = 0

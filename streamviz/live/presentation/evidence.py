@@ -9,7 +9,7 @@ from streamviz.live.presentation.text import one_line
 _SHOWN_SPANS = 5
 _LONGEST = 120
 _MOST_FACTS = 20
-# Part of the reason, or shown together with another.
+# Facts that the reason has, or that are shown together with another.
 _ELSEWHERE = {"counts", "spans", "start", "end", "length", "explanation"}
 
 

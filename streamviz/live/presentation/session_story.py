@@ -37,7 +37,7 @@ class Story(NamedTuple):
 
 
 def story_of(turns: Sequence[Turn], streams: Mapping[UUID, StreamView], last_words: str) -> Story:
-    """The story of these turns, at least one. `last_words` is the beginning of the last answer's text."""
+    """The story of these turns (at least one). `last_words` is the beginning of the last answer's text."""
     tools = Counter(one_line(name, NAME) for turn in turns for name in _called(streams[turn.stream]))
     in_time = sorted(turns, key=lambda turn: streams[turn.stream].requested_at)
     troubles = [trouble for turn in in_time for trouble in troubles_of(turn, streams)]

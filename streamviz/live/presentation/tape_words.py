@@ -31,7 +31,7 @@ def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
 
 
 def _words_of(timeline: Timeline, piece: Piece) -> str:
-    """A piece of a block; if a tool call begins, after its name."""
+    """A piece of a block; if it begins a tool call, after the call's name."""
     begun = timeline.begun(piece.ordinal)
     name = f"{begun.name} " if begun.kind is BlockKind.TOOL_CALL and piece.end == 0 else ""
     return name + timeline.text(piece)

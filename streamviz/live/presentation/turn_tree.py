@@ -15,7 +15,7 @@ class Link(NamedTuple):
     relation: str = ""
 
 
-# What a turn called does not continue the turn's answer.
+# Relations of what a turn called, which does not continue the turn's answer.
 _WITHIN = ("subagent", "step")
 _NAMES = {"subagent": "Sub-agent", "fork": "Fork", "step": "Calls of the run"}
 _TITLES = {"subagent": "sub-agent", "fork": "fork", "step": "calls"}

@@ -16,7 +16,7 @@ from streamviz.live.presentation.text import one_line
 STALLED_US = 5_000_000
 # Shorter holds are not shown on the Live page: rows would come and go with each tool call.
 LASTING_US = 2_000_000
-# How much of a block that a person is asked about a row gets, to show its call.
+# How many characters a row gets of a block that a person is asked about, to show its call.
 ASKED_CHARACTERS = 4_000
 
 
