@@ -43,8 +43,7 @@ class Attempt:
         self._require_few(now)
 
     def failed(self) -> None:
-        """The password was wrong, or there is no such account: what was typed for it may be a password, so is not
-        logged."""
+        """The password was wrong, or there is no such account: then its name may be a password, and is not logged."""
         is_known = User.objects.filter(username=self._account).exists()
         whom = f"for {self._account!r}" if is_known else "for an account that does not exist"
         log.warning("sign-in failed %s from %s", whom, self._address or "an unknown address")

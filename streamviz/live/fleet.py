@@ -18,9 +18,8 @@ class Machine(NamedTuple):
 
 
 def machines_of(members: Iterable[Member]) -> list[Machine]:
-    """Group processes by machine. Machines are sorted by name; of each, servers come first, and processes of a kind in
-    the order in which they started. Silent ones are listed until others have taken their place; a machine that has only
-    those is not."""
+    """Group processes by machine, sorted by the machine's name; on each, by kind (servers first) and by start. Silent
+    ones are listed until others have taken their place; a machine that has only those is left out."""
     found: defaultdict[str, list[Member]] = defaultdict(list)
     for member in sorted(members, key=lambda each: (each.process != SERVER, each.began_at)):
         found[member.machine].append(member)

@@ -156,8 +156,7 @@ class Publisher:
         return [*([own] if own else []), *(self.peers.counts.members if self.peers else [])]
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], subscriber: Subscriber) -> None:
-        """Watch a topic: the next tick sends a snapshot, shared by all who joined since the last, then deltas
-        follow."""
+        """Watch a topic: the next tick sends a snapshot, the same for all who joined since the last; deltas follow."""
         if name not in self._channels:
             topic = await make_topic()
             self._channels.setdefault(name, Channel(topic))  # another call may have made one meanwhile

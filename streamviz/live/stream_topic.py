@@ -86,9 +86,8 @@ class StreamTopic:
 
 
 def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
-    """New blocks, transitions, verdicts: what no browser may miss. Each block that has not changed yields an empty
-    string, so that a turn may end at any of them. Blocks before the newest, which a page that is opened now does not
-    show, are removed."""
+    """New blocks, transitions, verdicts: what no browser may miss. Each unchanged block yields an empty string, so that
+    a turn may end at any of them. Blocks before the newest, which a page opened now does not show, are removed."""
     first = first_of_newest(after)
     framed_anew = sum(map(_is_framed_anew, before.blocks, after.blocks))
     room = _room_of_each(framed_anew + len(after.blocks) - len(before.blocks))

@@ -91,8 +91,7 @@ class Subscriber:
         return self.relays or self.outbox.characters < WINDOW
 
     def show(self, number: int, html: str, now: int) -> None:
-        """Queue a snapshot, after which nothing is missing any more. It does not count as unconfirmed: it is the remedy
-        for being behind."""
+        """Queue a snapshot, after which nothing is missing. It is the remedy, so it does not count as unconfirmed."""
         if self.closed_with is not None:
             return
         self.outbox.put_nowait(Message(number, head(number, "snapshot", now, self.dropped) + html))
