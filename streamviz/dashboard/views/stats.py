@@ -31,8 +31,7 @@ _MOST_MODELS = 200
 @from_replica
 def stats(request: HttpRequest) -> HttpResponse:
     """The streams of a time span, `?range=`, by what they have in common, `?by=`, compared with another time,
-    `?compare=`. `?model=` has one model's alone, compared with another's by `?against=`; `?csv=` has one table as
-    CSV."""
+    `?compare=`. `?model=` has one model's alone, compared with another's by `?against=`; `?csv=` gives one table."""
     span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
     only = _one_of(TABLES, request.GET.get("csv", ""), "")
     group = TOOL if only == TOOL else _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
