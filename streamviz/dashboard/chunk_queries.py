@@ -60,7 +60,7 @@ def chunk_bytes(stream_id: uuid.UUID, seqs: range) -> list[bytes]:
 
 
 def frame_bytes(stream_id: uuid.UUID, numbers: range) -> list[bytes]:
-    """Those of these frames that are not chunks of upstream's, as the client got them."""
+    """The frames among these that are not upstream's chunks, as the client got them."""
     runs = client_runs(stream_id, numbers.start, numbers.stop)
     frames = (frame for run in runs for frame in run.frames() if frame.number in numbers)
     return [frame.made for frame in frames if frame.seq is None]

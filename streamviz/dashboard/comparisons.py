@@ -51,7 +51,7 @@ def requests_of(a: Stream, b: Stream) -> Requests:
 
 
 def _outline(stream: Stream) -> RequestOutline | None:
-    """None if its format is not known here: it is of a newer version, or the call was passed through."""
+    """The request's outline; None if its format is not known here: of a newer version, or of a call passed through."""
     known = WIRE_FORMATS.get(stream.wire_format)
     return None if known is None else outline_of(bytes(stream.request), known)
 

@@ -80,5 +80,5 @@ def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
 
 
 async def _elsewhere(stream_id: uuid.UUID) -> messages.Found | None:
-    """From the worker that runs it, as the writer may be behind, or stopped."""
+    """Ask the worker that runs it, as the writer may be behind, or stopped."""
     return None if publisher.workers is None else await publisher.workers.look_for(stream_id)

@@ -69,7 +69,7 @@ class Feed:
     def forget_old(self, now: int) -> None:
         """Drop streams that ended more than RECENT_SECONDS before `now` (µs since the epoch), or exceed MOST_RECENT."""
         limit = now - RECENT_SECONDS * 1_000_000
-        # They are in the order in which they ended.
+        # Ordered by when they ended.
         while self.finished:
             oldest = next(iter(self.finished.values()))
             if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:

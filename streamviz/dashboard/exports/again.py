@@ -101,8 +101,8 @@ def _without_sdk(found: Sent, base_url: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """As Python source, with further lines indented below an argument; or as JSON on one line, if those lines would be
-    much longer than what they say, or more deeply nested than Python reads."""
+    """A value as Python source, with further lines indented below an argument; or as JSON on one line, if those lines
+    would be much longer than what they say, or more deeply nested than Python reads."""
     if _blanks(value) > _MOST_BLANKS:
         return f"json.loads({json.dumps(value, ensure_ascii=False)!r})"
     return pformat(value, width=_WIDTH, sort_dicts=False).replace("\n", "\n    ")

@@ -11,12 +11,12 @@ Tape = Callable[[Stream], Iterator[bytes]]
 
 
 def from_upstream(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
-    """As upstream sent it."""
+    """Streams as upstream sent them."""
     return _write(streams, upstream_bytes)
 
 
 def to_client(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
-    """As the client got it."""
+    """Streams as the client got them."""
     return _write(streams, client_bytes)
 
 

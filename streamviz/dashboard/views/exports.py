@@ -108,8 +108,8 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_f
 
 
 async def _sent(request: HttpRequest, first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """As many at once as are worth a thread's turn; the event loop serves streams in between. Raises PermissionDenied
-    once the user may no longer see this, so that the file is visibly cut off."""
+    """Send as many pieces at once as are worth a thread's turn; the event loop serves streams in between. Raises
+    PermissionDenied once the user may no longer see this, so that the file is visibly cut off."""
     checked_at = monotonic()
     if first:
         yield first

@@ -35,7 +35,7 @@ from streamviz.records.models import Stream
 # result would not be shown.
 _MOST_INDENTED = 1_000_000
 _MOST_LINES = 20_000
-# Of longer streams, a page only reads tapes if somebody asks for them.
+# A page only reads the tapes of longer streams if somebody asks for them.
 _MOST_READ = 4_000
 
 

@@ -79,7 +79,7 @@ def _measured(text: str, most: int) -> int:
 
 
 def _fitting(text: str, room: int) -> str:
-    """As much of a text's beginning as there is room for."""
+    """The beginning of a text, as much as there is room for."""
     end = 0
     while (step := text[end : end + _STEP]) and (size := markup_bytes(step)) <= room:
         end += len(step)
