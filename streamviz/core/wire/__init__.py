@@ -1,4 +1,4 @@
-"""The wire formats: for each an aggregator that reads it, composers that write it, and what else is to be known."""
+"""The wire formats: for each, an aggregator that reads it, composers that write it, and its other properties."""
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.json_value import JsonObject
@@ -25,12 +25,12 @@ __all__ = [
     "WIRE_FORMATS",
 ]
 
-# Those that clients speak to us, by their names.
+# The formats that clients use, by name.
 _ALL = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES, GEMINI, EMBEDDINGS, PASSED_THROUGH)
 WIRE_FORMATS: dict[str, WireFormat] = {known.name: known for known in _ALL}
 AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
     name: known.aggregator for name, known in WIRE_FORMATS.items()
 }
-# For a stream they are made with the message's own fields, for a body with the whole answer.
+# Composers of streams are made with the message's own fields, composers of bodies with the whole answer.
 COMPOSERS = {name: known.composer for name, known in WIRE_FORMATS.items()}
 BODY_COMPOSERS = {name: known.body_composer for name, known in WIRE_FORMATS.items()}

@@ -19,7 +19,8 @@ from streamviz.core.wire.anthropic_messages_events import EventNames, content_of
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.envelope import Envelope
 
-# What a delta's field adds to, the block that begins where its start was never sent, and the delta's own word.
+# For each field of a delta: the kind of block it adds to, the type of block that begins if its start was never sent,
+# and the delta's own type.
 _DELTA_FIELDS = (
     ("text", BlockKind.CONTENT, "text", "text_delta"),
     ("thinking", BlockKind.THINKING, "thinking", "thinking_delta"),
@@ -28,7 +29,7 @@ _DELTA_FIELDS = (
 _PLAIN_DELTAS = {word: (field, kind, label) for field, kind, label, word in _DELTA_FIELDS}
 _DELTA = frozenset({"type", "index", "delta"})
 _KNOWN_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "signature_delta"})
-# Of a message's usage, which each of its events may add to.
+# Limits the members of a message's usage, as each of its events may add some.
 _MOST_COUNTS = 100
 _UNLABELLED = ("text", "thinking", "tool_use")
 
@@ -36,9 +37,9 @@ _UNLABELLED = ("text", "thinking", "tool_use")
 class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     """Reads the events of a message stream, and a whole `message` as one chunk.
 
-    `head` is the message without its content and usage, as far as it has come; it stays the same object for the
-    whole stream. The vendor's SDKs put a block where its start comes in the stream, and find it for a delta by index:
-    where that is not the block that the delta is read for here, upstream contradicts itself.
+    `head` is the message so far, without its content and usage; it stays the same object for the whole stream. The
+    vendor's SDKs append a block when its start arrives, and find the block for a delta by index: if that is not the
+    block that the delta is read for here, upstream contradicts itself.
     """
 
     def clear(self) -> None:
@@ -53,7 +54,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._index_type: type | None = None
         self._has_message = False
         self._names = EventNames()
-        # What the SDKs have in each place: a block, or None for one that is none here.
+        # The SDKs' list of blocks, with None for those that are not blocks here.
         self._places: list[StreamBlock | None] = []
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
@@ -103,7 +104,8 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                     self._fail(error)
 
     def _read_label(self, word: str, payload: JsonObject, name: str) -> None:
-        """No event has a content of its own, and clients read a whole answer whatever it calls itself."""
+        """Check an event's name, and read any `content` it has: no event should have one, but clients read a whole
+        answer whatever its type."""
         if trouble := self._names.trouble(word, payload, name):
             self._contradict(trouble)
         if word != "message" and parts_of(payload.get("content")):
@@ -127,7 +129,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._read_end(message, message.get("usage"))
 
     def _read_end(self, end: JsonObject, usage: object) -> None:
-        """The fields of a message that come at its end; usage there corrects what the message began with."""
+        """Read the fields that come at a message's end; usage there corrects what the message began with."""
         for key in ("stop_reason", "stop_sequence", "stop_details", "container"):
             if (value := end.get(key)) is not None:
                 self._tell_head({key: value})
@@ -143,7 +145,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         index = as_index(payload.get("index"))
         open_block = self._unsealed.get(self._last_index if index is None else index)
         if open_block is not None and is_repeated(open_block, part):
-            # Some gateways say so before each piece of one call. SDKs have an empty block more then.
+            # Some gateways repeat the start before each piece of a call, which leaves SDKs with an extra, empty block.
             self._places.append(None)
             if part.get("input"):
                 self._contradict("a call goes on in a block of its own")
@@ -216,7 +218,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._read_unknown_delta(index, delta)
 
     def _grow_at(self, place: int, block: StreamBlock, text: str) -> None:
-        """Take in what the SDKs add to the block in `place`, if there is one that takes such text."""
+        """Grow a block by a text that the SDKs add to the block at `place`, which should be the same one."""
         there = self._places[place] if place < len(self._places) else block
         if there is not block and (there is None or not there.kind.is_opaque or block.ordinal in self._placed):
             self._contradict("a delta is for another block than its index says")
@@ -225,7 +227,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._grow(block, text)
 
     def _block_for(self, index: int, kind: BlockKind, label: str) -> StreamBlock:
-        """The block that the delta adds to; a new one where none is open that could take it."""
+        """The block that the delta adds to; a new one if no open block can take it."""
         block = self._unsealed.get(index)
         if block is not None and block.kind is kind:
             return block
@@ -247,7 +249,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._grow(block)
 
     def _read_new_call(self, index: int, block: StreamBlock, delta: JsonObject) -> None:
-        """A delta of unknown type that may be all, or a part, of a call."""
+        """Read a delta of unknown type that may be a call, or part of one."""
         if block.kind is BlockKind.TOOL_CALL:
             self._contradict("a call goes on in a way that clients may not know")
         self._start_block(index, delta)

@@ -1,4 +1,4 @@
-"""What a message or its events say where their reader does not look (`beside.py`)."""
+"""Text in members that Anthropic's messages and their events do not have (`beside.py`)."""
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import (
@@ -44,7 +44,7 @@ _DELTA_TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_
 
 
 def messages_say_beside(payload: JsonObject, name: str) -> bool:
-    """Whether an event, or a whole message, says anything where nobody reads it."""
+    """Whether an event, or a whole message, has text or a call where nothing reads it."""
     kind = as_text(payload.get("type")) or name
     if kind == "content_block_delta":
         delta = payload.get("delta")
@@ -61,7 +61,7 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def messages_known_of(payload: JsonObject, name: str) -> object:
-    """The payload without members that the format does not have and that say anything."""
+    """The payload without members that the format does not have and that contain text."""
     kind = as_text(payload.get("type")) or name
     if kind == "content_block_delta":
         return replaced(left_of(payload, _EVENTS[kind]), "delta", lambda delta: left_of_known(delta, DELTAS))
@@ -97,7 +97,7 @@ def _delta_of_block_says_beside(delta: object) -> bool:
 
 
 def _is_odd_part(part: object) -> bool:
-    """Whether its text is none, or what nobody is to read can be read."""
+    """Whether a text member contains text but is not a string, or an encrypted member is readable."""
     members = as_object(part)
     if any(is_odd(members, name, str) for name in ("text", "thinking", "partial_json")):
         return True

@@ -1,4 +1,4 @@
-"""Writing Anthropic's messages: a whole `message` anew, from upstream's own."""
+"""Writing Anthropic's messages: a whole `message`, rebuilt from upstream's."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from streamviz.core.wire.anthropic_messages_calls import kept_of
 from streamviz.core.wire.anthropic_messages_message import owner_of, part_of, parts_of
 from streamviz.core.wire.anthropic_messages_writer import FINISH_WITHOUT_ANY, FINISH_WITHOUT_CALLS, error_body
 
-# What is kept of an answer that is written anew; what else there is might repeat what was changed.
+# The members kept when an answer is rebuilt; any other might repeat what was changed.
 _KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
 
 
 class AnthropicMessagesBodyComposer(BodyComposer):
-    """Writes a whole answer anew from upstream's own, `body`: blocks that no policy touched stay as they are, the
-    others are built of what the policies left of them."""
+    """Rebuilds a whole answer from upstream's, `body`: blocks that no policy touched stay as they are, the others are
+    built from what the policies left of them."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
     finish_without_any = FINISH_WITHOUT_ANY
@@ -44,10 +44,10 @@ class AnthropicMessagesBodyComposer(BodyComposer):
             if _is_same(block, own):
                 content += [part] if not owner_of(part) or owner_of(part) not in denied else []
             elif block.kind is not BlockKind.CONTENT or not has_calls:
-                # Providers reject text behind a tool call in the next turn.
+                # Providers reject text after a tool call in the next turn.
                 content.append(part_of(block, kept_of(part)))
             has_calls = has_calls or (isinstance(block, ToolCallStreamBlock) and block.runner is Runner.CLIENT)
-        # What a policy that halts the answer says behind all of upstream's.
+        # The text of a policy that halts the answer comes after all of upstream's blocks.
         return content if has_calls else [*content, *(part_of(block, {}) for block in blocks[len(parts) :])]
 
     def _own_blocks(self) -> Sequence[StreamBlock]:

@@ -1,6 +1,6 @@
-"""Composing Anthropic's messages where upstream's own frames go on between frames of ours.
+"""Composing Anthropic's messages if some of upstream's own frames go out among composed ones.
 
-What no verdict changes keeps upstream's own frames, with what each of them is known to hold.
+Blocks that no verdict changes keep upstream's frames, each reduced to the members it is known to have.
 """
 
 from collections.abc import Sequence, Set
@@ -22,7 +22,7 @@ from streamviz.core.wire.anthropic_messages_frames import OpenBlock, written
 from streamviz.core.wire.anthropic_messages_message import owner_of, parts_of
 from streamviz.core.wire.anthropic_messages_writer import MessageWriter
 
-# What is carried over of each event; what else there is might repeat what was changed.
+# The members carried over from each event; any other might repeat what was changed.
 _CARRIED = {
     "message_start": frozenset({"type", "message"}),
     "content_block_start": frozenset({"type", "index", "content_block"}),
@@ -35,12 +35,12 @@ _END_FIELDS = frozenset({"stop_reason", "stop_sequence", "stop_details", "contai
 
 
 class AnthropicMessagesComposer(MessageWriter):
-    """Writes what verdicts change, and carries over the frames of the rest."""
+    """Writes what verdicts change, and carries over the other frames."""
 
     markers = frozenset({"message_stop", "ping"})
 
     def keeps(self, chunk: Chunk) -> bool:
-        # By the payload's own word where it has one, as it is read; some gateways send no names.
+        # The payload's own type comes first, as when it is read; some gateways send no event names.
         return chunk.data is None or _word(chunk.data, chunk.name) in self.markers
 
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
@@ -64,7 +64,7 @@ class AnthropicMessagesComposer(MessageWriter):
     def carry_part(
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
     ) -> list[bytes] | None:
-        """The one event that can hold several blocks is a message's first."""
+        """Only the first event of a message can hold several blocks."""
         payload = object_in(chunk.data)
         message = as_object(payload.get("message"))
         started = [event for event in read if isinstance(event, BlockStarted)]
@@ -91,7 +91,7 @@ class AnthropicMessagesComposer(MessageWriter):
         return [_own(chunk, payload, {})]
 
     def _begin_part(self, event: BlockStarted, part: JsonObject, changed: Sequence[StreamEvent] | None) -> list[bytes]:
-        """A block that came with the message, or the events that say what became of it; the one before it is over."""
+        """Begin a block that came with the message, or write what it was changed to; the block before it is over."""
         if self._open is not None:
             self._open.is_ended = True
         frames = self._advance()
@@ -108,7 +108,7 @@ class AnthropicMessagesComposer(MessageWriter):
             return None
         [event] = started
         at = events.index(event)
-        # The end of a block whose stop was left out.
+        # The end of a block whose stop event was left out.
         frames = self.compose(events[:at])
         if owner_of(as_object(payload.get("content_block"))) in self._denied:
             return frames
@@ -147,7 +147,7 @@ class AnthropicMessagesComposer(MessageWriter):
         return [*frames, _own(chunk, payload, {"delta": {**end, "stop_reason": reason}})]
 
     def _is_out(self, block: OpenBlock) -> bool:
-        """Whether the client has the start of a block, and not its end."""
+        """Whether the client has the start of the block but not its end."""
         return block is self._open and block.index is not None
 
     def _note_usage(self, events: Sequence[StreamEvent]) -> None:
@@ -157,12 +157,12 @@ class AnthropicMessagesComposer(MessageWriter):
 
 
 def _own(chunk: Chunk, payload: JsonObject, fields: JsonObject) -> bytes:
-    """Upstream's own frame with `fields` corrected; its very bytes where that changes nothing."""
+    """Upstream's own frame with `fields` corrected; its exact bytes if that changes nothing."""
     word = as_text(payload.get("type")) or chunk.name
     carried = {key: value for key, value in {**payload, **fields}.items() if key in _CARRIED[word]}
     return chunk.raw if carried == payload else sse.write_event(encode(carried), chunk.name)
 
 
 def _word(data: bytes, name: str) -> str:
-    """What an event calls itself."""
+    """The type of an event by its payload, or else by its name."""
     return as_text(object_in(data).get("type")) or name

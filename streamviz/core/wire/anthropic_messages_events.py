@@ -1,4 +1,4 @@
-"""What an event of a message stream says by itself: its name, and the content block that it begins."""
+"""What a single event of a message stream says: its name, and the content block that it begins."""
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
@@ -18,15 +18,14 @@ _EVENTS = frozenset(
 
 
 class EventNames:
-    """The names of a stream's events. The SDKs pass over events without a name, and go by the name first where there is
-    one."""
+    """The names of a stream's events. The SDKs skip events without a name, and go by the name first if there is one."""
 
     def __init__(self) -> None:
         # Whether events have a name, and a type in their data.
         self._told_by: tuple[bool, bool] | None = None
 
     def trouble(self, word: str, payload: JsonObject, name: str) -> str:
-        """What is wrong with the name of an event that calls itself `word`; empty where nothing is."""
+        """What is wrong with the name of an event whose type is `word`; empty if nothing is."""
         if word not in _EVENTS and name not in _EVENTS:
             return ""
         told = bool(name), "type" in payload
@@ -37,7 +36,7 @@ class EventNames:
 
 
 def kind_of(part: JsonObject) -> BlockKind:
-    """The kind of a content block. What may be a call is one, whatever its type is called."""
+    """The kind of a content block. Anything that may be a call counts as one, whatever its type."""
     label = as_text(part.get("type"))
     if label in _KINDS:
         return _KINDS[label]
@@ -45,7 +44,7 @@ def kind_of(part: JsonObject) -> BlockKind:
 
 
 def is_repeated(block: StreamBlock, part: JsonObject) -> bool:
-    """Whether the start of a call says nothing that the open call does not say."""
+    """Whether the start of a call says nothing that the open call does not already say."""
     label = as_text(part.get("type"))
     is_same = isinstance(block, ToolCallStreamBlock) and label == (block.label or "tool_use")
     return is_same and not part.get("id") and not part.get("name")
@@ -59,6 +58,6 @@ def content_of(kind: BlockKind, part: JsonObject) -> tuple[str, str]:
         return as_text(part.get("thinking")), as_text(part.get("signature")) or as_text(part.get("data"))
     if kind is BlockKind.TOOL_CALL:
         return arguments_of(part), ""
-    # Results of server tools and whatever is new: the payload, for a block that brings any at its start.
+    # Results of server tools, and types unknown here: the payload, if the block begins with any.
     payload = {key: value for key, value in part.items() if key != "type" and value is not None}
     return as_json_text(payload) if payload else "", ""

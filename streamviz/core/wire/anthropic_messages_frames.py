@@ -24,9 +24,9 @@ _DELTAS = {
 
 @dataclass(slots=True)
 class OpenBlock:
-    """A block that the client gets. `index` is None until its start is written; what comes before that waits.
+    """A block that the client gets. `index` is None until its start is written; deltas that come earlier wait.
 
-    `began` is what is kept of upstream's start of a call that has no input.
+    `began` is what is kept of upstream's start if the block is a call without `input`.
     """
 
     kind: BlockKind
@@ -44,13 +44,13 @@ def is_streamed(block: OpenBlock) -> bool:
     if block.kind.is_opaque:
         return bool(block.name)
     if block.kind is BlockKind.TOOL_CALL and not has_input(block.label):
-        # Clients add the pieces of an input up for the types that they know.
+        # Clients add up the pieces of an input only for types that they know.
         return False
     return block.label != "redacted_thinking"
 
 
 def start_of(block: OpenBlock) -> JsonObject:
-    """The content block that a block begins with."""
+    """The `content_block` that a block starts with."""
     if block.kind is BlockKind.TOOL_CALL:
         name = next((delta.name for delta in reversed(block.waiting) if delta.name), block.name)
         id = next((delta.id for delta in reversed(block.waiting) if delta.id), block.id)
@@ -65,7 +65,7 @@ def start_of(block: OpenBlock) -> JsonObject:
 
 
 def delta_frames(block: OpenBlock, event: BlockDelta) -> list[bytes]:
-    """What an event adds to a block."""
+    """The frames for what an event adds to a block."""
     word, name = _DELTAS.get(block.kind, ("input_json_delta", "partial_json"))
     deltas: list[JsonObject] = [{"type": word, name: event.text}] if event.text else []
     if event.signature and block.kind is BlockKind.THINKING:
@@ -74,5 +74,5 @@ def delta_frames(block: OpenBlock, event: BlockDelta) -> list[bytes]:
 
 
 def written(name: str, fields: JsonObject) -> bytes:
-    """One event."""
+    """One event as a frame."""
     return sse.write_event(encode({"type": name, **fields}), name)

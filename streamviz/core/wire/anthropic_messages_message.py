@@ -36,14 +36,14 @@ def part_of(block: StreamBlock, began: JsonObject) -> JsonObject:
 
 
 def parts_of(content: object) -> list[JsonObject]:
-    """The content blocks of a message; text among them, or in their place, is a block too."""
+    """The content blocks of a message; a string among them, or in place of the list, is a text block."""
     listed = content if isinstance(content, list) else [content]
     whole = [{"type": "text", "text": each} if isinstance(each, str) and each else each for each in listed]
     return objects(whole)
 
 
 def owner_of(part: JsonObject) -> str:
-    """The id of the call that a content block is the result of; empty where it is none."""
+    """The id of the call that a content block is the result of; empty if it is not a result."""
     return as_text(part.get("tool_use_id")) if as_text(part.get("type")).endswith("_tool_result") else ""
 
 

@@ -9,7 +9,7 @@ _MEDIA = {"image": "image", "document": "document", "container_upload": "file"}
 
 
 def parts_of(message: JsonObject) -> Iterator[Part]:
-    """What one message says, in its order."""
+    """The parts of one message, in order."""
     role = as_text(message.get("role"))
     for each in each_of(message.get("content")):
         yield from _part(role, each)
@@ -39,7 +39,7 @@ def _part(role: str, content: object) -> Iterator[Part]:
 
 
 def _inner(role: str, content: object) -> Iterator[Part]:
-    """What a result has in it: no other result, as the format has none there."""
+    """The parts of a result's content. A result in a result is `other`, as the format has none there."""
     if as_text(as_object(content).get("type")).endswith("tool_result"):
         yield other(role, content)
     else:

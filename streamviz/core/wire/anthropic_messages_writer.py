@@ -35,24 +35,24 @@ from streamviz.core.wire.translation import (
 )
 
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
-# Clients send a turn that pauses back as it is, to have it go on.
+# Clients send a paused turn back unchanged to have it continued.
 FINISH_WITHOUT_ANY = {"pause_turn": "end_turn"}
 _NOT_ITS_OWN = ("upstream_error", "server_error")
 
 
 def error_body(message: str, kind: str) -> JsonObject:
-    """Anthropic's error object; a kind that is none of its own becomes `api_error`."""
+    """Anthropic's error object; a kind that Anthropic does not have becomes `api_error`."""
     known = kind if kind.endswith("_error") and kind not in _NOT_ITS_OWN else "api_error"
     return {"type": "error", "error": {"type": known, "message": message}}
 
 
 class MessageWriter(Composer):
-    """Writes a stream of events. `head` holds the message's fields (id, model) and is read anew for each frame.
+    """Writes a stream of events. `head` holds the message's fields (id, model) and is read when a frame needs them.
 
-    The format has one open block at a time, so what belongs to a later block waits for the end of the one before.
-    Without a `source`, what is composed stands between upstream's own frames: its stop reason goes out at once, and
-    text behind a tool call, which providers reject in the next turn, is left out. With a `source`, the format that
-    the events come from, all is composed: tool calls go out behind all text, and `end()` writes the end.
+    The format has one open block at a time, so the events of a later block wait for the end of the one before. Without
+    a `source`, composed frames go out among upstream's own: the stop reason is written at once, and text after a tool
+    call, which providers reject in the next turn, is left out. With a `source`, the format that the events come from,
+    everything is composed: tool calls go out after all text, and `end()` writes the end.
     """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
@@ -103,7 +103,7 @@ class MessageWriter(Composer):
         return frames
 
     def end(self) -> list[bytes]:
-        """Nothing after an error, which ends a response of this format by itself."""
+        """Write nothing after an error, which ends a response of this format by itself."""
         return [] if self._is_finished else [*self._finish(), written("message_stop", {})]
 
     def stop(self) -> list[bytes]:
@@ -113,7 +113,7 @@ class MessageWriter(Composer):
         return written("ping", {})
 
     def fail(self, failure: StreamFailed) -> bytes:
-        # After an error that comes first Vercel's SDK, and with it opencode, asks again, whatever it says.
+        # If an error comes first, Vercel's SDK, and with it opencode, tries again, whatever the error says.
         beginning = self._message_start() if failure.code in FINAL else []
         error = sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
         return b"".join([*beginning, error])
@@ -124,7 +124,7 @@ class MessageWriter(Composer):
 
     def _frames(self, event: StreamEvent) -> list[bytes]:
         if self._is_finished:
-            # The format has nothing behind its end, nor behind an error.
+            # The format has nothing after its end or an error.
             return []
         match event:
             case BlockStarted() if event.choice == 0:
@@ -170,7 +170,7 @@ class MessageWriter(Composer):
         if block is None:
             return []
         if block.is_ended and block.index is not None:
-            # Its end was written; what still came is a block of its own.
+            # Its end is written already: whatever still comes is a block of its own.
             block = self._blocks[event.ordinal] = OpenBlock(block.kind, block.label, block.id, block.name)
             self._queue.append(event.ordinal)
         if block is self._open and is_streamed(block):
@@ -201,7 +201,7 @@ class MessageWriter(Composer):
                 frames += self._begin(self._open)
 
     def _begin(self, block: OpenBlock) -> list[bytes]:
-        """The start of a block, and what waited for it."""
+        """The start of a block, and the deltas that waited for it."""
         frames = self._message_start()
         block.index, self._next_index = self._next_index, self._next_index + 1
         frames.append(written("content_block_start", {"index": block.index, "content_block": start_of(block)}))
@@ -256,15 +256,15 @@ class MessageWriter(Composer):
         return self._advance()
 
     def _can_tell(self, call: OpenBlock) -> bool:
-        """Whether the client gets a call of another format, whose arguments may be anything; here they are an object.
-        Of one that is cut off clients would carry out what there is."""
+        """Whether the client gets this call. In other formats arguments may be anything; in this one they are an
+        object. A call that was cut off is left out, as clients would run it with what there is."""
         text = "".join(delta.text for delta in call.waiting)
         if not self._is_foreign or is_input(text):
             return True
         if not self._reason or is_cut_off(self._reason, self._source):
             return False
         if text:
-            # As Anthropic has it told to its models.
+            # Anthropic's documentation says to pass invalid JSON to its models like this.
             call.waiting = [msgspec.structs.replace(delta, text="") for delta in call.waiting]
             call.waiting.append(BlockDelta(0, as_arguments({"INVALID_JSON": text})))
         return True

@@ -1,7 +1,7 @@
-"""OpenAI's embeddings: an answer of numbers, of which what they took is read and nothing else.
+"""OpenAI's embeddings: an answer of numbers, of which only the usage, or an error, is read.
 
-Format: https://platform.openai.com/docs/api-reference/embeddings. It may have millions of numbers, so it is looked
-through and not taken apart; there is nothing in it that a policy could judge.
+Format: https://platform.openai.com/docs/api-reference/embeddings. An answer may have millions of numbers, so it is
+scanned and they are not decoded; it has nothing that a policy could judge.
 """
 
 import re
@@ -22,7 +22,7 @@ class _Answer(msgspec.Struct):
     error: object = None
 
 
-# What is no text that is embedded, whatever it says.
+# The input, which is read, and members that are not embedded, whatever they contain.
 _KNOWN = frozenset({"model", "input", "user", "metadata", "provider"})
 _LONGEST_WORD = 64
 _BLANK = re.compile(r"\s")
@@ -31,7 +31,7 @@ _answers = msgspec.json.Decoder(_Answer)
 
 
 class EmbeddingsAggregator(Aggregator[Chunk, JsonObject]):
-    """Reads the usage of an answer, and an error."""
+    """Reads an answer's usage, or its error."""
 
     def aggregate(self, chunk: Chunk) -> list[StreamEvent]:
         self._seen = True
@@ -44,20 +44,20 @@ class EmbeddingsAggregator(Aggregator[Chunk, JsonObject]):
         if answer.error is not None:
             self._fail(answer.error)
         if answer.usage is not None:
-            # Nothing is written: that is known, whether it is said or not.
+            # Embeddings have no output tokens, whether or not the answer says so.
             self._use({"completion_tokens": 0, **answer.usage})
         self._finish("stop")
         return self.state.events
 
     def _read(self, payload: JsonObject, name: str) -> None:
-        """Nothing is read of a payload."""
+        """Read nothing of a payload."""
 
     def _build(self) -> JsonObject:
         return {"object": "list", "data": [], "usage": self.state.usage}
 
 
 class EmbeddingsComposer(BodyComposer):
-    """Nothing in an answer is ever changed; it can fail."""
+    """Answers are never changed; they can only fail."""
 
     finish_without_calls = {}
     finish_halted = "stop"
@@ -73,15 +73,15 @@ class EmbeddingsComposer(BodyComposer):
 
 
 def unread_in(fields: JsonObject) -> str:
-    """The member of a request by which something could be embedded that nobody here reads: numbers of tokens, or what
-    stands beside the input, as a provider may take it; "" where there is none."""
+    """The member of a request that may have something embedded which is not read here: numbers of tokens, or a member
+    other than the input, should a provider take it; "" if there is none."""
     if any(not isinstance(each, str) for each in as_list(fields.get("input"))):
         return "input"
     return next((name for name, value in fields.items() if name not in _KNOWN and not _is_setting(value)), "")
 
 
 def _is_setting(value: object) -> bool:
-    """Whether it is a number or a word, which only says how."""
+    """Whether a value is a number or a single word, which can only be a setting."""
     if isinstance(value, str):
         return len(value) <= _LONGEST_WORD and not _BLANK.search(value)
     return not isinstance(value, list | dict)
@@ -96,7 +96,7 @@ class UnreadAggregator(Aggregator[Chunk, JsonObject]):
         return self.state.events
 
     def _read(self, payload: JsonObject, name: str) -> None:
-        """Nothing is read of a payload."""
+        """Read nothing of a payload."""
 
     def _build(self) -> JsonObject:
         return {}

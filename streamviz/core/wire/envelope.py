@@ -1,7 +1,7 @@
-"""What an answer says of itself: ids and names, counts, reasons, errors, what it repeats of its request.
+"""What an answer says about itself: ids and names, counts, reasons, errors, what it repeats of its request.
 
-No block has it, and every client does. What names or counts has to be a word or a number, or upstream contradicts
-itself; policies for texts read the rest, each text of it once, however many chunks repeat it.
+None of it is in a block, but every client has it. Names and counts have to be a word or a number, or upstream
+contradicts itself; policies for texts read the rest, each text once, however many chunks repeat it.
 """
 
 import re
@@ -21,14 +21,15 @@ from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 
 _NOTHING: frozenset[str] = frozenset()
 
-# What is no text whatever it holds: a name or a count.
+# Names and counts, which are never text, whatever they contain.
 _NAMED = member_names(
     "id object type role status model provider created created_at completed_at finish_reason native_finish_reason"
     " stop_reason system_fingerprint service_tier usage incomplete_details container item_id call_id tool_use_id"
     " previous_response_id reasoning usageMetadata finishReason modelVersion responseId createTime"
 )
 _NAME = re.compile(r"[!#-z|~]{0,1000}|[\d :.,TZ+-]{0,40}")
-# Providers go by several words, and models by what their operators call them: a line, the same in all of a stream.
+# A provider's name may have several words; a model's is what its operator calls it: one line, the same throughout a
+# stream.
 _TITLE = re.compile(r"(?=.{0,64}$)[\w.:/@()&+-]+(?: [\w.:/@()&+-]+){0,4}")
 _LINE = re.compile(r"[^\x00-\x1f\x7f\x85\u2028\u2029]{1,200}")
 _FORMS = {
@@ -38,13 +39,14 @@ _FORMS = {
 }
 _OPAQUE = member_names("signature thought_signature encrypted_content")
 _FEW = 20
-# How much is remembered of what a stream has told (characters, and some for each text), and of texts in pieces.
+# Limits on what is remembered: of all of a stream's texts (characters, plus 100 for each text), of each text that comes
+# in pieces (characters), and the number of those.
 _ROOM = 500_000
 _JOINED = 1_000
 _MOST_JOINED = 100
 
 _CHUNK = member_names("choices citations search_results")
-# Some servers tell here which of the request's stop sequences it was, which may be any text.
+# Some servers say here which of the request's stop sequences was met; that may be any text.
 _STOP = "stop_reason"
 _CHOICE = member_names("delta message logprobs text") | {_STOP}
 _SAID = frozenset(BEDROCKS) | member_names(
@@ -54,14 +56,14 @@ _SAID = frozenset(BEDROCKS) | member_names(
 _SPECIFIC = _SAID | member_names("signature")
 _CALL = member_names("function custom arguments")
 _GIVEN = member_names("arguments input")
-# Of a call no two pieces may differ in these.
+# All pieces of a call have to agree on these.
 _TOLD_APART = member_names("id index type name")
 _PIECES = {
     "audio": member_names("transcript data"),
     "reasoning_details": member_names("text summary data"),
     "content": member_names("text refusal thinking annotations image_url input_audio audio file url data"),
 }
-# Of what is of no known type: what names it, and what it belongs to.
+# Members of an object of unknown type that name it, or what it belongs to.
 _OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
 _BLOCKS = {kind: known - member_names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
 _ITEMS = {kind: known - member_names("name call_id caller") for kind, known in responses.ITEMS.items()}
@@ -82,8 +84,8 @@ _ABOUT_PART = member_names("thought videoMetadata partMetadata mediaResolution")
 
 
 class Envelope:
-    """What one stream says of itself; `is_odd` says whether anything that names or counts in it was neither a word nor
-    a number."""
+    """What one stream says about itself. `is_odd` is set once any name or count in it is neither a word nor a
+    number."""
 
     def __init__(self) -> None:
         self._words: set[str] = set()
@@ -97,21 +99,21 @@ class Envelope:
         self.is_odd = False
 
     def take(self) -> list[Told]:
-        """What the last chunk told that was not told before."""
+        """The texts that the last chunk said for the first time."""
         new, self._new = self._new, []
         return new
 
     def take_one(self, text: str) -> list[Told]:
-        """The same, where that can be no more than one text."""
+        """The same if `text` is the only one that can be new."""
         self._tell_one(text, None)
         return self.take()
 
     def only_adds_text(self, payload: JsonObject) -> bool:
-        """Whether a chat chunk says nothing of itself but what was read before, as nearly all do, and adds a text."""
+        """Whether a chat chunk adds a text and, like nearly all of them, says nothing else that is new."""
         return self.says_no_more(payload) and is_text_alone(objects(payload["choices"])[0].get("delta"))
 
     def says_no_more(self, payload: JsonObject) -> bool:
-        """Whether a chat chunk has one choice, and beside its delta says nothing but what was read before."""
+        """Whether a chat chunk has one choice, and says nothing new outside its delta."""
         choices = payload.get("choices")
         if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choice := choices[0], dict):
             return False
@@ -120,7 +122,7 @@ class Envelope:
     def read_chat(self, payload: JsonObject) -> None:
         choices = payload.get("choices")
         told = {**payload, "choices": None} if isinstance(choices, list) else payload
-        if told != self._before:  # as in few chunks
+        if told != self._before:  # the case in few chunks
             self._before = told
             self._members(told, _CHUNK if told.get("choices") is None else _NOTHING)
         for choice in as_list(choices):
@@ -196,7 +198,7 @@ class Envelope:
                 self._beside({name: value}, _NOTHING, choice)
 
     def _read_said(self, name: str, value: list[object] | JsonObject, choice: object) -> None:
-        """Read what says more than a text."""
+        """Read a value that is not just a text."""
         pieces = [as_object(piece) for piece in (value if isinstance(value, list) else (value,))]
         if name in ("tool_calls", "function_call"):
             for call in pieces:
@@ -247,7 +249,7 @@ class Envelope:
             if name in words:
                 if isinstance(value, str):
                     if value in words:
-                        continue  # as in nearly every chunk
+                        continue  # the case in nearly every chunk
                 elif value is None or is_small(value):
                     continue
             self._member(name, value)
@@ -279,7 +281,7 @@ class Envelope:
             self._take(text, beside.is_word(text), form)
 
     def _tell(self, texts: Collection[str], form: re.Pattern[str] | None) -> None:
-        """Different texts, of which there may be very many."""
+        """Take in distinct texts, of which there may be very many."""
         if self._words.issuperset(texts):
             return
         new = [text for text in texts if text not in self._words]
@@ -288,7 +290,7 @@ class Envelope:
             self._take(text, text in words, form)
 
     def _take(self, text: str, is_word: bool, form: re.Pattern[str] | None) -> None:
-        """A text that is not among the words that are known."""
+        """Take in a text that is not one of the known words."""
         if form is not None and not (is_word or self.is_odd or _NAME.fullmatch(text)):
             self.is_odd = form.fullmatch(text) is None or (form is _LINE and not self._names_the_model(text))
         if text in self._texts:
@@ -299,7 +301,7 @@ class Envelope:
             (self._words if is_word else self._texts).add(text)
 
     def _names_the_model(self, line: str) -> bool:
-        """Whether it is several words, or the one name of this stream's that is more than that."""
+        """Whether a line is a few words, or the only name in this stream that is more than that."""
         if _TITLE.fullmatch(line):
             return True
         self._model = self._model or line
@@ -314,7 +316,7 @@ class Envelope:
                 self._join(value, *place, name)
 
     def _join(self, value: object, *place: object) -> None:
-        """SDKs put together the texts that a delta has in one place, whatever that is called."""
+        """Join texts as SDKs do: they concatenate what deltas have in the same place, whatever its name."""
         if isinstance(value, dict):
             for name, inner in value.items():
                 if not _is_opaque(name, inner):
@@ -333,5 +335,5 @@ class Envelope:
 
 
 def _is_opaque(name: str, value: object) -> bool:
-    """Whether it is what nobody can read: a text of that name, and nothing that has others in it."""
+    """Whether a member is opaque: it has such a name and is a string, rather than something with others in it."""
     return name in _OPAQUE and isinstance(value, str)

@@ -161,7 +161,7 @@ EMBEDDINGS = WireFormat(
     error_body=_openai_error,
     parts_of=openai_responses_request.parts_of,
 )
-# What passes unread: it is a call in the record, and has no path of its own.
+# Calls that pass unread: they are on record, and have no path of their own.
 PASSED_THROUGH = replace(
     EMBEDDINGS,
     name="passed_through",

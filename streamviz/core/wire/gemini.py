@@ -1,8 +1,8 @@
 """Gemini's generateContent, streamed or whole.
 
-Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the whole answer's shape; a
-block is a run of parts of one kind, which has no end of its own: of text, or of sound of one type, which has a line
-for each. A call comes whole, or in pieces that each say where in the arguments they belong: these are no JSON text, so
+Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the shape of a whole one. A
+block is a run of parts of one kind, without an explicit end: text, or sound of one type, which has a line for each
+part. A call comes whole, or in pieces that each say where in the arguments they belong: these are not JSON text, so
 they are kept apart from it and put together by `build()`.
 """
 
@@ -41,7 +41,7 @@ class _Candidate:
     is_over: bool = False
     text: StreamBlock | None = None
     call: StreamBlock | None = None
-    # And of which type it is.
+    # The open sound, and its media type.
     sound: tuple[StreamBlock, str] | None = None
     unsealed: list[StreamBlock] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class _Candidate:
 class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     """Reads the chunks of a streamed answer, and a whole `GenerateContentResponse` as one chunk.
 
-    `head` is the answer without its candidates, as far as it has come; it stays the same object for the whole stream.
+    `head` is the answer without its candidates, so far; it stays the same object for the whole stream.
     """
 
     def clear(self) -> None:
@@ -62,7 +62,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         self._pieces: dict[int, list[JsonObject]] = {}
 
     def as_read(self, chunk: Chunk) -> Chunk:
-        """An event that is an error alone, without a field, has it for its data."""
+        """The chunk; if it is only an error, without `data:`, the chunk with that error as its data."""
         error = bare_error(chunk.raw) if chunk.data is None else None
         return chunk if error is None else msgspec.structs.replace(chunk, data=error)
 
@@ -77,7 +77,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             if is_out_of_place(candidate, position):
                 self._contradict("a candidate is not in its place")
             self._read_candidate(candidate, position)
-        # The format has no mark of its own.
+        # The format has no end mark of its own.
         self.has_end_mark = bool(self._candidates) and not self._open_candidates
         self._use(payload.get("usageMetadata"))
         if error := payload.get("error"):
@@ -138,7 +138,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             self._read_other(candidate, labels[0], part)
 
     def _read_other(self, candidate: _Candidate, label: str, part: JsonObject) -> None:
-        """A part that is neither text nor a call: a piece of the sound that goes on, or something by itself."""
+        """Read a part that is neither text nor a call: more of the open sound, or a block by itself."""
         line = as_json_text(part[label])
         type = type_of_part(as_object(part[label])) if label in GEMINI_PARTS else ""
         if candidate.sound is not None and candidate.sound[1] == type:
@@ -153,7 +153,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             self._complete(block)
 
     def _read_own_call(self, candidate: _Candidate, label: str, part: JsonObject) -> None:
-        """A call that is none of a function: of code that Gemini runs, of a tool of its own."""
+        """Read a call that is not a function call: of code that Gemini runs, or of a tool of its own."""
         said = as_object(part[label])
         name = as_text(said.get("name")) or as_text(said.get("toolType")) or name_of(label)
         id = as_text(said.get("id"))
@@ -184,7 +184,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         pieces = self._pieces.setdefault(block.ordinal, [])
         pieces += objects(call.get("partialArgs"))
         if pieces:
-            # Clients put them together each in its own way, and no policy reads them.
+            # Each client puts them together in its own way, and no policy reads them.
             self._contradict("the arguments of a call come in pieces")
         is_whole = bool(name) and not goes_on and not pieces
         self._grow(block, as_arguments(call.get("args", {} if is_whole else None)))
@@ -195,7 +195,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _begin(
         self, candidate: _Candidate, kind: BlockKind, part: JsonObject, *, id: str = "", name: str = "", label: str = ""
     ) -> StreamBlock:
-        """Start a block; what was open in the candidate is complete then."""
+        """Start a block; whatever is open in the candidate is then complete."""
         if candidate.is_over:
             self._contradict("a candidate goes on behind its end")
         if candidate.unsealed:
@@ -211,7 +211,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
 
 def is_own_call(label: str, said: object) -> bool:
-    """Whether a part that is no function call says a call: by its name, or by what it has."""
+    """Whether a part that is not a function call is a call all the same, by its name or by its members."""
     if label == "functionCall" or not isinstance(said, dict):
         return False
     return label in _CODE or label.endswith(("Call", "_call")) or ("name" in said and "args" in said)

@@ -1,4 +1,4 @@
-"""The arguments of Gemini's calls, put together from pieces that each say where in them they belong."""
+"""The arguments of Gemini's calls, put together from pieces that each give their place in them."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _LONGEST_LIST = 10_000
 
 
 def assemble(pieces: Sequence[JsonObject]) -> JsonObject:
-    """The arguments that pieces with a `jsonPath` and a value add up to; pieces of one text are joined."""
+    """The arguments that pieces with a `jsonPath` and a value add up to; pieces of the same string are joined."""
     root: JsonObject = {}
     for piece in pieces:
         steps = _steps(as_text(piece.get("jsonPath")))
@@ -23,12 +23,12 @@ def assemble(pieces: Sequence[JsonObject]) -> JsonObject:
 
 
 def _steps(path: str) -> list[str | int]:
-    """The keys and the places that a path like `$.steps[0].name` goes through."""
+    """The keys and indexes that a path like `$.steps[0].name` goes through."""
     return [key or quoted or int(place) for key, place, quoted in _STEP.findall(path) if len(place) < 10]
 
 
 def _put(node: object, steps: Sequence[str | int], value: object) -> None:
-    """Set what `steps` lead to; a path that does not fit what is there leads nowhere."""
+    """Set the value that `steps` lead to; a path that does not fit what is there is ignored."""
     step, rest = steps[0], steps[1:]
     if isinstance(node, dict) and isinstance(step, str):
         node[step] = _grown(node.get(step), rest, value)

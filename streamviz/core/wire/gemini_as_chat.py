@@ -1,6 +1,6 @@
-"""Requests of Gemini's generateContent in the words of OpenAI's chat, for providers that speak no other.
+"""Converting requests of Gemini's generateContent to OpenAI's chat, for providers that speak nothing else.
 
-What the answer does not depend on is left out; what would change it, and cannot be said there, is refused.
+Whatever does not affect the answer is left out; whatever does, but has no equivalent in chat, is refused.
 """
 
 from collections import defaultdict, deque
@@ -29,7 +29,7 @@ _TOOL = ("functionDeclarations", "function_declarations")
 
 
 def as_chat(request: JsonObject) -> JsonObject:
-    """The fields of a chat request. Raises RequestError (400) for what cannot be said there."""
+    """The fields of a chat request. Raises RequestError (400) for what has no equivalent there."""
     chat: JsonObject = {"messages": _messages(request), **_config(as_object(request.get("generationConfig")))}
     if request.get("cachedContent"):
         raise _unsayable("cachedContent")
@@ -40,7 +40,7 @@ def as_chat(request: JsonObject) -> JsonObject:
 
 
 def chat_name(name: str) -> str:
-    """What chat calls a member of `generationConfig`; where it has no word for that, this format's."""
+    """Chat's name for a member of `generationConfig`; this format's if chat has none."""
     known = camel(name)
     return _CONFIG.get(known, known)
 
@@ -59,7 +59,7 @@ def _messages(request: JsonObject) -> list[JsonObject]:
 
 
 def _parts(content: object) -> list[JsonObject]:
-    """The parts of a content. A text may stand for a part, and in Google's own SDKs a part for a content."""
+    """The parts of a content. A string may stand for a part and, in Google's own SDKs, a part for a content."""
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, list):
@@ -77,7 +77,7 @@ def _instruction(part: JsonObject) -> str:
 
 
 class _Ids:
-    """The ids of calls, which results are matched by in chat and may be without in this format."""
+    """The ids of calls. Chat matches results to calls by id; in this format both may lack one."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -92,7 +92,8 @@ class _Ids:
         return id
 
     def of_result(self, result: JsonObject) -> str:
-        """The id of the call that this answers: the one it names, else the first of its name with no result yet."""
+        """The id of the call that this answers: the one it names, or else the first of its name that has no result yet,
+        or else the name."""
         name = as_text(result.get("name"))
         id = as_text(result.get("id")) or self._first_open(name)
         self._answered.add(id)
@@ -135,7 +136,7 @@ def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
 
 
 def _shown(result: JsonObject) -> list[JsonObject]:
-    """The pictures of a tool's result, which not every provider takes there: they are said behind it."""
+    """The images of a tool's result, said after it, as not every provider takes them in a result."""
     pictures = [_said(part) for part in _parts(result.get("parts"))]
     return [{"type": "text", "text": f"What {as_text(result.get('name'))} shows:"}, *pictures] if pictures else []
 

@@ -1,7 +1,7 @@
-"""What Gemini's answers say where nobody reads it, or in a way that clients read otherwise than this project.
+"""Text in Gemini's answers that is not read here, or that clients read differently.
 
-Google's client takes members in snake_case for those in camelCase, lines that are no `data: ` for data of their own,
-and the first candidate of a chunk for the answer.
+Google's client takes members in snake_case for those in camelCase, lines without `data: ` for data of their own, and
+the first candidate of a chunk for the answer.
 """
 
 import re
@@ -9,12 +9,12 @@ import re
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
 from streamviz.core.wire.beside import has_text, left_of, member_names, replaced
 
-# What describes a part and is not its content.
+# Members that describe a part and are not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
-# Members with words of their own that are known; any other has words or numbers alone, in the narrow sense.
+# Known members that may contain text; any other has to be a single word or a number.
 _TOP = member_names("candidates promptFeedback usageMetadata modelStatus modelVersion error")
 _CANDIDATE = member_names(
     "content finishMessage citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
@@ -23,24 +23,24 @@ _CANDIDATE = member_names(
 _CONTENT = member_names("parts")
 _CALL = member_names("name id args partialArgs")
 _OWN_CALL = member_names("name id args toolType")
-# Calls of Google's own that are known by all their members.
+# Calls of Google's own, all of whose members are known.
 _OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language code id")}
-# Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
+# Other kinds of parts, whose content policies for texts do not read: media, and results of tools.
 _MEDIA = member_names("inlineData fileData inline_data file_data")
 _OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
-# What a part may be, beside media in either spelling.
+# All members that a part may have, those of media in either spelling.
 PARTS = _MEDIA | _OTHERS | _OWN_CALLS.keys() | frozenset(DESCRIPTIONS) | {"text", "functionCall", "function_call"}
-# What describes a part in words of its own, if it has any, and what nobody is to read.
+# Members that describe a part and might contain text, and one that is opaque.
 _ABOUT = ("thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
 
 
 def has_other_lines(raw: bytes) -> bool:
-    """Whether an event has a line that is neither empty nor `data: ` and something."""
+    """Whether an event has a line that is neither empty nor `data: ` followed by something."""
     return any(line and not line.startswith(b"data: ") for line in _LINE.split(raw))
 
 
 def says_beside(payload: JsonObject) -> bool:
-    """Whether an answer, or a chunk of one, says anything that is not read."""
+    """Whether an answer, or a chunk of one, contains text that is not read."""
     inner = payload.get("response")
     if "candidates" not in payload and isinstance(inner, dict):
         return _beside(payload, _TOP | {"response", "metadata"}) or _answer_says_beside(inner)
@@ -48,7 +48,7 @@ def says_beside(payload: JsonObject) -> bool:
 
 
 def known_of(payload: JsonObject) -> object:
-    """The payload without members that the format does not have and that say anything."""
+    """The payload without members that the format does not have and that contain text."""
     inner = payload.get("response")
     if "candidates" not in payload and isinstance(inner, dict):
         return left_of({**payload, "response": known_of(inner)}, _TOP | {"response", "metadata"})
@@ -64,19 +64,19 @@ def _known_content(content: object) -> object:
 
 
 def _known_part(part: object) -> object:
-    """Of a text, or a call, all that is not known."""
+    """A part without its unknown members if it has text or a function call; any other as it is."""
     members = as_object(part)
     return left_of(part, PARTS) if "text" in members or "functionCall" in members else part
 
 
 def is_out_of_place(candidate: JsonObject, position: int) -> bool:
-    """Whether a candidate's number is not its place, which clients go by."""
+    """Whether a candidate's number differs from its position, which clients go by."""
     index = candidate.get("index")
     return index is not None and as_index(index) != position
 
 
 def own_arguments(said: JsonObject) -> object:
-    """What the tool of a call of Gemini's own is given: its arguments, or all that it says where that is more."""
+    """The arguments of a call of Gemini's own: its `args`, or all of its members if some of them are unknown."""
     return said["args"] if "args" in said and said.keys() <= _OWN_CALL else said
 
 
@@ -98,7 +98,7 @@ def _part_says_beside(part: object) -> bool:
         return has_text(part)
     labels = [name for name in part if name not in DESCRIPTIONS]
     if len(labels) > 1 and not _MEDIA.isdisjoint(labels):
-        return True  # its reader takes the text, or the call
+        return True  # only the text, or the call, is read
     if len(labels) > 1 or any("_" in label for label in labels) or not isinstance(part.get("thought"), bool | None):
         return has_text(part)
     if any(has_text(part.get(name)) for name in _ABOUT):
@@ -132,7 +132,7 @@ def _call_says_beside(call: object) -> bool:
 
 
 def _is_odd(value: object, expected: type) -> bool:
-    """Whether something of another type than its format's says anything: its reader takes no other."""
+    """Whether something contains text but does not have its format's type: its reader ignores any other."""
     return value is not None and not isinstance(value, expected) and has_text(value)
 
 

@@ -1,4 +1,4 @@
-"""Writing Gemini's generateContent: a whole answer anew, from upstream's own."""
+"""Writing Gemini's generateContent: a whole answer, rebuilt from upstream's."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ from streamviz.core.wire.thought_signatures import is_signed_part, sign_part
 
 
 class GeminiBodyComposer(BodyComposer):
-    """Writes a whole answer anew from upstream's own, `body`: parts that no policy touched stay as they are."""
+    """Rebuilds a whole answer from upstream's, `body`: parts that no policy touched stay as they are."""
 
     finish_without_calls: ClassVar[Mapping[str, str]] = {}
     finish_halted = FINISH_HALTED
@@ -32,7 +32,7 @@ class GeminiBodyComposer(BodyComposer):
 
 
 class _Answer:
-    """An answer as it came and as it is to go."""
+    """An answer as it came in and as it is to go out."""
 
     def __init__(self, body: JsonObject, state: StreamState) -> None:
         self._body = body
@@ -75,7 +75,7 @@ class _Answer:
         return {**kept, "content": {"role": "model", "parts": parts or [{"text": ""}]}}
 
     def _more(self, number: int) -> list[StreamBlock]:
-        """What a policy says behind all of upstream's, and all where it is not known which part is what."""
+        """The blocks that a policy added after upstream's; all blocks if it is not known which part each came from."""
         known = 0 if self._owners is None else len(self._own)
         return [block for block in self._state.blocks[known:] if block.choice == number]
 
@@ -86,7 +86,7 @@ class _Answer:
         return [made for block in blocks for made in self._anew(block)]
 
     def _anew(self, block: StreamBlock) -> list[JsonObject]:
-        """A block that is said anew, once; a text can have been of several parts."""
+        """The parts of a changed block, written once: a text may come from several of upstream's parts."""
         if block.ordinal in self._written:
             return []
         self._written.add(block.ordinal)

@@ -1,6 +1,7 @@
 """Writing Gemini's generateContent: events as chunks in the shape of the whole answer.
 
-What no verdict changes keeps upstream's own parts: a call goes with the signature that the provider wants back with it.
+Blocks that no verdict changes keep upstream's own parts: a call goes out with the signature that the provider wants
+back with it.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -32,10 +33,10 @@ _MALFORMED = "MALFORMED_FUNCTION_CALL"
 
 
 class GeminiComposer(GeminiWriter):
-    """Writes a stream. `head` holds what stands beside the candidates, read anew for each frame.
+    """Writes a stream. `head` holds the members beside the candidates, and is read again for each frame.
 
-    `source` is the format that the events come from, where it is another: all is composed then, and `end()` writes why
-    the candidates end, with the usage.
+    `source` is the format that the events come from. If it is another format, everything is composed, and `end()`
+    writes why the candidates ended, with the usage.
     """
 
     finish_without_calls: ClassVar[Mapping[str, str]] = {}
@@ -44,7 +45,7 @@ class GeminiComposer(GeminiWriter):
     def __init__(self, head: JsonObject, source: str = GEMINI) -> None:
         super().__init__(head, source)
         self._changed: set[int] = set()
-        # The candidates in which the signature of a call is lost.
+        # The candidates in which the signature of a call was lost.
         self._unsigned: set[int] = set()
         self._last = Said()
         self._has_failed = False
@@ -94,7 +95,7 @@ class GeminiComposer(GeminiWriter):
         return [self._frame(last)] if is_open else []
 
     def keep_alive(self) -> bytes:
-        # Google's client takes a comment for data. Lines that end nothing mean nothing to it, nor to any other.
+        # Google's client takes a comment for data. Empty lines that end no event mean nothing to any client.
         return b"\n\n"
 
     def fail(self, failure: StreamFailed) -> bytes:
@@ -115,7 +116,7 @@ class GeminiComposer(GeminiWriter):
         said: Sequence[StreamEvent],
         touched: Set[int],
     ) -> JsonObject:
-        """A chunk with what is left of it. What is said anew stands where the first part of its block did."""
+        """A chunk's payload with what is left of it. A rewritten block stands where its first part did."""
         anew = self._said([event for event in said if _ordinal_of(event) in touched])
         reasons = {event.choice: event.reason for event in said if isinstance(event, StreamFinished)}
         self.passed([event for event in said if isinstance(event, BlockStarted) and event.ordinal not in touched])
@@ -136,14 +137,14 @@ class GeminiComposer(GeminiWriter):
         return {**kept_top(payload, bool(self._changed)), "candidates": carried}
 
     def _signed(self, number: int, parts: list[JsonObject]) -> list[JsonObject]:
-        """The first call behind one whose signature is lost has to have one."""
+        """Sign the first call after one whose signature was lost: it has to have a signature."""
         if number not in self._unsigned or not any("functionCall" in part for part in parts):
             return parts
         self._unsigned.discard(number)
         return sign_part(parts)
 
     def _keep_back(self, said: Said) -> None:
-        """Why an answer ends is said with the usage, which other formats tell behind it."""
+        """Keep finish reasons back, to write them with the usage, which other formats send after them."""
         for choice, reason in said.reasons.items():
             has_calls = any(
                 block.started.kind is BlockKind.TOOL_CALL and block.started.choice == choice

@@ -1,4 +1,4 @@
-"""Errors as Google's APIs tell them: https://google.aip.dev/193."""
+"""Errors as Google's APIs report them: https://google.aip.dev/193."""
 
 import re
 
@@ -32,14 +32,14 @@ _BARE = re.compile(rb'\{\s*"error"\s*:')
 
 
 def bare_error(raw: bytes) -> bytes | None:
-    """The JSON of an event that is an error without `data:`, over any number of lines: Google ends streams so, and its
-    clients read it."""
+    """The JSON of an event that is an error without `data:`, over any number of lines: Google ends streams that way,
+    and its clients read it."""
     text = raw.strip()
     return text if _BARE.match(text) and text.endswith(b"}") else None
 
 
 def error_body(message: str, code: int, reason: str | None = None) -> JsonObject:
-    """Google's error object, for a status of HTTP's; `reason` says why in one word."""
+    """Google's error object for an HTTP status; `reason` says why in one word."""
     status = _STATUSES.get(code) or ("INVALID_ARGUMENT" if code < 500 else "UNAVAILABLE")
     error: JsonObject = {"code": code, "message": message, "status": status}
     if reason:
@@ -49,12 +49,12 @@ def error_body(message: str, code: int, reason: str | None = None) -> JsonObject
 
 
 def code_of(kind: str) -> int:
-    """HTTP's status for a kind of error of any format."""
+    """The HTTP status for a kind of error of any format."""
     return _CODES.get(kind, 500)
 
 
 def error_of(failure: StreamFailed) -> JsonObject:
-    """A failure as Google tells it."""
+    """A failure as Google's error object."""
     is_number = failure.code.isascii() and failure.code.isdigit()
     code = int(failure.code[:4]) if is_number else code_of(failure.kind)
     return error_body(failure.message, code, None if is_number else failure.code)

@@ -1,7 +1,7 @@
-"""What of upstream's own words is kept in an answer of Gemini's that verdicts change elsewhere.
+"""The members of upstream's that are kept in a Gemini answer if verdicts change something else in it.
 
-Providers repeat a text in members that nobody reads, so where a verdict changes something only those are kept that are
-known to repeat none.
+Providers repeat texts in members that nobody reads, so once a verdict changes anything, only those members are kept
+that are known to repeat nothing.
 """
 
 from collections.abc import Sequence, Set
@@ -17,7 +17,7 @@ def mixed(
     anew: Sequence[tuple[int, JsonObject]],
     touched: Set[int],
 ) -> list[JsonObject]:
-    """Upstream's own parts, each with its blocks, and those that are said anew in place of the ones not kept."""
+    """Upstream's own parts, each with its blocks, and rewritten parts in place of those not kept."""
     kept: list[JsonObject] = []
     said: dict[int, list[JsonObject]] = {}
     for ordinal, made in anew:
@@ -31,12 +31,12 @@ def mixed(
 
 
 def kept_top(payload: JsonObject, is_changed: bool) -> JsonObject:
-    """What stands beside the candidates; all of it as long as verdicts have changed nothing."""
+    """The members beside the candidates; all of them as long as verdicts have changed nothing."""
     return {name: value for name, value in payload.items() if not is_changed or name in TOP}
 
 
 def kept_candidate(candidate: JsonObject, reason: str | None, is_changed: bool) -> JsonObject:
-    """What stands beside a candidate's content; `reason` is why it ends, as the client is to get it."""
+    """The members beside a candidate's content; `reason` is the finish reason that the client is to get."""
     kept = {name: value for name, value in candidate.items() if not is_changed or name in _CANDIDATE}
     kept.pop("content", None)
     if reason is not None and reason != as_text(kept.get("finishReason")):

@@ -1,4 +1,4 @@
-"""The non-streaming answer of Gemini, from blocks.
+"""A non-streaming answer of Gemini, from blocks.
 
 Format: https://ai.google.dev/api/generate-content#generatecontentresponse.
 """
@@ -51,5 +51,5 @@ def _part(block: StreamBlock, began: JsonObject, pieces: Sequence[JsonObject]) -
 
 
 def media_parts(label: str, text: str) -> list[JsonObject]:
-    """The parts of a block of media under the wire's word for it: a sound has a line for each."""
+    """The parts of a media block, under the wire's name for them: a sound has one for each line."""
     return [{label: said} for line in text.split("\n") if (said := object_in(line))]

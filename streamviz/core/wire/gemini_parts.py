@@ -16,13 +16,13 @@ def parts_of(candidate: JsonObject) -> list[JsonObject]:
 
 
 def number_of(candidate: JsonObject, position: int) -> int:
-    """Which candidate it is."""
+    """A candidate's index, or its position if it has none."""
     index = as_index(candidate.get("index"))
     return position if index is None else index
 
 
 def owners_of(candidates: Sequence[JsonObject], read: Sequence[StreamEvent]) -> list[list[list[int]]] | None:
-    """The ordinals of the blocks that each part of each candidate was `read` as; None where that cannot be told."""
+    """The ordinals of the blocks that each part of each candidate was `read` as; None if that cannot be told."""
     deltas = deque(event for event in read if isinstance(event, BlockDelta))
     found = [[_owners(part, deltas) for part in parts_of(candidate)] for candidate in candidates]
     return None if deltas else found
@@ -33,7 +33,7 @@ def _owners(part: JsonObject, deltas: deque[BlockDelta]) -> list[int]:
 
 
 def _said(part: JsonObject) -> Iterator[tuple[str, ...]]:
-    """For each block that a part is of, the texts that it may have given to it."""
+    """For each block that a part belongs to, the texts that the part may have added to it."""
     text, call = part.get("text"), part.get("functionCall")
     if isinstance(text, str) and (text or part.get("thoughtSignature")):
         yield (text,)
@@ -46,11 +46,11 @@ def _said(part: JsonObject) -> Iterator[tuple[str, ...]]:
         yield (as_json_text(own_arguments(said)),)
     if labels and not isinstance(text, str) and not isinstance(call, dict) and not own_calls:
         line = as_json_text(part[labels[0]])
-        yield line, f"\n{line}"  # as the next line of a sound
+        yield line, f"\n{line}"  # the second as the next line of a sound
 
 
 def call_part(id: str, name: str, label: str, text: str) -> JsonObject:
-    """The part that says a call, or whatever `text` is JSON of, under the wire's word for it."""
+    """The part for a call, or for whatever JSON is in `text`, under the wire's name for it."""
     named: JsonObject = {"id": id} if id else {}
     if not label:
         return {"functionCall": {**named, "name": name, "args": object_in(text)}}

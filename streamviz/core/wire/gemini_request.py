@@ -1,4 +1,4 @@
-"""The parts of the contents in a request to Gemini, which takes names in either spelling."""
+"""The parts of the contents in a request to Gemini, which accepts names in camelCase and in snake_case."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from streamviz.core.request_parts import Part, PartKind, call, media, other, res
 
 
 def parts_of(content: JsonObject) -> Iterator[Part]:
-    """What one content says, in its order."""
+    """The parts of one content, in order."""
     role = as_text(content.get("role")) or "user"
     for part in objects(content.get("parts")):
         yield from _part(role, part)
@@ -30,7 +30,7 @@ def _part(role: str, part: JsonObject) -> Iterator[Part]:
 
 
 def _answer(answered: JsonObject) -> Iterator[Part]:
-    """A response is an object, of which clients mostly fill `output` or `result` with a text."""
+    """The text of a response: an object, in which clients mostly set just `output` or `result`, to a string."""
     response = answered.get("response")
     inner = as_object(response)
     lone = next(iter(inner.values())) if len(inner) == 1 else None
@@ -38,6 +38,6 @@ def _answer(answered: JsonObject) -> Iterator[Part]:
 
 
 def either(part: JsonObject, name: str) -> JsonObject:
-    """A member in either of the two ways in which clients write its name."""
+    """A member by its name, in camelCase or in snake_case."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return as_object(part.get(name)) or as_object(part.get(snake))

@@ -1,4 +1,4 @@
-"""Requests of Gemini's generateContent, whose model and kind of answer are said in the path."""
+"""Requests of Gemini's generateContent, whose path says the model and whether to stream."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, objects
 
-# Google takes both ways to write a member. Those that this project reads are written in one.
+# Google accepts either spelling of a member. Those that this project reads are changed to one.
 _ONE_NAME = {
     "system_instruction": "systemInstruction",
     "generation_config": "generationConfig",
@@ -19,9 +19,9 @@ _CAPITAL = re.compile(r"(?=[A-Z])")
 
 
 def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
-    """The request with the model, and whether it asks for a stream, among its fields, like those of other formats.
+    """The request with `model` and `stream` among its fields, as in other formats.
 
-    Raises RequestError (400) where it says something twice.
+    Raises RequestError (400) if a member is given twice.
     """
     fields: JsonObject = {"model": model, "stream": is_streaming}
     for name, value in body.items():
@@ -31,7 +31,7 @@ def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
         fields.setdefault(known, value)
     contents = fields.get("contents")
     if isinstance(contents, dict):
-        # Google takes one thing for a list of one.
+        # Google accepts a single content in place of a list.
         fields["contents"] = [contents]
     return fields
 
@@ -42,7 +42,7 @@ def functions_of(tool: JsonObject) -> list[JsonObject]:
 
 
 def declared(tool: JsonObject) -> Iterator[JsonObject]:
-    """The same, in the words of the other formats."""
+    """The same functions as other formats declare them."""
     for function in functions_of(tool):
         schema = function.get("parametersJsonSchema", function.get("parameters_json_schema"))
         if schema is None and "parameters" in function:
@@ -51,7 +51,7 @@ def declared(tool: JsonObject) -> Iterator[JsonObject]:
 
 
 def as_json_schema(schema: object) -> object:
-    """OpenAPI's words for types, which Google has in capitals, as those of JSON Schema."""
+    """A schema with Google's types, which are OpenAPI's in capitals, as JSON Schema."""
     if isinstance(schema, list):
         return [as_json_schema(each) for each in schema]
     if not isinstance(schema, dict):
@@ -63,7 +63,7 @@ def as_json_schema(schema: object) -> object:
 
 
 def camel(name: str) -> str:
-    """A member's name as `fileData`; one that is too long to be one stays."""
+    """A member's name in camelCase (`fileData`); as it is if too long to be a name."""
     if len(name) > _LONGEST_NAME:
         return name
     first, *others = name.split("_")
@@ -71,5 +71,5 @@ def camel(name: str) -> str:
 
 
 def snake(name: str) -> str:
-    """The same as `file_data`."""
+    """The same in snake_case (`file_data`)."""
     return name if len(name) > _LONGEST_NAME else _CAPITAL.sub("_", name).lower()

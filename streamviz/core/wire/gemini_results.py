@@ -1,4 +1,4 @@
-"""What came of calls that Google carries out itself: of those that were denied the client does not get it either."""
+"""Results of calls that Google runs itself: the client does not get those of denied calls."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,7 @@ _RESULTS = ("toolResponse", "tool_response", *_CODE_RESULTS)
 
 
 class DeniedCalls:
-    """The calls of an answer that the client does not get, by ordinal and by id. Code has no id: what came of it
-    follows it."""
+    """The denied calls of an answer, by ordinal and by id. Code has no id: its result follows it."""
 
     def __init__(self) -> None:
         self._labels: dict[int, str] = {}
@@ -21,14 +20,13 @@ class DeniedCalls:
         self._gone: set[int] = set()
 
     def add(self, ordinal: int, label: str, id: str) -> None:
-        """A call is denied."""
+        """Note that a call is denied."""
         self._labels[ordinal] = label
         if id:
             self._ids.add(id)
 
     def takes(self, choice: int, part: JsonObject, ordinals: Iterable[int]) -> bool:
-        """Whether a part goes with a denied call. To be asked of each part, in their order; `ordinals` are the blocks
-        that it says."""
+        """Whether a part belongs to a denied call. To be called for each part, in order; `ordinals` are its blocks."""
         if any(label in part for label in _CODE):
             is_denied = any(ordinal in self._labels for ordinal in ordinals)
             (self._without_code.add if is_denied else self._without_code.discard)(choice)
@@ -37,10 +35,10 @@ class DeniedCalls:
         return any(as_text(as_object(part.get(label)).get("id")) in self._ids for label in _RESULTS)
 
     def begin(self, ordinal: int, choice: int, label: str) -> None:
-        """A block that is composed begins."""
+        """Note that a composed block begins."""
         if self.takes(choice, {self._labels.get(ordinal, label): {}}, [ordinal]):
             self._gone.add(ordinal)
 
     def takes_block(self, ordinal: int, label: str, text: str) -> bool:
-        """Whether a block that is composed goes with a denied call."""
+        """Whether a composed block belongs to a denied call."""
         return ordinal in self._gone or (label in _RESULTS and as_text(object_in(text).get("id")) in self._ids)

@@ -1,4 +1,4 @@
-"""What events say in Gemini's words: the parts of candidates, and the frames that have them."""
+"""Writing events in Gemini's format: the parts of candidates, and frames of those."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere, is_c
 
 @dataclass(slots=True)
 class WrittenBlock:
-    """A block that is composed. A call, or what is of another kind, is written once it is whole."""
+    """A composed block. A call, or an opaque block, is written once it is whole."""
 
     started: BlockStarted
     pieces: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class WrittenBlock:
 
 @dataclass(slots=True)
 class Said:
-    """What one frame is to say: parts by candidate, each with its block, and why candidates end."""
+    """What one frame is to say: parts by candidate, each with its block, why candidates end, and the usage."""
 
     parts: dict[int, list[tuple[int, JsonObject]]] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Said:
 
 
 class GeminiWriter(Composer):
-    """Makes parts of blocks, and frames of those; `head` and `source` are the composer's."""
+    """Makes parts from blocks, and frames from parts; `head` and `source` are the composer's."""
 
     def __init__(self, head: JsonObject, source: str) -> None:
         self._head = head
@@ -52,7 +52,7 @@ class GeminiWriter(Composer):
         self._blocks: dict[int, WrittenBlock] = {}
         self._choices: dict[int, int] = {}
         self._denied = DeniedCalls()
-        # The candidates in which a call could not be told.
+        # The candidates in which a call could not be written.
         self._untold: set[int] = set()
 
     def _said(self, events: Sequence[StreamEvent]) -> Said:
@@ -79,14 +79,14 @@ class GeminiWriter(Composer):
         return said
 
     def _cut_off(self, events: Sequence[StreamEvent]) -> set[int]:
-        """The candidates that end here before the model was done."""
+        """The candidates that these events end before the model was done."""
         if not self._is_translating:
             return set()
         ends = (event for event in events if isinstance(event, StreamFinished))
         return {event.choice for event in ends if is_cut_off(event.reason, self._source)}
 
     def _may_grow(self, ordinal: int) -> bool:
-        """Whether a block that is complete may go on: a call where its format interleaves calls."""
+        """Whether a complete block may still grow: a call, if its format interleaves calls."""
         block = self._blocks.get(ordinal)
         return self._is_translating and block is not None and block.started.kind is BlockKind.TOOL_CALL
 
@@ -110,7 +110,7 @@ class GeminiWriter(Composer):
         block.is_written = True
         text, is_call = "".join(block.pieces), block.started.kind is BlockKind.TOOL_CALL
         if (is_cut or (is_call and text)) and not is_input(text):
-            # What there is of a call is no call: a client would carry it out.
+            # An incomplete call is not written: a client would run it.
             self._untold |= {block.started.choice} if is_call else set()
             return
         if self._denied.takes_block(ordinal, block.started.label, text):
@@ -119,7 +119,7 @@ class GeminiWriter(Composer):
             said.parts.setdefault(block.started.choice, []).extend((ordinal, part) for part in parts)
 
     def _parts(self, block: WrittenBlock) -> list[JsonObject]:
-        """What it is in the answer: of a sound several, nothing where it is another format's alone."""
+        """A block's parts: several for a sound, none if only its own format has such a block."""
         started, label = block.started, block.started.label
         if self._is_translating:
             if has_no_place_elsewhere(started):
@@ -133,7 +133,7 @@ class GeminiWriter(Composer):
 
     def _frame(self, said: Said) -> bytes:
         numbers = sorted(said.parts.keys() | said.reasons.keys())
-        # Google's client keeps no turn that has a candidate without parts.
+        # Google's client does not keep a turn in which a candidate has no parts.
         parts = {number: [part for _, part in said.parts.get(number, [])] or [{"text": ""}] for number in numbers}
         candidates: list[JsonObject] = [
             {
@@ -155,5 +155,5 @@ class GeminiWriter(Composer):
 
 
 def _is_told_whole(started: BlockStarted) -> bool:
-    """Whether a block is one part of an answer, and not as many as it has deltas."""
+    """Whether a block is written as a whole, and not in a part for each of its deltas."""
     return started.kind is BlockKind.TOOL_CALL or started.kind.is_opaque

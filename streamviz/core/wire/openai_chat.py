@@ -1,7 +1,7 @@
 """OpenAI's chat completions, as OpenAI and the many providers that speak its format stream them.
 
-Format: https://platform.openai.com/docs/api-reference/chat-streaming. What providers make of it beyond that is
-taken from recorded streams: thinking in five different fields, calls without index or id, empty strings everywhere.
+Format: https://platform.openai.com/docs/api-reference/chat-streaming. Where providers depart from it is known from
+recorded streams: thinking in many different fields, calls without index or id, empty strings everywhere.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
 from streamviz.core.wire.openai_chat_validity import Types
 
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
-# Of a name in pieces, each of which makes a new one.
+# Of a name that comes in pieces, each of which makes a new string.
 _LONGEST_NAME = 1_000
 _PLAIN = frozenset(("role", "content"))
 
@@ -31,8 +31,8 @@ _PLAIN = frozenset(("role", "content"))
 class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     """Reads `chat.completion.chunk` events, and a whole `chat.completion` as one chunk.
 
-    Where the vendor's SDKs, which add by index, would put together another message than is read here, upstream
-    contradicts itself. Where they raise it does not: their clients have nothing then.
+    If the vendor's SDKs, which add up by index, would put together a different message from the one read here, upstream
+    contradicts itself. If they raise an error it does not: their clients have nothing then.
     """
 
     def clear(self) -> None:
@@ -45,7 +45,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._has_deltas = False
         self._has_own_usage = False
         self._object: object = None
-        # Calls whose arguments came as JSON rather than as text; where the pieces of each say what they do.
+        # Calls whose arguments came as JSON rather than as text; and for each call, where its pieces have what they
+        # say.
         self._as_objects: set[int] = set()
         self._said_where: dict[int, tuple[object, str]] = {}
         self._types = Types()
@@ -90,7 +91,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(error)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
-        """SDKs pass over chunks of another kind, some over those of other types, and take a choice twice told once."""
+        """Check what SDKs would skip: chunks of another kind, for some also members of other types, and a choice that
+        comes a second time in the same chunk."""
         if not self.body and self._types.differ(payload, self.state.events, self.state.blocks):
             self._contradict("a member of a chunk is of another type")
         word = payload.get("object")
@@ -117,7 +119,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._finish_choice(choice, reason)
 
     def _check_choice(self, choice: Choice, payload: JsonObject) -> None:
-        """What a choice says has to be where the rest of it was."""
+        """Check that a choice goes on where it was, and not after its end."""
         if choice.is_finished and not self.has_end_mark:
             self._contradict("a choice goes on behind its end")
         if choice.is_elsewhere(payload.get("index")):
@@ -139,7 +141,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             choice.has_delta = self._has_deltas = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:
-            # A whole answer has a message, with some providers beside a delta that says nothing.
+            # A whole answer has a message, which some providers put beside an empty delta.
             self._read_delta(choice, message)
 
     def _read_delta(self, choice: Choice, delta: JsonObject) -> None:
@@ -185,7 +187,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._text(choice, BlockKind.CONTENT, text)
 
     def _read_thinking(self, choice: Choice, delta: JsonObject) -> str:
-        """Take in what a delta thinks, and give its text."""
+        """Take in a delta's thinking, and return its text."""
         for each in (delta, as_object(delta.get(SPECIFIC))):
             for key in THINKING_FIELDS:
                 self._few(as_list(each.get(key)))
@@ -198,7 +200,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         return text
 
     def _read_audio(self, choice: Choice, audio: object, content: object) -> None:
-        """What is said aloud is content, as its transcript has it."""
+        """Read audio; its transcript is content."""
         said = as_text(as_object(audio).get("transcript"))
         if said and said != content:
             choice.is_spoken = True
@@ -209,7 +211,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._sound(choice, as_json_text(audio))
 
     def _sound(self, choice: Choice, line: str) -> None:
-        """A piece of the sound, which is one block beside the text that it says."""
+        """Add to the sound, which is a block beside that of its transcript."""
         block = choice.sound
         if block is None or block.is_sealed:
             block = choice.sound = self._start(BlockKind.MEDIA, choice=choice.number, label="audio")
@@ -217,7 +219,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._grow(block, f"\n{line}" if block.length else line)
 
     def _read_parts(self, choice: Choice, parts: list[object], thinking: str) -> None:
-        """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""
+        """Read a list of content. Thinking in it that a field of the delta has said, too (`thinking`), counts once."""
         for part in self._few(parts):
             details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
             kind = as_text(details.get("type"))
@@ -263,7 +265,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             name = piece.name
             if block is None:
                 if piece.place in choice.calls and not choice.calls[piece.place].is_sealed:
-                    # Whoever adds up by index adds it to that one, where the vendor's SDK raises too.
+                    # Clients that add up by index add it to that call, even if the vendor's SDK raises an error.
                     self._contradict("a call has the index of another")
                 block, name = self._start_call(choice, piece), ""
                 choice.calls[position if piece.place is None else piece.place] = block
@@ -281,13 +283,13 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._grow_call(choice, choice.legacy, piece, name)
 
     def _grow_call(self, choice: Choice, block: ToolCallStreamBlock, piece: Piece, name: str) -> None:
-        """Add a piece to its call; `name` is what it says of the call's name anew."""
+        """Add a piece to its call; `name` is the piece's name, or empty if the call began with it."""
         if block.is_complete:
             choice.open.append(block)
         if self._is_odd(block, piece, name):
             self._contradict("a call is named twice, or goes on as another kind of call")
         if name and block.name:
-            # A name in pieces, or one that is sent again longer each time. SDKs disagree about both.
+            # A name in pieces, or one that is repeated and longer each time. SDKs disagree about both.
             name = name if name.startswith(block.name) else block.name + name
             name = name if len(block.name) < _LONGEST_NAME else ""
         if piece.is_object:
@@ -295,7 +297,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._grow(block, piece.arguments, id=piece.id, name=name)
 
     def _is_odd(self, block: ToolCallStreamBlock, piece: Piece, name: str) -> bool:
-        """Whether clients may read the call with this piece otherwise than it is read here."""
+        """Whether clients may read the call with this piece differently from how it is read here."""
         is_mixed = block.ordinal in self._as_objects or (piece.is_object and block.length > 0)
         says = bool(piece.name or piece.arguments)
         is_other = says and piece.is_custom is not (block.label == CUSTOM)

@@ -1,4 +1,4 @@
-"""What a chat chunk or completion says where its reader does not look (`beside.py`)."""
+"""Text in members that chat chunks and completions do not have (`beside.py`)."""
 
 from collections.abc import Iterator
 from types import NoneType
@@ -23,7 +23,7 @@ from streamviz.core.wire.beside import (
 from streamviz.core.wire.openai_chat_message import says
 from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 
-# Of what nearly every delta is made.
+# The members of nearly every delta.
 _TEXTS = member_names("role content refusal reasoning_content reasoning reasoning_text")
 _TEXT_TYPES = frozenset((str, NoneType))
 BLOCK_TEXTS = member_names("content refusal reasoning_content reasoning reasoning_text thinking")
@@ -56,15 +56,15 @@ _SPECIFIC = _THINKING | member_names(
     " code_interpreter_results tool_results compaction_start compaction_delta compaction_blocks citationsContent"
     " stop_details stop_sequence server_side_tool_invocations"
 )
-# Why it ended, and nothing that is a block of its delta's.
+# These say why a choice ended, and have nothing of its delta's blocks.
 _SPECIFIC_OF_CHOICE = member_names("stop_details stop_sequence")
-# In thinking without a text: what makes a call, or should be no text.
+# Members that, in thinking without a text, may make a call or should not be text.
 _NOT_READ = ("name", "call_id", *CARRIERS, "data", "redactedContent")
 _ABOUT_THOUGHTS = member_names("signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
 _LEGACY_LOGPROBS = member_names("tokens top_logprobs")
 _PART = member_names("signature annotations citations image_url input_audio audio file url data reference_ids")
-# What Mistral's own tools found.
+# Members of what Mistral's own tools found.
 _REFERENCE = member_names("tool title url source favicon description")
 _PIECE = member_names("text")
 _MEDIA = member_names("image_url input_audio audio file")
@@ -72,24 +72,25 @@ _MEDIUM = member_names("url detail data format file_data filename")
 
 
 def chat_says_beside(payload: JsonObject) -> bool:
-    """Whether a chunk, or a whole completion, says anything where nobody reads it."""
+    """Whether a chunk, or a whole completion, has text or a call where nothing reads it."""
     choices = payload.get("choices")
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
 
 def chat_has_needless(payload: JsonObject, *, has_deltas: bool) -> bool:
-    """Whether a chunk has what nobody needs and some clients stumble over: a message beside a delta, or behind others,
-    which they take for what all deltas come to; who speaks, or what kind a call is, as an empty text."""
+    """Whether a chunk has something superfluous that some clients stumble over: a message beside a delta, or after
+    others, which they take for the sum of all deltas; or an empty string as the role or as a call's type."""
     return any(_has_needless(choice, has_deltas) for choice in as_list(payload.get("choices")))
 
 
 def chat_needed_of(payload: JsonObject, *, has_deltas: bool) -> JsonObject:
-    """A chunk without that."""
+    """The chunk without anything superfluous."""
     return {**payload, "choices": [_needed_of(choice, has_deltas) for choice in as_list(payload.get("choices"))]}
 
 
 def chat_known_of(payload: JsonObject) -> object:
-    """The payload without members of its choices and messages that the format does not have and that say anything."""
+    """The payload without those members of its choices and messages that the format does not have and that contain
+    text."""
     return replaced(payload, "choices", _known_choice)
 
 
@@ -118,7 +119,7 @@ def _needed_of(choice: object, has_deltas: bool) -> object:
 
 
 def _without_empty(members: object, name: str) -> object:
-    """An object without a member that is an empty text."""
+    """An object without the member of that name if it is an empty string."""
     if not isinstance(members, dict) or members.get(name) != "":
         return members
     return {each: value for each, value in members.items() if each != name}
@@ -149,7 +150,7 @@ def _choice_says_beside(choice: object) -> bool:
 
 
 def _is_text_again(choice: JsonObject) -> bool:
-    """Whether the content is said as there was it before there was chat, too, as some providers do."""
+    """Whether a choice repeats its content in `text`, as completions had it before chat: some providers do."""
     text = choice.get("text")
     return text is not None and text == as_object(choice.get("delta") or choice.get("message")).get("content")
 
@@ -191,7 +192,7 @@ def _of_delta(delta: JsonObject) -> Iterator[Part]:
 
 
 def _of_part(part: object) -> Iterator[Part]:
-    """What has a text in place of an object is read; whatever else stands where a text belongs is not."""
+    """A string in place of an object is read; anything else in place of a string is not."""
     if isinstance(part, str):
         return
     members = as_object(part)
@@ -212,12 +213,12 @@ def _is_read(part: JsonObject, name: str) -> bool:
 
 
 def _texts_of(members: object, names: frozenset[str]) -> frozenset[str]:
-    """Those of the names under which there is a text."""
+    """The names under which there is a string."""
     return frozenset(name for name in names if isinstance(as_object(members).get(name), str))
 
 
 def _thoughts(delta: JsonObject) -> Iterator[Part]:
-    """The objects in the fields of thinking, however they are nested."""
+    """The objects in the fields of thinking, at any depth."""
     level: list[tuple[object, str]] = [
         (value, name) for name in _THINKING if isinstance(value := delta.get(name), dict | list)
     ]
@@ -226,7 +227,7 @@ def _thoughts(delta: JsonObject) -> Iterator[Part]:
         if isinstance(value, list):
             level += ((item, of) for item in value)
         elif isinstance(value, dict):
-            # The first that has a text is read, or all where none has.
+            # The first member with a text is read, or all of them if none has one.
             names = _DETAILS if of == "reasoning_details" else _THOUGHTS
             read = next((name for name in names if value.get(name)), "")
             if read or of == "reasoning_details" or any(value.get(name) for name in _NOT_READ):
@@ -249,7 +250,7 @@ def _tokens_say_beside(logprobs: object, words: JsonObject) -> bool:
 
 
 def _legacy_tokens_say_beside(logprobs: JsonObject, words: JsonObject) -> bool:
-    """Of tokens as there were before chat: they say the content, and others that were likely in its place."""
+    """The same for tokens as completions had them before chat: those of the content, and likely alternatives."""
     tokens, likely = as_list(logprobs["tokens"]), as_list(logprobs.get("top_logprobs"))
     spelt = "".join(map(as_text, tokens))
     if spelt != as_text(words.get("content")) or says_beside(logprobs, _LEGACY_LOGPROBS):
@@ -258,7 +259,7 @@ def _legacy_tokens_say_beside(logprobs: JsonObject, words: JsonObject) -> bool:
 
 
 def is_plain(choice: JsonObject) -> bool:
-    """Whether a choice has, beside its delta, nothing but a number and what Azure's filters found."""
+    """Whether a choice has nothing beside its delta but small numbers and what Azure's filters found."""
     others = ((name, value) for name, value in choice.items() if name != "delta")
     return _PLAIN_CHOICE.issuperset(choice) and all(
         value is None or is_small(value) or (name == _FILTERS and not has_text(value)) for name, value in others
@@ -266,14 +267,14 @@ def is_plain(choice: JsonObject) -> bool:
 
 
 def is_text_alone(delta: object) -> bool:
-    """Whether a delta has nothing but texts that are a block's."""
+    """Whether a delta has nothing but texts of blocks."""
     if not isinstance(delta, dict) or delta.get("role", "assistant") != "assistant":
         return False
     return _PLAIN_DELTA.issuperset(delta) and _TEXT_TYPES.issuperset(map(type, delta.values()))
 
 
 def text_place(delta: object) -> TextPlace | None:
-    """Where a delta has its text, or arguments of a call, where it says nothing else."""
+    """The place of a delta's text, or of the arguments it adds to a call, if it has nothing else."""
     members = as_object(delta)
     if (function := _only_arguments(members)) is not None:
         return TextPlace(function, "arguments")
@@ -282,7 +283,7 @@ def text_place(delta: object) -> TextPlace | None:
 
 
 def _only_arguments(delta: JsonObject) -> JsonObject | None:
-    """The function of the call to which a delta adds arguments alone."""
+    """The function of a call that a delta only adds arguments to."""
     match delta.get("tool_calls"):
         case [{"function": {"arguments": str()} as function, **others}]:
             is_alone = _OF_PIECE.issuperset(others) and others.get("type") in _TYPES and not others.get("id")

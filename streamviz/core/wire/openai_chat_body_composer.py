@@ -1,4 +1,4 @@
-"""Writing OpenAI's chat completions: a whole `chat.completion` anew, from upstream's own."""
+"""Writing OpenAI's chat completions: a whole `chat.completion`, rebuilt from upstream's."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from streamviz.core.wire.thought_signatures import is_signed_call, sign_call
 
 
 class OpenAIChatBodyComposer(BodyComposer):
-    """Writes a whole answer anew from upstream's own, `body`: choices that no policy touched stay as they are, the
-    others are built of what the policies left of them."""
+    """Rebuilds a whole answer from upstream's, `body`: choices that no policy touched stay as they are, the others are
+    built from what the policies left of them."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
     finish_halted = "content_filter"
@@ -32,7 +32,7 @@ class OpenAIChatBodyComposer(BodyComposer):
 
 
 class _Answer:
-    """An answer as it came and as it is to go."""
+    """An answer as it came in and as it is to go out."""
 
     def __init__(self, body: JsonObject, state: StreamState) -> None:
         self._body = body
@@ -69,7 +69,7 @@ class _Answer:
         return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
 
     def _calls(self, message: JsonObject) -> dict[int, JsonObject]:
-        """Upstream's own words for each call that it says in one piece."""
+        """Upstream's own object for each call that came in one piece."""
         pieces = objects(message.get("tool_calls"))
         if as_object(message.get("function_call")):
             pieces = [*pieces, as_object(message["function_call"])]
@@ -89,11 +89,11 @@ class _Answer:
         thinking = "".join(block.text for block in blocks if block.kind is BlockKind.THINKING)
         message = {**kept_words(own, thinking, changed, changed), **message_of(blocks)}
         if BlockKind.THINKING not in changed and not isinstance(own.get("content"), list):
-            # It stays in the field in which its provider put it.
+            # Thinking stays in the field in which its provider put it.
             message = {key: value for key, value in message.items() if key != "reasoning_content" or key in own}
         spoken = as_text(as_object(message.get("audio")).get("transcript"))
         if spoken and spoken != own.get("content"):
-            # It is content that upstream's own audio says.
+            # That part of the content is the transcript of upstream's own audio.
             message["content"] = as_text(message["content"]).replace(spoken, "", 1) or None
         tools = [block for block in blocks if isinstance(block, ToolCallStreamBlock)]
         if "tool_calls" in message:

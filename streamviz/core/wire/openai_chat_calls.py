@@ -9,16 +9,16 @@ _FUNCTION, CUSTOM = "function", "custom"
 
 
 class Piece(NamedTuple):
-    """What a piece of a call says. `label` is the wire's word for a call that is none of a function, `where` tells in
-    which place of a list, and in which of its members, it says so: clients add up what one of them says."""
+    """What a piece of a call says. `label` is the wire's type of a call that is not a function's. `where` is the index
+    of the piece and the member that has its content: clients add up what comes in the same place."""
 
     id: str
     name: str
     arguments: str
     label: str
-    # Its index, where that is a place.
+    # Its index, if it is a valid one.
     place: int | None
-    # Whether it can be read in two ways, by itself; whether its arguments came as JSON rather than as text.
+    # Whether the piece can be read in two ways by itself; whether its arguments came as JSON rather than as text.
     is_odd: bool
     is_object: bool
     where: tuple[object, str]
@@ -41,7 +41,7 @@ def piece_of(call: JsonObject) -> Piece:
     is_odd = is_odd or any(each and not isinstance(each, dict) for each in (call.get(_FUNCTION), call.get(CUSTOM)))
     name = as_text(said.get("name"))
     if not said and (label or said_beside(call, "")):
-        # A kind of call that is new: all that it says is what the tool is given.
+        # An unknown kind of call: everything it says is its arguments.
         given = {key: value for key, value in call.items() if key not in ("index", "id", "type")} or None
         name = as_text(call.get("name")) or name_of(label)
     elif said:
@@ -56,13 +56,14 @@ def piece_of(call: JsonObject) -> Piece:
 
 
 def _given(said: JsonObject, *, is_custom: bool, is_new: bool) -> tuple[object, object]:
-    """What clients take for what the tool is given, and what they pass over, or may take in its place."""
+    """What clients take for the arguments, and what they ignore, or may take instead."""
     arguments, text = said.get("arguments"), said.get("input")
     return (text, arguments) if is_custom or (is_new and arguments is None) else (arguments, text)
 
 
 def _says_twice(said: JsonObject, *, is_new: bool) -> bool:
-    """Whether there is more that clients may give to the tool. Of both arguments and input `_given` tells."""
+    """Whether there is more that clients may take for the arguments. `_given` deals with both `arguments` and
+    `input`."""
     carriers = {key for key in CARRIERS if said.get(key)} - {"arguments", "input"}
     return bool(carriers) and not (is_new and not said.get("arguments") and not said.get("input"))
 

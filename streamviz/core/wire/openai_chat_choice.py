@@ -1,4 +1,4 @@
-"""One choice of a chat stream, while it is read: what is open in it, and to which call clients add a piece."""
+"""One choice of a chat stream while it is read: what is open in it, and the call that clients add a piece to."""
 
 from dataclasses import dataclass, field
 
@@ -7,14 +7,15 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 
 @dataclass(slots=True)
 class Places:
-    """Where the vendor's SDK for Python has the calls of a choice: it takes a piece's index for a place in a list, and
-    adds one that has no place yet behind the last. A place that is none makes it raise, so nothing more counts."""
+    """The calls of a choice as the vendor's Python SDK has them: it takes a piece's index for an index of its list, and
+    appends a call that the list does not have yet. An index that is out of range even then makes it raise, after which
+    nothing matters."""
 
     calls: list[int] = field(default_factory=list)
     has_raised: bool = False
 
     def differ(self, pieces: list[tuple[int | None, int]]) -> bool:
-        """Whether one of a chunk's pieces, (index, call), is added to another call there than here."""
+        """Whether the SDK adds one of a chunk's pieces, (index, call), to a different call."""
         is_other = False
         for index, call in pieces:
             is_other = self._put(index, call) or is_other
@@ -46,25 +47,25 @@ class Choice:
     places: Places = field(default_factory=Places)
     has_delta: bool = False
     is_finished: bool = False
-    # Whether content came as a text, not as a list; whether it was spoken, and is in a transcript alone.
+    # Whether content came as a string, not as a list; whether it was spoken, and is in a transcript only.
     has_text: bool = False
     is_spoken: bool = False
-    # How what it says is numbered, and the fields that say what it thinks: clients add up what they find in one place.
+    # The index under which it came, and the fields of its thinking: clients add up what they find in one place.
     said_where: tuple[object, ...] = ()
     thinks_in: frozenset[str] = frozenset()
 
     def is_elsewhere(self, index: object) -> bool:
-        """Whether what the choice says now has another index than all before."""
+        """Whether the choice now comes with a different index from before."""
         self.said_where = self.said_where or (index,)
         return self.said_where != (index,)
 
     def thinks_elsewhere(self, fields: frozenset[str]) -> bool:
-        """Whether what it thinks now is in other fields than all before."""
+        """Whether its thinking now comes in different fields from before."""
         self.thinks_in = self.thinks_in or fields
         return self.thinks_in != fields
 
     def find_call(self, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock | None:
-        """The call that a piece belongs to: by index, without one by id, without that by position."""
+        """The call that a piece belongs to: by index, or else by id, or else by position."""
         if index is None and id:
             block = self.calls_by_id.get(id)
         else:

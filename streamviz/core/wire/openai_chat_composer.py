@@ -1,6 +1,6 @@
 """Writing OpenAI's chat completions: events as `chat.completion.chunk` frames.
 
-What no verdict changes keeps upstream's own frames, with what each of them is known to hold.
+Blocks that no verdict changes keep upstream's frames, each reduced to the members it is known to have.
 """
 
 from collections import deque
@@ -29,7 +29,8 @@ from streamviz.core.wire.translation import OPENAI_CHAT
 
 @dataclass(slots=True)
 class _Part:
-    """A chunk of which some goes out as it came: what was read in it, what the client is to get, what is changed."""
+    """A chunk of which some goes out as it came: what was read in it, what the client is to get, which blocks are
+    changed."""
 
     read: Sequence[StreamEvent]
     said: Sequence[StreamEvent]
@@ -44,15 +45,16 @@ class _Part:
 
 
 class OpenAIChatComposer(ChatWriter):
-    """Writes a stream. `head` holds its id, created and model, and is read anew for each frame.
+    """Writes a stream. `head` holds its id, created and model, and is read again for each frame.
 
-    `source` is the format that the events come from, where it is another: all is composed then, and `end()` writes
-    usage and `[DONE]`.
+    `source` is the format that the events come from. If it is another format, everything is composed, and `end()`
+    writes usage and `[DONE]`.
     """
 
     def __init__(self, head: JsonObject, source: str = OPENAI_CHAT) -> None:
         super().__init__(head, source)
-        # Every block's kind and choice upstream, and the kinds that verdicts have changed something of, by choice.
+        # The kind and choice of each of upstream's blocks; by choice, the kinds of block that verdicts have changed
+        # anything in.
         self._blocks: dict[int, tuple[BlockKind, int]] = {}
         self._changed: dict[int, set[BlockKind]] = {}
 
@@ -112,7 +114,7 @@ class OpenAIChatComposer(ChatWriter):
         return part
 
     def _number(self, part: _Part) -> None:
-        """Calls that go out as they came have their number from here too."""
+        """Number the calls that go out as they came, too."""
         for event in part.read:
             if isinstance(event, BlockStarted) and event.ordinal not in part.touched:
                 self._has_role.add(event.choice)
@@ -122,7 +124,7 @@ class OpenAIChatComposer(ChatWriter):
                     self._number_call(event, None)
 
     def _frames_of(self, chunk: Chunk, payload: JsonObject, choices: Sequence[JsonObject], part: _Part) -> list[bytes]:
-        """What is kept, what is composed in place of the rest, and the end of choices, which comes last."""
+        """Frames of what is kept, then of what is composed in place of the rest, and last of the ends of choices."""
         kept = [self._kept(choice, _number_of(choice, position), part) for position, choice in enumerate(choices)]
         top = kept_top(payload, {kind for kinds in self._changed.values() for kind in kinds})
         if not part.touched:
@@ -154,7 +156,7 @@ class OpenAIChatComposer(ChatWriter):
         return {**kept_choice(choice, delta, reason, changed), "delta": words}
 
     def _kept_piece(self, call: JsonObject, part: _Part) -> JsonObject:
-        """A piece of a call that is allowed, all of it; nothing of another."""
+        """A piece of a call that is allowed, complete; nothing for any other call."""
         ordinal = part.calls.popleft()
         if ordinal in part.touched:
             self._unsigned |= {self._blocks[ordinal][1]} if is_signed_call(call) else set()
@@ -163,7 +165,8 @@ class OpenAIChatComposer(ChatWriter):
         if ordinal in part.begun:
             piece = self._signed(self._blocks[ordinal][1], piece)
         if not piece.get("type", ""):
-            # SDKs know a call by its type, and take the last one; some providers leave it out, or null it later.
+            # SDKs tell a call's kind by its type, and use the last one; some providers leave it out, or send null for
+            # it later.
             piece.pop("type", None)
             piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
         return piece

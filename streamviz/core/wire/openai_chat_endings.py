@@ -1,15 +1,15 @@
-"""How a chat call ended, as providers tell it in places of their own: what it took, and what went wrong."""
+"""How a chat call ended, as providers report it in places of their own: usage and errors."""
 
 from collections.abc import Sequence
 
 from streamviz.core.json_value import JsonObject, as_object, as_text
 
-# A finish_reason of a provider that failed: of OpenRouter and Mistral, of vLLM and SGLang, of DeepSeek, of Z.ai.
+# Finish reasons of providers that failed: OpenRouter's and Mistral's, vLLM's and SGLang's, DeepSeek's, Z.ai's.
 FAILED = frozenset(("error", "abort", "insufficient_system_resource", "network_error"))
 
 
 def usage_elsewhere(payload: JsonObject, choices: Sequence[JsonObject]) -> object:
-    """Usage that is not the chunk's own: Groq's, or Moonshot's, which is a choice's."""
+    """Usage that is not the chunk's own: Groq's, or Moonshot's, which is in a choice."""
     if "x_groq" in payload and (usage := as_object(payload["x_groq"]).get("usage")):
         return usage
     for choice in choices:
@@ -19,7 +19,7 @@ def usage_elsewhere(payload: JsonObject, choices: Sequence[JsonObject]) -> objec
 
 
 def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> object:
-    """What the chunk says went wrong, an object or its bare message; something empty where it says nothing of that."""
+    """The error that a chunk reports, an object or just its message; something empty if it reports none."""
     if error := payload.get("error"):
         return error
     if name == "error" or payload.get("object") == "error":
@@ -33,13 +33,13 @@ def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> o
 
 
 def _minimaxs_error(status: JsonObject) -> JsonObject:
-    """With an answer that went well it says 0, gateways between may say that as text."""
+    """If all went well the status code is 0, which gateways in between may send as text."""
     code = status.get("status_code")
     return {"message": status.get("status_msg"), "code": code} if code and code != "0" else {}
 
 
 def failed_ending(choices: Sequence[JsonObject]) -> JsonObject:
-    """An error for a finish_reason that says that there was one."""
+    """An error for a finish_reason that reports one; empty if none does."""
     for choice in choices:
         if (reason := choice.get("finish_reason")) and as_text(reason) in FAILED:
             return {"message": f"the provider ended the answer: {reason}", "code": reason}

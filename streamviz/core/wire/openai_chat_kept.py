@@ -1,7 +1,7 @@
-"""What of upstream's own words is kept in an answer of OpenAI's chat that verdicts change elsewhere.
+"""The fields of upstream's that are kept in an answer of OpenAI's chat if verdicts change something else in it.
 
-Providers repeat a text or a call in fields that nobody reads, so a field is kept only where it is known what it belongs
-to, and where that goes out unchanged.
+Providers repeat a text or a call in fields that nobody reads, so a field is kept only if it is known what it belongs
+to, and if that goes out unchanged.
 """
 
 from collections.abc import Set
@@ -9,7 +9,7 @@ from collections.abc import Set
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, objects
 
-# Of a chunk, or of a whole answer. What was found on the web belongs to the content.
+# Of a chunk, or of a whole answer. Web search results belong to the content.
 _TOP = frozenset(
     "id object created model system_fingerprint service_tier provider prompt_filter_results usage x_groq".split()
 )
@@ -18,7 +18,8 @@ _CHOICE = frozenset("index finish_reason native_finish_reason content_filter_res
 
 
 def kept_top(payload: JsonObject, changed: Set[BlockKind]) -> JsonObject:
-    """The fields beside the choices; `changed` are the kinds of which verdicts changed something in any choice."""
+    """The fields beside the choices; `changed` are the kinds of block that verdicts changed anything in, in any
+    choice."""
     names = _TOP if BlockKind.CONTENT in changed else _TOP | _FOUND
     kept = {key: value for key, value in payload.items() if key in names}
     if "x_groq" in kept:
@@ -38,7 +39,7 @@ def kept_choice(choice: JsonObject, words: JsonObject, reason: object, changed: 
 
 
 def _spells(logprobs: object, words: JsonObject, changed: Set[BlockKind]) -> bool:
-    """Whether the tokens are those of the text, and of nothing else."""
+    """Whether the tokens spell the text, and nothing else."""
     if logprobs is None:
         return True
     names = {"content": BlockKind.CONTENT, "refusal": BlockKind.REFUSAL}
@@ -54,6 +55,6 @@ def _text_of(tokens: object) -> str:
 
 
 def _bytes_of(token: JsonObject) -> bytes:
-    """A token's own bytes where it has them: a character can be several tokens."""
+    """A token's own bytes, if it has them: a character can be split into several tokens."""
     numbers = [number for number in as_list(token.get("bytes")) if isinstance(number, int) and 0 <= number < 256]
     return bytes(numbers) if numbers else as_text(token.get("token")).encode("utf-8", "replace")

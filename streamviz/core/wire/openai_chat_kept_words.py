@@ -1,4 +1,4 @@
-"""What is kept of a message or a delta of OpenAI's chat where verdicts change something in its answer."""
+"""What is kept of a message or delta of OpenAI's chat if verdicts change something in its answer."""
 
 from collections.abc import Set
 
@@ -7,7 +7,7 @@ from streamviz.core.json_value import JsonObject, as_object
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS, SPECIFIC, THINKING_FIELDS
 from streamviz.core.wire.openai_chat_thinking_texts import is_same, text_of
 
-# The fields that say a block, and the kind of it.
+# Fields that contain blocks, and the kind of those.
 _WORDS = {
     "content": BlockKind.CONTENT,
     "refusal": BlockKind.REFUSAL,
@@ -35,8 +35,8 @@ _SPECIFIC = frozenset({"annotations", "citations", "citationsContent", "thought_
 def kept_words(words: JsonObject, thinking: str, touched: Set[BlockKind], changed: Set[BlockKind]) -> JsonObject:
     """The fields of a message or a delta without its calls.
 
-    `touched` are the kinds of which verdicts change something in it, `changed` those of which they have changed
-    something in its choice. `thinking` is the thinking that was read in it: what repeats it has to say the same.
+    `touched` are the kinds of block that verdicts change in it, `changed` those that they have changed in its choice.
+    `thinking` is the thinking that was read in it: fields that repeat it have to say the same.
     """
     kept: JsonObject = {}
     for key, value in words.items():

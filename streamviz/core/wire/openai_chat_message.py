@@ -1,4 +1,4 @@
-"""The non-streaming answer of OpenAI's chat completions, from blocks.
+"""A non-streaming answer of OpenAI's chat completions, from blocks.
 
 Format: https://platform.openai.com/docs/api-reference/chat/object.
 """
@@ -71,10 +71,10 @@ def call_of(block: ToolCallStreamBlock) -> JsonObject:
 
 
 def says(message: JsonObject) -> bool:
-    """Whether a message, or a delta, says anything that a block is made of."""
+    """Whether a message, or a delta, has anything that blocks are made of."""
     return any(map(message.get, _SAYING))
 
 
 def says_else(message: JsonObject, delta: JsonObject) -> bool:
-    """Whether a client that reads the one gets something else than one that reads the other."""
+    """Whether clients that read the message get something different from those that read the delta."""
     return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)

@@ -9,7 +9,7 @@ _MEDIA = {"image_url": "image", "input_audio": "audio", "file": "file", "video_u
 
 
 def parts_of(message: JsonObject) -> Iterator[Part]:
-    """What one message says, in its order."""
+    """The parts of one message, in order."""
     role = as_text(message.get("role"))
     if role in ("tool", "function"):
         content = (part for each in each_of(message.get("content")) for part in _part(role, each))

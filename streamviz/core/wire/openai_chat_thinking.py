@@ -1,6 +1,6 @@
 """The thinking in a message, or a delta, of OpenAI's chat: providers have many fields for it, and fill several.
 
-Some have it in a part of the content, which is of a type, as any part is.
+Some put it into the content, as a part with a type of its own.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.openai_chat_thinking_texts import is_same, text_of
 
-# What Bedrock itself sent, as LiteLLM passes it on beside what it made of it.
+# Bedrock's own members, which LiteLLM passes on beside what it makes of them.
 BEDROCKS = ("reasoningContent", "reasoningContentBlocks")
 # The same thinking can come in several of these: the first that holds text counts.
 THINKING_FIELDS = (
@@ -20,13 +20,13 @@ THINKING_FIELDS = (
     "thinking_blocks",
     *BEDROCKS,
 )
-# Where LiteLLM has the same fields again, and Bedrock's.
+# Where LiteLLM repeats these fields, and puts Bedrock's.
 SPECIFIC = "provider_specific_fields"
 
 
 class Thinking(NamedTuple):
-    """What is thought, and which fields say so; whether they differ about it. Encrypted thinking is kept as a signature
-    is."""
+    """The text of the thinking, its signature, the fields that have the text, and whether they differ. Encrypted
+    thinking is kept as a signature."""
 
     text: str
     signature: str

@@ -3,7 +3,7 @@
 from streamviz.core.json_value import JsonObject, as_object, as_text
 
 _TEXTS = ("text", "summary", "thinking", "content", "reasoning")
-# What is no text of an object that says thinking.
+# Members of an object of thinking that are not its text.
 _ABOUT = frozenset(
     {"type", "id", "format", "index", "effort", "signature", "data", "encrypted_content", "redactedContent"}
 )
@@ -18,7 +18,7 @@ def text_of(value: object) -> str:
     if not isinstance(value, dict):
         return ""
     said: JsonObject = value
-    # Each member once: read again, each level would take twice as long as the one in it.
+    # Each member is read once: if it were read twice, the time would double with each level.
     texts = {name: text_of(inner) for name, inner in said.items() if name not in _ABOUT}
     return next((texts[name] for name in _TEXTS if texts.get(name)), "") or "".join(texts.values())
 
@@ -35,5 +35,5 @@ def part_text(part: JsonObject, kind: str) -> str:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts are the same thinking; parts are joined with white space, or without."""
+    """Whether two texts are the same thinking; parts may be joined with white space, or without."""
     return one == other or "".join(one.split()) == "".join(other.split())

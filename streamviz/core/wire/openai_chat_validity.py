@@ -1,7 +1,7 @@
-"""Whether a chat chunk is of the types that its format has: clients that look pass over one that is not, and go on.
+"""Whether a chat chunk has the types that its format requires: clients that check skip one that does not, and go on.
 
-After the schemas of Vercel's AI SDK, by which opencode calls models: `@ai-sdk/openai`, which looks at more, and
-`@ai-sdk/openai-compatible`. A chunk is right that both take, so that one which only the other passes over is wrong too.
+After the schemas of Vercel's AI SDK, which opencode uses to call models: `@ai-sdk/openai`, which checks more, and
+`@ai-sdk/openai-compatible`. A chunk is valid if both accept it, so one that only one of them skips is invalid, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,21 +17,21 @@ _DETAILS = {
     "completion_tokens_details": ("reasoning_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"),
 }
 _OBJECT, _TEXT, _NUMBER, _LIST = frozenset({dict}), frozenset({str}), frozenset({int, float}), frozenset({list})
-# Nothing is left out where a policy acts.
+# Empty strings are left out if a policy acts.
 _ROLES, _CALL_TYPES = ("assistant", "", None), ("function", "", None)
 _TEXTS = ("refusal", "reasoning_content", "reasoning")
 
 
 class Types:
-    """Of which blocks a stream tells in chunks of the right types."""
+    """Which blocks of a stream come in valid chunks."""
 
     def __init__(self) -> None:
-        # By a call's ordinal, or the choice and the kind of a text, which may be in several blocks.
+        # By a call's ordinal, or by the choice and the kind of a text, which may be in several blocks.
         self._are_right: dict[object, bool] = {}
 
     def differ(self, chunk: JsonObject, events: Sequence[StreamEvent], blocks: Sequence[StreamBlock]) -> bool:
-        """Whether clients that look have some of a block in which this chunk made these `events`, and not all of it. Of
-        a text they may lack the end, as of one that breaks off."""
+        """Whether clients that check have some, but not all, of a block that grew by these `events` of the chunk. They
+        may lack the end of a text, as of one that breaks off."""
         grown = [blocks[event.ordinal] for event in events if isinstance(event, BlockDelta)]
         is_right = bool(grown) and is_valid(chunk)
         differs = [self._differs(block, is_right) for block in grown]
@@ -46,8 +46,8 @@ class Types:
 
 
 def is_valid(chunk: JsonObject) -> bool:
-    """Whether such clients take the chunk, of which all that streamviz leaves out where a policy acts is gone. Content
-    in a list is taken where it is alone: it never comes amid one that is a text."""
+    """Whether such clients accept the chunk, from which everything that streamviz leaves out if a policy acts is
+    already gone. Content may be a list if no calls are beside it: content that is a string never goes on as a list."""
     choices, usage = chunk.get("choices"), chunk.get("usage")
     return (
         "error" not in chunk
@@ -109,7 +109,7 @@ def _is_call(call: object) -> bool:
 
 
 def _is_extra(content: object) -> bool:
-    """Google's, of a call."""
+    """Whether this is Google's extra content of a call, or none."""
     if content is None:
         return True
     google = as_object(content).get("google")

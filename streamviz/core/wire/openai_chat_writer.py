@@ -1,4 +1,4 @@
-"""What events say in OpenAI's chat completions: a `chat.completion.chunk` frame each."""
+"""Writing events as OpenAI's chat completions: a `chat.completion.chunk` frame for each."""
 
 from collections.abc import Sequence
 
@@ -38,9 +38,9 @@ def error_body(message: str, kind: str, code: str | None = None, param: str | No
 
 
 class ChatWriter(Composer):
-    """Writes all of a stream. `head` holds its id, created and model, and is read anew for each frame.
+    """Writes all of a stream. `head` holds its id, created and model, and is read again for each frame.
 
-    `source` is the format that the events come from; where it is another, `end()` writes usage and `[DONE]`.
+    `source` is the format that the events come from; if it is another format, `end()` writes usage and `[DONE]`.
     """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
@@ -56,7 +56,7 @@ class ChatWriter(Composer):
         self._calls: dict[int, int] = {}
         self._next_call: dict[int, int] = {}
         self._has_role: set[int] = set()
-        # The choices in which the signature of a call is lost.
+        # The choices in which the signature of a call was lost.
         self._unsigned: set[int] = set()
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
@@ -99,7 +99,8 @@ class ChatWriter(Composer):
     def _start(self, event: BlockStarted) -> bytes:
         self._started[event.ordinal] = event
         if event.kind is not BlockKind.TOOL_CALL or runner_of(event.label) is Runner.PROVIDER:
-            # Another format's own kinds have no place in this one.
+            # Texts have no start of their own; other blocks, and calls that the provider runs, have no place in this
+            # format.
             return b""
         if event.label == LEGACY_CALL and not self._is_translating:
             self._calls[event.ordinal] = -1
@@ -107,20 +108,21 @@ class ChatWriter(Composer):
         index = self._number_call(event, None)
         call = {"index": index, "id": event.id, **self._call_words(event, {"name": event.name, "arguments": ""})}
         if self._is_translating:
-            # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
+            # Clients of this format answer a call by its id, and read its arguments as JSON even if there are none.
             call["id"] = event.id or made_id("call", event.ordinal, self._head)
             self._without_arguments.add(event.ordinal)
         return self._chunk(event.choice, {"tool_calls": [self._signed(event.choice, call)]})
 
     def _signed(self, choice: int, call: JsonObject) -> JsonObject:
-        """The beginning of a call: the first behind one whose signature is lost has to have one."""
+        """The start of a call, signed if it is the first after one whose signature was lost: it has to have a
+        signature."""
         if choice not in self._unsigned:
             return call
         self._unsigned.discard(choice)
         return sign_call(call)
 
     def _call_words(self, event: BlockStarted, said: JsonObject) -> JsonObject:
-        """What a call is named on the wire, and what a piece of it says, in the words of its kind."""
+        """A call's type, and what a piece of it says under the names that its kind has."""
         if event.label != CUSTOM:
             own = event.label if event.label != LEGACY_CALL and not self._is_translating else ""
             return {"type": own or "function", "function": said}
@@ -129,7 +131,7 @@ class ChatWriter(Composer):
 
     def _say_usage(self, event: UsageUpdated) -> bytes:
         if self._is_translating:
-            # Other formats tell it several times; in this one it has its place behind all else.
+            # Other formats report usage several times; in this one it comes after everything else.
             self._usage = translate_usage(event.usage, self._source, OPENAI_CHAT)
             return b""
         return self._write({"choices": [], "usage": event.usage})

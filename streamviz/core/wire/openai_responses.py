@@ -1,9 +1,9 @@
 """OpenAI's responses, as OpenAI and the providers that speak its format stream them.
 
-Format: https://platform.openai.com/docs/api-reference/responses-streaming. A response is a list of items, each with
-its place in the output; messages hold parts. The same text comes up to four times (in deltas, in the part's end, in
-the item's end and in the whole response): it counts once, from wherever it is first told. Clients use any of the four,
-so that all have to say the same. What is spoken is a text, its transcript, and beside that a sound.
+Format: https://platform.openai.com/docs/api-reference/responses-streaming. A response is a list of items, each with its
+place in the output; messages contain parts. The same text comes up to four times (in deltas, in the part's end, in the
+item's end and in the whole response): it counts once, from where it comes first. Clients use any of the four, so all
+have to be the same. Speech is a text, its transcript, and a sound beside it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
 
-# By the words of a part of the thinking: those of its text.
+# The words of events for a part of the thinking: those of events for its text.
 _THOUGHT_PARTS = {"reasoning_summary_part": "reasoning_summary_text", "reasoning_part": "reasoning_text"}
-# Events that add a text to a block as it is, and what they have.
+# Events that add a text to a block as it is, and the members that they may have.
 _PLAIN_DELTAS = {
     f"response.{word}.delta" for word in ("output_text", "refusal", "function_call_arguments", "custom_tool_call_input")
 }
@@ -32,8 +32,8 @@ _ENDED = ("completed", "incomplete", "failed", "cancelled")
 class OpenAIResponsesAggregator(TextReader):
     """Reads the events of a response stream, and a whole `response` as one chunk.
 
-    `head` is the response without its output and usage, `items` the items of the output by place, both as far as
-    they have come; they stay the same objects for the whole stream.
+    `head` is the response so far, without its output and usage; `items` are the items of its output so far, by place.
+    Both stay the same objects for the whole stream.
     """
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
@@ -92,7 +92,7 @@ class OpenAIResponsesAggregator(TextReader):
     # The whole response
 
     def _read_body(self, response: JsonObject, kind: str) -> None:
-        """A response that is no event's; clients that asked for one read it, whatever its type says."""
+        """Read a response that is not in an event; clients that asked for one read it, whatever its type says."""
         if kind == "error" or kind.startswith("response."):
             self._contradict("a whole response says that it is an event")
         self._read_response(response, "")
@@ -110,7 +110,7 @@ class OpenAIResponsesAggregator(TextReader):
         for position, payload in enumerate(objects(output)):
             item = finder.find(position, payload)
             if item is not None and item.is_done and self.items.get(item.place) == payload:
-                continue  # it is told once more, word for word, as a response's end does of all its items
+                continue  # repeated word for word, as the end of a response does with all items
             self._count(int(is_more))
             is_more = True
             self._tell_item(item or self._start_item(position, payload), payload, is_whole=is_ended)
@@ -127,11 +127,11 @@ class OpenAIResponsesAggregator(TextReader):
         self._finish(as_text(response.get("status")) or status)
 
     def _check_output_text(self, response: JsonObject) -> None:
-        """Some clients read this in place of the items."""
+        """Check a member that some clients read instead of the items."""
         told = as_text(response.get("output_text"))
         if told and self._may_reread("output_text"):
             said = "".join(block.text for block in self.state.blocks if block.kind is BlockKind.CONTENT)
-            # Speech is not among it.
+            # It does not include speech.
             written = text_of(objects(response.get("output")))
             if "".join(told.split()) not in ("".join(said.split()), "".join(written.split())):
                 self._contradict("output_text is not the text of the messages")
@@ -151,12 +151,12 @@ class OpenAIResponsesAggregator(TextReader):
             self._seal(item)
 
     def _open_item(self, index: int | None, id: str) -> Item | None:
-        """The item that is announced once more."""
+        """The item, if it is one that is announced again."""
         item = self._by_id.get(id)
         return item if item is not None and (index is None or item.wire == index) else None
 
     def _tell_item(self, item: Item, details: JsonObject, is_whole: bool) -> None:
-        """Take from an item what no event before it told; where it `is_whole` it must not say anything else."""
+        """Take from an item what no earlier event said; one that `is_whole` must not say anything else."""
         block = item.block
         if block is None:
             self._tell_parts(item, details, is_whole)
@@ -186,15 +186,15 @@ class OpenAIResponsesAggregator(TextReader):
 
 
 def _is_of_head(key: str, value: object) -> bool:
-    """Whether a member of a response says nothing of its output; `text` is how text is to be written, or else no part
-    of the format."""
+    """Whether a member of a response belongs to its head, not its output. `text` says how text is to be written; if it
+    is not an object, it is not part of the format."""
     return key not in ("output", "usage") and (key != "text" or isinstance(value, dict))
 
 
 def is_response(payload: JsonObject) -> bool:
-    """Whether a payload is a whole response itself, whatever it says that it is.
+    """Whether a payload is itself a whole response, whatever its type says.
 
-    What came of a shell's commands is told as `output` too, but as no items.
+    The output of a shell's commands is called `output`, too, but is not made of items.
     """
     output = payload.get("output")
     if payload.get("type") == "response.shell_call_output_content.done":
@@ -203,7 +203,7 @@ def is_response(payload: JsonObject) -> bool:
 
 
 def _is_other(item: Item, details: JsonObject, is_done: bool) -> bool:
-    """Whether `details` are of another item than the one at their place."""
+    """Whether `details` are of a different item from the one at their place."""
     told = as_text(details.get("type"))
     is_call_now = isinstance(item.block, ToolCallStreamBlock)
     if item.block is not None and item.block.kind is BlockKind.OTHER and is_call(details):

@@ -1,4 +1,4 @@
-"""Whether the arguments of a call are the same, or go on, however they are told."""
+"""Whether the arguments of a call are the same, or continue others, in whatever form they come."""
 
 from streamviz.core.json_value import as_list, decode, has_more_values
 
@@ -6,7 +6,8 @@ _MOST_VALUES = 100_000
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts are the same arguments, however they are spaced. Of very many values nobody looks at each."""
+    """Whether two texts are the same arguments, whatever their spacing. With very many values, they have to be the same
+    text."""
     if one == other:
         return True
     if any(has_more_values(text.encode("utf-8", "replace"), _MOST_VALUES) for text in (one, other)):
@@ -18,7 +19,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def goes_on(begun: object, whole: object) -> bool:
-    """Whether `whole` is what `begun` was the beginning of."""
+    """Whether `begun` is the beginning of `whole`."""
     if isinstance(begun, dict) and isinstance(whole, dict):
         return all(goes_on(value, whole.get(key)) for key, value in begun.items())
     if is_empty(begun):

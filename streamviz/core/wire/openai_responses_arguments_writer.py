@@ -1,4 +1,4 @@
-"""The arguments of a call that come field by field, written as JSON."""
+"""The arguments of a call, written as JSON while they come field by field."""
 
 import json
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from streamviz.core.json_value import JsonObject
 
 @dataclass(slots=True)
 class ArgumentsWriter:
-    """Writes the arguments of a call whose fields come as plain text, piece by piece: JSON that is whole at the end.
+    """Writes the arguments of a call whose fields come as plain text, piece by piece, as JSON that is whole at the end.
 
-    Each method gives what is to be appended.
+    Each method returns what is to be appended.
     """
 
     said: dict[tuple[str, int | None], list[str]]
     _at: tuple[str, int | None] | None = None
 
     def piece(self, key: str, number: int | None, text: str) -> str:
-        """A piece of a field, or of a place in a list."""
+        """Add a piece of a field, or of an element of a list."""
         place = key, number
         self.said.setdefault(place, []).append(text)
         opening = "" if place == self._at else self._open(place)
@@ -25,7 +25,7 @@ class ArgumentsWriter:
         return opening + json.dumps(text, ensure_ascii=False)[1:-1]
 
     def end(self, whole: JsonObject) -> str:
-        """The end, with what `whole` has beside the fields that came."""
+        """End the JSON with those members of `whole` that did not come as fields."""
         came = {key if number is None else f"{key}s" for key, number in self.said}
         rest = {key: value for key, value in whole.items() if key not in came}
         tail = json.dumps(rest, ensure_ascii=False)[1:]
@@ -33,7 +33,7 @@ class ArgumentsWriter:
 
     @property
     def fields(self) -> JsonObject:
-        """What has come so far, as the arguments will say it."""
+        """The fields so far, as the arguments will have them."""
         fields: JsonObject = {}
         for (key, number), pieces in self.said.items():
             text = "".join(pieces)

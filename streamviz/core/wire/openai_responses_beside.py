@@ -1,4 +1,4 @@
-"""What a response or its events say where their reader does not look (`beside.py`)."""
+"""Text in members that responses and their events do not have (`beside.py`)."""
 
 from streamviz.core.calls import CARRIERS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
@@ -40,22 +40,22 @@ RESPONSE_EVENTS = {
     **dict.fromkeys(("reasoning_part.added", "reasoning_part.done"), member_names("part")),
     "image_generation_call.partial_image": member_names("partial_image_b64"),
 }
-# Of the connection, the account and what the provider does meanwhile; policies for texts read what they say.
+# Events of the connection, the account and what the provider is doing; policies for texts read what they say.
 _ABOUT_EVENTS = {
     "metadata": member_names("headers metadata"),
     "rate_limits.updated": member_names("rate_limits"),
     "safety_buffering": member_names("use_cases reasons"),
-    # Of Perplexity's own searches.
+    # Perplexity's own searches.
     **dict.fromkeys(("reasoning.started", "reasoning.stopped"), member_names("thought")),
     **dict.fromkeys(("reasoning.search_queries", "reasoning.fetch_url_queries"), member_names("queries urls thought")),
     "reasoning.search_results": member_names("results thought"),
     "reasoning.fetch_url_results": member_names("contents results thought"),
 }
 _EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
-# What makes an event one about a response, an item or a part, whatever its name is.
+# Members that make an event one about a response, an item or a part, whatever its name is.
 _SUBJECTS = member_names("response item part")
 _OWN = member_names("id type object output")
-# Where a call may say once more what its tool is given: its reader compares.
+# Members in which a call may repeat its arguments: its reader compares them.
 _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")
 ITEMS = {
     "message": member_names("content"),
@@ -63,9 +63,9 @@ ITEMS = {
     "function_call": member_names("name call_id caller") | _AGAIN,
     "custom_tool_call": member_names("name call_id caller") | _AGAIN,
 }
-# Where clients find the words of an item that is no call.
+# Where clients look for the text of an item that is not a call.
 _WORDS_OF_ITEMS = (*WORDS, "content")
-# What the response repeats of its request.
+# Members of the `text` that a response repeats from its request.
 _TEXT_FORMAT = member_names("format verbosity")
 TEXT_PARTS = {
     "output_text": member_names("text annotations logprobs"),
@@ -76,7 +76,7 @@ TEXT_PARTS = {
 
 
 def responses_say_beside(payload: JsonObject, name: str) -> bool:
-    """Whether an event, or a whole response, says anything where nobody reads it."""
+    """Whether an event, or a whole response, has text or a call where nothing reads it."""
     kind = (as_text(payload.get("type")) or name).removeprefix("response.")
     known = _EVENTS.get(kind, frozenset() if "." in kind else _LIFECYCLE)
     if any(name in payload and _is_of(payload[name]) for name in _SUBJECTS - known):
@@ -84,7 +84,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
     if kind.endswith(".delta"):
         return (
             says_beside(payload, DELTA_EVENT)
-            # What a shell's commands gave is an object.
+            # The output of a shell's commands is an object.
             or (not kind.startswith("shell_call_output") and is_odd(payload, "delta", str))
             or (bool(payload.get("logprobs")) and _odd_tokens(payload))
         )
@@ -100,7 +100,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def responses_known_of(payload: JsonObject, name: str) -> object:
-    """The payload without members that the format does not have and that say anything."""
+    """The payload without members that the format does not have and that contain text."""
     kind = (as_text(payload.get("type")) or name).removeprefix("response.")
     if kind.endswith(".delta"):
         return left_of(payload, DELTA_EVENT)
@@ -123,7 +123,7 @@ def _known_part(part: object) -> object:
 
 
 def _is_of(value: object) -> bool:
-    """Whether a member makes its event one about something else than what the event's name says."""
+    """Whether a member makes its event one about something other than its name says."""
     return isinstance(value, dict) and not _OWN.isdisjoint(value)
 
 
@@ -147,27 +147,27 @@ def _item_says_beside(item: object) -> bool:
     if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
-    # Thinking may be bare text, which its reader reads.
+    # Thinking may be a plain string, which is read.
     kinds = (dict, str) if item["type"] == "reasoning" else (dict,)
     if item["type"] == "reasoning" and any(as_object(part).get("data") for part in parts):
-        return True  # a sound is said in messages
+        return True  # sound belongs in messages
     return any(not isinstance(part, kinds) or _part_says_beside(part) for part in parts)
 
 
 def _part_says_beside(part: object) -> bool:
-    """No part is a call: one that looks like it would be judged by nobody."""
+    """Whether a part has text where nothing reads it, or looks like a call: parts are never judged as calls."""
     details = as_object(part)
     is_call = as_text(details.get("type")) not in TEXT_PARTS and may_be_call(details)
     return is_call or _has_odd_text(details) or known_says_beside(part, TEXT_PARTS)
 
 
 def _has_odd_text(members: JsonObject) -> bool:
-    """Whether there is something in the place of a text, which may be a call."""
+    """Whether something other than a string, possibly a call, is in the place of a text."""
     return any(is_odd(members, name, str) for name in ("text", "refusal", "transcript"))
 
 
 def _is_escaped_elsewhere(item: JsonObject) -> bool:
-    """Whether the plain text of a custom call is in a member that others have JSON in, and may be read as that."""
+    """Whether the plain text of a custom call is in a member that has JSON in other calls, and may be read as JSON."""
     if item.get("type") != "custom_tool_call":
         return False
     return any("\\" in as_text(item.get(name)) for name in CARRIERS if name != "input")

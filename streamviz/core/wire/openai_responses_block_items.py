@@ -1,4 +1,4 @@
-"""The items of OpenAI's responses that blocks make."""
+"""Building the items of OpenAI's responses from blocks."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from streamviz.core.wire.openai_responses_words import said_in
 
 
 def item_of(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
-    """The item that `blocks` make; what events do not carry (annotations, results) is taken from `told`, upstream's."""
+    """The item that `blocks` make; what events do not carry (annotations, results) is taken from upstream's, `told`."""
     first = blocks[0] if blocks else None
     match first:
         case ToolCallStreamBlock():
@@ -27,20 +27,20 @@ def item_of(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
 
 
 def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> JsonObject:
-    """An item that is no call, message or reasoning: its payload is JSON text, or text that came in deltas."""
+    """An item that is not a call, a message or reasoning: its payload is JSON text, or text that came in deltas."""
     if told:
         return told
     item: JsonObject = {"id": id, "status": "completed"}
     if name:
         item["name"] = name
     if label.endswith("_output"):
-        # Clients tell results apart by the calls that they are of.
+        # Clients match results with calls by it.
         item["call_id"] = id
     return {**item, **(object_in(text) or ({"text": text} if text else {})), "type": label}
 
 
 def _made_by(blocks: Sequence[StreamBlock]) -> JsonObject:
-    """The image that a call made, where it is finished."""
+    """The image that a call made, if it is finished."""
     if blocks[-1].kind is not BlockKind.MEDIA:
         return {}
     made = object_in(blocks[-1].text.rpartition("\n")[2])

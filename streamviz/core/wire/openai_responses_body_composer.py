@@ -18,7 +18,7 @@ _ENDS = (StreamFailed, StreamFinished)
 
 
 class OpenAIResponsesBodyComposer(Composer):
-    """Writes a whole answer anew from upstream's own, `body`, keeping every item that policies do not touch."""
+    """Rebuilds a whole answer from upstream's, `body`, keeping every item that policies do not touch."""
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
     finish_halted = HALTED
@@ -28,7 +28,7 @@ class OpenAIResponsesBodyComposer(Composer):
         self._composer = OpenAIResponsesComposer(body)
 
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
+        """Do nothing: nothing follows an answer that went out whole."""
 
     def denied(self, block: BlockStarted) -> None:
         self._composer.denied(block)
@@ -61,7 +61,7 @@ class OpenAIResponsesBodyComposer(Composer):
 
 
 def _changed(chunk: Chunk, said: Sequence[StreamEvent]) -> Set[int]:
-    """The blocks that are to go out otherwise than upstream sent them, in this chunk."""
+    """The blocks that are to go out differently from how upstream sent them in this chunk."""
     aggregator, state = OpenAIResponsesAggregator(), StreamState()
     aggregator.aggregate(chunk)
     for event in said:

@@ -1,11 +1,11 @@
-"""Tool calls written as the items of a response, and what of upstream's own item may stay in them."""
+"""Tool calls as items of a response, and which members of upstream's own item may stay in them."""
 
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import name_of
 from streamviz.core.json_value import JsonObject, decode, object_in
 from streamviz.core.wire.openai_responses_calls import Shape, members_beside, shape_of
 
-# What clients require of an item, where upstream's own is not there to say it.
+# Members that clients require, in case there is no item of upstream's to supply them.
 _REQUIRED: dict[str, JsonObject] = {
     "code_interpreter_call": {"code": None, "container_id": "", "outputs": None},
     "computer_call": {"pending_safety_checks": []},
@@ -20,7 +20,7 @@ _REQUIRED: dict[str, JsonObject] = {
 
 
 def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
-    """The item of a call. `told` is what else upstream's says."""
+    """The item of a call. `told` are the other members of upstream's."""
     type = block.label or "function_call"
     details: JsonObject = {**told, "type": type}
     shape = shape_of(details)
@@ -40,7 +40,7 @@ def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
 
 
 def kept_of(told: JsonObject) -> JsonObject:
-    """What of upstream's item stays where the call's arguments do not."""
+    """The members of upstream's item that stay if the call's arguments do not."""
     shape = shape_of(told)
     names = ("id", "type", "status", *shape.kept, *(("call_id",) if shape.has_call_id else ()))
     return {key: told[key] for key in names if key in told}

@@ -1,6 +1,6 @@
-"""Tool calls as the items of a response word them: what of an item is the call's arguments.
+"""Tool calls as items of a response: which members of an item are the call's arguments.
 
-Types that are not known are taken for calls where they may be one: a client may carry them out.
+Items of unknown type are taken for calls if they may be one: a client may run them.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,8 @@ from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 class Shape(NamedTuple):
     """Where a type of call has its arguments.
 
-    `carrier` is the one field that is all of them, and `fields` are those that together make them where there is none.
-    `beside` are fields beside a carrier that are among them, `kept` the other fields that say how the call is to be
-    carried out; the rest tells of what came of it.
+    `carrier` is the field that has all of them; without one, `fields` make them up together. `beside` are arguments
+    outside the carrier, `kept` the other fields that say how the call is to be run; the rest is about its result.
     """
 
     carrier: str = ""
@@ -54,22 +53,22 @@ _NO_CALLS = frozenset(
     {"message", "reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_response"}
     | {"additional_tools"}
 )
-# Members that hold what a call says: of its type, of another, or of none that is known.
+# Members that have the arguments of a call: of its own type, of another, or of an unknown one.
 _CARRIERS = (
     *("arguments", "args", "input", "inputs", "parameters", "params", "payload", "body", "tool_input", "tool_args"),
     *("command", "commands", "cmd", "action", "actions", "operation", "operations", "code", "script", "patch", "diff"),
     *("function", "custom", "query"),
 )
 _NAMES = ("name", "tool_name", "tool", "function")
-# Of an item of unknown type: what describes it, and what came of it.
+# Of an item of unknown type: the members that describe it, and those with its results.
 _NO_ARGUMENTS = frozenset({"type", "id", "status", "call_id", "name", "namespace", "caller", "created_by"})
 _RESULTS = frozenset({"output", "outputs", "result", "results", "error"})
-# What vendors say of a call of known type beside it, which is nothing that its client carries out.
+# What vendors say about a call of known type beside its arguments; its client runs none of it.
 _DESCRIPTIONS = _NO_ARGUMENTS | {
     *("agent", "async", "created_at", "extra_content", "metadata", "object", "phase", "provider_data"),
     *("provider_specific_fields", "role", "server_label", "signature", "thought_signature"),
 }
-# Deltas of these tell of what came of a call.
+# Deltas of fields that begin like this have the results of a call.
 _RESULT_WORDS = ("output", "result", "partial")
 
 
@@ -85,13 +84,14 @@ def is_call(details: JsonObject) -> bool:
 
 
 def shape_of(details: JsonObject) -> Shape:
-    """Where an item has its arguments; where its type is not known, in the one field that usually holds them."""
+    """Where an item has its arguments; if its type is unknown, in the only field that may have them, or else in all
+    that do not describe it."""
     known = CALLS.get(as_text(details.get("type")))
     if known is not None:
         return known
     carriers = [key for key in _CARRIERS if details.get(key) is not None]
     said = [key for key in details if key not in _NO_ARGUMENTS]
-    # Where it says nothing else, what looks like a result is what it says.
+    # If it has nothing else, what looks like a result is its arguments.
     fields = [key for key in said if key not in _RESULTS] or said
     has_name, has_call_id = "name" in details, "call_id" in details
     if len(carriers) == len(fields) == 1 and isinstance(details[carriers[0]], str | dict):
@@ -105,14 +105,14 @@ def label_of(type: str) -> str:
 
 
 def id_of(details: JsonObject) -> str:
-    """By what a call is answered: its call_id, for types without one the item's own id."""
+    """The id that a call is answered by: its call_id or, for types without one, the item's own id."""
     call_id = as_text(details.get("call_id"))
     is_named_so = as_text(details.get("type")) in ("function_call", "custom_tool_call")
     return call_id if call_id or is_named_so else as_text(details.get("id"))
 
 
 def given_name(details: JsonObject) -> str:
-    """The tool's name as an item says it; where its type is not known, by any of the usual words."""
+    """The tool's name as an item has it; if its type is unknown, in any of the usual members."""
     for key in ("name",) if as_text(details.get("type")) in CALLS else _NAMES:
         said = details.get(key)
         if name := as_text(as_object(said).get("name")) or as_text(said):
@@ -121,7 +121,7 @@ def given_name(details: JsonObject) -> str:
 
 
 def _names_within(details: JsonObject) -> list[str]:
-    """The names of what an item of unknown type has in its members, as a chat call has its function."""
+    """The names inside the members of an item of unknown type, such as that of a chat call's function."""
     if as_text(details.get("type")) in CALLS:
         return []
     said = (as_object(value) for key, value in details.items() if key not in _RESULTS)
@@ -129,20 +129,20 @@ def _names_within(details: JsonObject) -> list[str]:
 
 
 def tool_name(details: JsonObject) -> str:
-    """The name of the tool; what the type says where the item names none."""
+    """The name of the tool; taken from the type if the item has none."""
     type = as_text(details.get("type"))
     name = given_name(details)
     return name if name or type in ("function_call", "custom_tool_call") else name_of(type)
 
 
 def arguments_of(details: JsonObject) -> str:
-    """A call's arguments, as JSON text or as the plain text that its tool takes; empty where the item has none."""
+    """A call's arguments, as JSON text or as the plain text that its tool takes; empty if the item has none."""
     said = _said(details)
     return as_arguments(said) if shape_of(details).carrier or said else ""
 
 
 def says_two(details: JsonObject) -> bool:
-    """Whether a call has other arguments, or another name, in one member than in the next: clients may read either."""
+    """Whether a call has different arguments, or different names, in two of its members: clients may read either."""
     if not {given_name(details)}.issuperset(_names_within(details)):
         return True
     shape = shape_of(details)
@@ -154,7 +154,7 @@ def says_two(details: JsonObject) -> bool:
 
 
 def _said(details: JsonObject) -> object:
-    """What a call says in its carrier and beside that, or in another carrier where its own is empty."""
+    """A call's arguments, in its carrier and beside that, or in another carrier if its own is empty."""
     shape = shape_of(details)
     if not shape.carrier:
         own = {key: details[key] for key in shape.fields if details.get(key) is not None}
@@ -171,14 +171,14 @@ def _said(details: JsonObject) -> object:
 
 
 def _other_carriers(details: JsonObject, shape: Shape) -> JsonObject:
-    """What a call whose arguments are text says in members that are other types' carriers."""
+    """Those members of a call with arguments as text that are carriers in other types."""
     other = (key for key in _CARRIERS if key != shape.carrier and key in details)
     return {key: details[key] for key in other if not is_empty(details[key])}
 
 
 def members_beside(details: JsonObject, shape: Shape) -> JsonObject:
-    """What a call says beside its carrier or fields, and beside its description; of one that the provider carries out,
-    which may say what came of it too, what other types of calls have their arguments in."""
+    """The members of a call beyond its carrier, fields and description. For a call that the provider runs, which may
+    have its results, too, only those that have the arguments in other types."""
     type = as_text(details.get("type"))
     if shape.is_text or type not in CALLS:
         return {}
@@ -190,7 +190,7 @@ def members_beside(details: JsonObject, shape: Shape) -> JsonObject:
 
 
 def picture_of(details: JsonObject) -> str:
-    """The images that a call made, as JSON; empty where it made none."""
+    """The images that a call made, as JSON; empty if it made none."""
     type = as_text(details.get("type"))
     if type == "code_interpreter_call":
         drawn = [each for each in objects(details.get("outputs")) if each.get("type") == "image"]
@@ -201,13 +201,14 @@ def picture_of(details: JsonObject) -> str:
 
 
 def preview_in(event: JsonObject) -> str:
-    """The image that is not finished yet, as a line of JSON before that of the next."""
+    """An image that is not finished yet, as a line of JSON that the next one follows; empty if there is none."""
     told = {key: event[key] for key in ("partial_image_b64", "output_format") if as_text(event.get(key))}
     return f"{as_json_text(told)}\n" if PREVIEW in told else ""
 
 
 def split_word(word: str) -> tuple[str, str]:
-    """The type of the item that `word`, of an event's name, is about, and the field: `shell_call`, `command`."""
+    """Split a `word` of an event's name into the type of the item that it is about and the field: `shell_call`,
+    `command`."""
     for type in CALLS:
         if word.startswith(f"{type}_"):
             return type, word[len(type) + 1 :]
@@ -219,16 +220,16 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def is_result(field: str) -> bool:
-    """Whether a field of an event's name tells of what came of a call."""
+    """Whether a field in an event's name has results of a call."""
     return field.startswith(_RESULT_WORDS)
 
 
 def whole_fields(details: JsonObject) -> JsonObject:
-    """What the arguments of a call are, field by field."""
+    """The arguments of a call, field by field."""
     return as_object(_said(details))
 
 
 def announced(details: JsonObject) -> object:
-    """The arguments that a call is announced with, before they come: text or fields, None where there are none yet."""
+    """The arguments that a call is announced with, before they come: text or fields, None if there are none yet."""
     said = _said(details)
     return None if is_empty(said) else said

@@ -1,4 +1,4 @@
-"""Writing OpenAI's responses: events as the frames of a response stream, and upstream's own frames beside them."""
+"""Writing OpenAI's responses: events as the frames of a response stream, among upstream's own frames."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
@@ -41,10 +41,11 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, is_cut_off, transl
 class OpenAIResponsesComposer(ResponseWriter):
     """Writes a stream.
 
-    `head` holds the response's fields (id, created_at, model), read anew for each frame. Without a `source`, what is
-    composed follows upstream's own frames, of which those that nothing is changed in are carried over; the response
-    ends with upstream's. With a `source`, the format that the events come from, all is composed, and `end()` writes
-    the end; `namespaces` are those of tools there, with their names in them, by the names that `source` knows.
+    `head` holds the response's fields (id, created_at, model), and is read again for each frame. Without a `source`,
+    composed frames follow upstream's own, and those of upstream's that nothing is changed in are carried over; the
+    response ends with upstream's. With a `source`, the format that the events come from, everything is composed, and
+    `end()` writes the end; `namespaces` then has, by the name of a tool in `source`, its namespace and its name in
+    that.
     """
 
     namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -121,7 +122,7 @@ class OpenAIResponsesComposer(ResponseWriter):
                 self._mark(held)
 
     def _compose_for(self, chunk: Chunk, events: Sequence[StreamEvent], changed: Set[int]) -> list[bytes]:
-        """Compose what takes the place of a chunk; what is not `changed` keeps upstream's items and parts."""
+        """Compose what replaces a chunk; blocks that are not `changed` keep upstream's items and parts."""
         self._is_rewriting = True
         self._look_at(self._decode(chunk))
         self._changed = changed
@@ -131,7 +132,7 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         self._is_cut_off = self._is_foreign and any(map(self._ends_early, events))
-        # With a source it is upstream's filter that ends the answer, without a word.
+        # With a source it is upstream's filter that ends the answer, and nothing says why.
         self._last_word = None if self._source else _last_word_in(events)
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
         if self._reason and not self._source:
@@ -143,8 +144,9 @@ class OpenAIResponsesComposer(ResponseWriter):
         return [self._write(frame) for frame in self._finish()]
 
     def keep_alive(self) -> bytes:
-        """OpenAI's own event: Codex gives up a stream that brings none for 5 minutes, and a comment is none. Before the
-        response is created SDKs take none. Where upstream's own frames may follow, it has the last one's number."""
+        """OpenAI's own event: Codex gives up on a stream without an event for 5 minutes, and a comment is not one. SDKs
+        accept no event before the response is created. If upstream's own frames may follow, it has the number of the
+        last one."""
         if not self._has_begun and not self.counts_events:
             return sse.write_comment("keep-alive")
         if self._source:
@@ -159,7 +161,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         return b"".join([*error, *self.end()])
 
     def _count(self, chunk: Chunk | None) -> None:
-        """Follow upstream's numbers: what is composed next goes on from them."""
+        """Keep up with upstream's sequence numbers, which composed frames continue."""
         if chunk is not None and (chunk.data is None or chunk.data.startswith(DONE)):
             return
         if chunk is not None and not self._has_begun:
@@ -207,7 +209,8 @@ class OpenAIResponsesComposer(ResponseWriter):
             yield from begin(held)
 
     def _mark(self, held: OutputBlock) -> None:
-        """Whether the client gets the block otherwise than upstream sent it; without a chunk nothing is upstream's."""
+        """Note whether the client gets the block differently from how upstream sent it; without a chunk nothing is
+        upstream's."""
         index = held.block.index
         is_changed = self._changed is None or held.block.ordinal in self._changed
         if is_changed or index is None or index in self._silenced:
@@ -234,7 +237,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         if held.item.is_gone:
             return
         if held.is_ended:
-            # Its end was written; what still came is a block of its own.
+            # Its end is written already: whatever still comes is a block of its own.
             block = held.block
             yield from self._start(BlockStarted(block.ordinal, block.kind))
             held = self._blocks[delta.ordinal]
@@ -244,12 +247,12 @@ class OpenAIResponsesComposer(ResponseWriter):
     def _complete(self, held: OutputBlock, is_sealed: bool) -> Iterator[Frame]:
         if held.item.is_gone:
             return
-        # A call that is complete may still grow where the format interleaves calls.
+        # A call that is complete may still grow if the format interleaves calls.
         if is_sealed or held.block.kind is not BlockKind.TOOL_CALL:
             block = held.block
             is_empty_call = isinstance(block, ToolCallStreamBlock) and not block.length and not block.is_free_text
             if self._is_foreign and is_empty_call and not self._is_cut_off:
-                # Clients of this format read the arguments as JSON even where there are none.
+                # Clients of this format read the arguments as JSON even if there are none.
                 yield from grow(held, BlockDelta(held.block.ordinal, "{}"))
             yield from end(held)
         if is_sealed and not held.item.open:
@@ -262,13 +265,14 @@ class OpenAIResponsesComposer(ResponseWriter):
         yield from close(item, "incomplete" if is_part else "completed")
 
     def _ends_early(self, event: StreamEvent) -> bool:
-        """Whether upstream ends here before its model was done: what there is of a call is no call then."""
+        """Whether upstream ends here before its model was done: an incomplete call is not a call then."""
         if isinstance(event, StreamFinished):
             return is_cut_off(event.reason, self._source)
         return isinstance(event, BlockCompleted) and event.truncated
 
     def _settle(self) -> Iterator[Frame]:
-        """What the last item still owes before the next can begin: its end, if only a part could have continued it."""
+        """The frames due for the last item before the next can begin: its start or, if none of its blocks is open, its
+        end."""
         if self._items:
             last = self._items[-1]
             yield from add(last) if last.open else close(last)
@@ -287,7 +291,7 @@ def _last_word_in(events: Sequence[StreamEvent]) -> int | None:
 
 
 def _is_part_of_call(held: OutputBlock) -> bool:
-    """Of a text alone only who wrote it can tell."""
+    """Whether a block is only a part of a call. Free text does not show that: `is_cut` says so."""
     block = held.block
     is_free = isinstance(block, ToolCallStreamBlock) and block.is_free_text
     return held.is_cut if is_free else isinstance(block, ToolCallStreamBlock) and not is_input(block.text)

@@ -10,7 +10,7 @@ from streamviz.core.wire.openai_responses import is_response
 ADDED = "response.output_item.added"
 ITEM_DONE = "response.output_item.done"
 PART_ADDED = "response.reasoning_summary_part.added"
-# Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
+# Names of events that say something about an item without any event here; "" if upstream does not name its events.
 _TELLING = ("", ADDED, PART_ADDED)
 
 
@@ -20,7 +20,7 @@ def id_in(payload: JsonObject) -> str:
 
 
 def response_in(payload: JsonObject) -> JsonObject | None:
-    """The whole response that a frame, or a body, tells."""
+    """The whole response in a frame, or a body, if there is one."""
     if payload.get("object") == "response" or is_response(payload):
         return payload
     response = payload.get("response")
@@ -28,19 +28,20 @@ def response_in(payload: JsonObject) -> JsonObject | None:
 
 
 def payload_in(chunk: Chunk) -> JsonObject:
-    """What a frame says; nothing where it cannot be read."""
+    """The payload of a frame; empty if it cannot be decoded."""
     return object_in(chunk.data)
 
 
 def tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:
-    """Whether a chunk that passes may say something of an item: nearly all are text, and need not be read for that."""
+    """Whether a chunk that passes may say something about an item: nearly all are text, and need not be decoded for
+    that."""
     if events:
         return any(isinstance(event, BlockStarted | BlockSealed) for event in events)
     return chunk.name in _TELLING
 
 
 def says_nothing(payload: JsonObject) -> bool:
-    """Whether a frame that names no item can be about none: it is an error, or has no text."""
+    """Whether a frame that names no item is not about any: it is an error, or has no text."""
     if payload.get("type") == "error":
         return True
     return not any(isinstance(value, str | list | dict) for key, value in payload.items() if key != "type")

@@ -1,4 +1,4 @@
-"""An item of a response as upstream tells of it, as far as it has come."""
+"""An item of a response, as far as it has come from upstream."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from streamviz.core.wire.openai_responses_arguments_writer import ArgumentsWrite
 
 @dataclass(slots=True)
 class Thought:
-    """What has come of a part of the thinking."""
+    """The text so far of a part of the thinking."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -18,9 +18,9 @@ class Thought:
 
 @dataclass(slots=True)
 class Item:
-    """An item of the output: its one block, or a message's blocks by the number and the kind of their part.
+    """An item of the output: its one block, or a message's blocks by the number and the kind of their parts.
 
-    `place` is the wire's index for it, `wire`, or the next that is free where the wire uses one twice.
+    `place` is its index on the wire, `wire`, or the next free one if the wire has none or uses one twice.
     """
 
     place: int
@@ -35,12 +35,12 @@ class Item:
     sounds: dict[int, StreamBlock] = field(default_factory=dict)
     # Those of its blocks that may still grow.
     unsealed: list[StreamBlock] = field(default_factory=list)
-    # Thinking comes in parts that make one block, by which list and which number.
+    # The parts of the thinking, which make up one block, by their list and number.
     thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
     latest_thought: Thought | None = None
     # What blocks of unknown kinds were announced with, by their ordinals.
     told: dict[int, JsonObject] = field(default_factory=dict)
-    # The arguments that a call was announced with, and those whose fields come piece by piece.
+    # The arguments that a call was announced with; `writer` writes those whose fields come piece by piece.
     begun: object = None
     # The images that a call made, a block beside the call, and those of them that are finished.
     media: StreamBlock | None = None

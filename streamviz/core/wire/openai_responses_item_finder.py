@@ -21,11 +21,11 @@ class ItemFinder(ItemReader):
         self._by_id: dict[str, Item] = {}
         self._latest: Item | None = None
         self._next_place = 0
-        # The places of items that upstream gave none, or one that was taken.
+        # The places of items that upstream gave no place, or one already taken.
         self._given: set[int] = set()
 
     def _find_item(self, index: int | None, id: str) -> Item | None:
-        """By its id while that item is open, else by its place, without one the latest.
+        """Find an item by its id while it is open, or else by its place; without a place it is the latest.
 
         Some providers give an item another id in each event, some give all items the same place.
         """
@@ -70,7 +70,7 @@ class ItemFinder(ItemReader):
         return self._start(BlockKind.TOOL_CALL, index=item.place, id=id, name=name, label=label)
 
     def _item(self, payload: JsonObject, wanted: str) -> Item:
-        """The item of this type that an event is about, begun now where no event began it."""
+        """The item of this type that an event is about, begun now if no event began it."""
         index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
         item = self._find_item(index, id)
         is_alike = item is not None and wanted in CALLS and isinstance(item.block, ToolCallStreamBlock)

@@ -1,6 +1,6 @@
-"""What is told of one item of a response: a call, or a kind that is not known.
+"""Reading one item of a response: a call, or an item of unknown kind.
 
-The same is told up to four times, in pieces and as a whole: it counts once, and may not be told otherwise.
+The same content comes up to four times, in pieces and as a whole: it counts once, and must be the same each time.
 """
 
 from collections import Counter
@@ -26,22 +26,21 @@ from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_parts import payload_of
 from streamviz.core.wire.openai_responses_thinking import ThinkingReader
 
-# How often what has come may be read again as a whole, to compare it with what is told once more.
+# How often a whole text may be read again, to compare it with a repetition.
 _MOST_REREAD = 50
-# Calls that the provider announces with one action and tells as done with another.
+# Calls that the provider announces with one action and completes with another.
 _PREVIEWED = ("web_search_call",)
 
 
 class ItemReader(ThinkingReader):
-    """Takes what is told of an item into its block."""
+    """Adds what comes for an item to its block."""
 
     def clear(self) -> None:
         super().clear()
         self._reread: Counter[Hashable] = Counter()
 
     def _may_reread(self, what: Hashable) -> bool:
-        """Whether all of it may be read once more. Where that is asked for again and again, upstream contradicts
-        itself."""
+        """Whether all of it may be read once more. If that is needed again and again, upstream contradicts itself."""
         self._reread[what] += 1
         if self._reread[what] > _MOST_REREAD:
             self._contradict("the same is told again too often")
@@ -53,7 +52,7 @@ class ItemReader(ThinkingReader):
         if not goes_on(begun, payload):
             self._contradict("a part is not what it was announced as")
         if not is_whole and not block.is_sealed:
-            # What is encrypted is so anew each time.
+            # Encrypted content is different each time.
             item.told[block.ordinal] = {key: value for key, value in payload.items() if key != "encrypted_content"}
             return
         text = as_json_text(payload) if payload else ""
@@ -67,23 +66,23 @@ class ItemReader(ThinkingReader):
             self._grow(block, text)
 
     def _leave_other(self, item: Item, is_broken: bool) -> None:
-        """What is never told as a whole is what it was announced as; what is cut off stays so."""
+        """Give blocks that never came as a whole what they were announced with; what is cut off stays so."""
         for block in item.unsealed:
             begun = {key: value for key, value in item.told.pop(block.ordinal, {}).items() if not is_empty(value)}
-            # Whose result it is to be is none of what is in it.
+            # The id of the call that it is the result of is not content of its own.
             is_told = bool(begun) and not (is_broken and begun.keys() <= {"call_id"})
             if is_told and not (block.length or block.is_sealed):
                 text = as_json_text(begun)
                 self._grow(block, text[:-1] if is_broken else text)
 
     def _leave_call(self, item: Item, is_broken: bool) -> None:
-        """A call that is never told as a whole has the arguments that came; what is cut off stays so."""
+        """Settle the arguments of a call that never came as a whole; what is cut off stays so."""
         block = item.block
         if not isinstance(block, ToolCallStreamBlock) or block.is_sealed:
             return
         expected, came = item.begun, item.writer.fields if item.writer is not None else block.text
         if isinstance(came, dict):
-            # Of what comes field by field, only the fields that came can be otherwise.
+            # If arguments come field by field, only the fields that came can differ.
             begun = as_object(item.begun)
             expected = {key: value for key, value in begun.items() if key in came}
             if not is_broken:
@@ -93,8 +92,8 @@ class ItemReader(ThinkingReader):
             self._contradict("a call's arguments are not those that it was announced with")
         if item.begun is not None and not (came and fits):
             text = as_arguments(item.begun)
-            # Where the provider carries it out, what is cut off could have gone on within its object. A client may
-            # carry out what it was announced, so that is judged as a whole.
+            # A cut-off call that the provider runs could have gone on within its object. A client may run a call as it
+            # was announced, so that is judged as a whole.
             goes_on_within = is_broken and isinstance(item.begun, dict) and block.runner is Runner.PROVIDER
             self._grow(block, text[:-1] if goes_on_within else text)
 
@@ -123,7 +122,7 @@ class ItemReader(ThinkingReader):
             self._contradict("a call tells its arguments twice, and differently")
 
     def _announce(self, block: ToolCallStreamBlock, item: Item, said: object) -> None:
-        """A call can have arguments when it is announced; what comes then begins with them."""
+        """Note the arguments that a call is announced with; those that come later begin with them."""
         if said is None or said == item.begun:
             return
         if item.begun is not None or block.length:
@@ -132,7 +131,7 @@ class ItemReader(ThinkingReader):
             item.begun = said
 
     def _tell_tool(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
-        """The call's name and id, which may come late but not change."""
+        """Take in the call's name and id, which may come late but not change."""
         name, call_id = given_name(details), as_text(details.get("call_id"))
         if name and item.name and name != item.name:
             self._contradict("a call becomes one of another tool")
@@ -147,8 +146,8 @@ class ItemReader(ThinkingReader):
             self._grow(block, id=new_id, name=new_name)
 
     def _call_id(self, block: ToolCallStreamBlock, item: Item, told: str) -> str:
-        """A call's id, now that it is `told`. OpenAI announces a search for tools with one id, tells it as done with
-        another, and wants its output for that."""
+        """A call's id, given the one that is `told` now. OpenAI announces a search for tools with one id, completes it
+        with another, and expects its output under that."""
         if not (told and item.call_id and told != item.call_id):
             return item.call_id or told
         if item.type not in PROVIDER_RUN:
@@ -156,7 +155,7 @@ class ItemReader(ThinkingReader):
         return told if item.type in PROVIDER_RUN and not block.is_sealed else item.call_id
 
     def _end_arguments(self, block: ToolCallStreamBlock, item: Item, whole: JsonObject) -> None:
-        """The end of arguments that came field by field; `whole` is all of them where the item tells them."""
+        """End arguments that came field by field; `whole` is all of them, if the item has them."""
         writer, item.writer = item.writer, None
         if writer is None or block.is_sealed:
             return
@@ -177,7 +176,7 @@ class ItemReader(ThinkingReader):
         self._grow(block, item.writer.piece(key, as_index(payload.get(f"{key}_index")), text))
 
     def _check_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
-        """The end of a field, told once more as a whole."""
+        """Check a field against its end, where it comes again as a whole."""
         key = key_of(item, field)
         number, whole = as_index(payload.get(f"{key}_index")), as_json_text(payload.get(key))
         came = None if item.writer is None else item.writer.said.get((key, number))
@@ -188,7 +187,7 @@ class ItemReader(ThinkingReader):
             self._write_argument(block, item, field, {**payload, "delta": whole})
 
     def _read_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
-        """A piece of a call's arguments: of their JSON text, or of one field."""
+        """Read a piece of a call's arguments: of their JSON text, or of one field."""
         if field not in ("arguments", "input"):
             self._write_argument(block, item, field, payload)
         elif block.is_complete:
@@ -199,7 +198,7 @@ class ItemReader(ThinkingReader):
     # What calls made
 
     def _tell_picture(self, item: Item, picture: str) -> None:
-        """The images that a call made, once they are finished."""
+        """Take in the images that a call made, once they are finished."""
         if not picture or picture == item.picture:
             return
         if item.picture or (item.media is not None and item.media.is_sealed):
@@ -224,7 +223,8 @@ class ItemReader(ThinkingReader):
     # Texts that are told as a whole
 
     def _complete_with(self, block: StreamBlock, whole: str, is_complete: bool = True) -> None:
-        """Add what of `whole` has not come yet; the block is then complete unless only a beginning was told."""
+        """Add the part of `whole` that has not come yet; the block is then complete, unless that was only a
+        beginning."""
         rest = self._rest_of(block, whole)
         if block.is_sealed:
             return
@@ -234,7 +234,7 @@ class ItemReader(ThinkingReader):
             self._complete(block)
 
     def _rest_of(self, block: StreamBlock, whole: str) -> str:
-        """What a text that is told as a whole has beyond what came; it has to go with that."""
+        """The part of a whole text beyond what came, which has to be its beginning."""
         goes_on = len(whole) >= block.length and whole.startswith(block.text)
         if whole and not goes_on and not self._is_same_call(block, whole):
             self._contradict("a text is told again otherwise")
@@ -248,12 +248,13 @@ class ItemReader(ThinkingReader):
 
 
 def _is_same_payload(payload: JsonObject, text: str) -> bool:
-    """Whether a payload says what `text` does; what is encrypted is so anew each time."""
+    """Whether a payload says the same as `text`, apart from encrypted content, which is different each time."""
     before = object_in(text)
     return all(before.get(key) == value for key, value in payload.items() if key != "encrypted_content")
 
 
 def key_of(item: Item, field: str) -> str:
-    """The field of the arguments that an event's field is: `diff` for the `operation_diff` of an `operation`."""
+    """The field of the arguments that an event's field stands for: `diff` for the `operation_diff` of an
+    `operation`."""
     shape = CALLS.get(item.type)
     return field.removeprefix(f"{shape.carrier}_") if shape is not None and shape.carrier else field

@@ -1,4 +1,4 @@
-"""The items of a composed response, and the frames that tell of each.
+"""The items of a composed response, and the frames of each.
 
 A frame here is an event's name and its fields; the composer numbers it.
 """
@@ -21,7 +21,7 @@ ITEM_TYPES = {
     BlockKind.THINKING: "reasoning",
     BlockKind.TOOL_CALL: "function_call",
 }
-# The middle word of the events that tell a block's text, and the field that holds the whole of it at its end.
+# The middle word of the events that have a block's text, and the field that has all of it at its end.
 _CALL_WORDS = {
     "function_call": ("function_call_arguments", "arguments"),
     "custom_tool_call": ("custom_tool_call_input", "input"),
@@ -31,7 +31,7 @@ _TEXT_WORDS = {
     BlockKind.REFUSAL: ("refusal", "refusal"),
     BlockKind.THINKING: ("reasoning_summary_text", "text"),
 }
-# What of upstream's item stays where its text does not; of a call see `kept_of`.
+# The members of upstream's item that stay if its text does not; for a call see `kept_of`.
 _KEPT = {"message": ("id", "type", "role", "status", "phase"), "reasoning": ("id", "type", "status")}
 _NEW_PART: JsonObject = {"annotations": [], "logprobs": []}
 
@@ -40,8 +40,8 @@ _NEW_PART: JsonObject = {"annotations": [], "logprobs": []}
 class OutputItem:
     """An item at its place in the client's output.
 
-    `told` is upstream's own item as far as the client has it, the whole of it with `is_whole`; `wire` is its place in
-    upstream's output. `is_ours` says that the client gets something in it otherwise, `is_gone` that it gets none of it.
+    `told` is upstream's own item as far as the client has it, all of it if `is_whole`; `wire` is its place in
+    upstream's output. `is_ours` says that the client gets something in it changed, `is_gone` that it gets none of it.
     """
 
     place: int
@@ -62,7 +62,7 @@ class OutputItem:
     is_done: bool = False
 
     def whole(self) -> JsonObject:
-        """The item with all that it has: upstream's own where nothing in it was changed."""
+        """The whole item; upstream's own if nothing in it was changed."""
         if self.is_whole and not self.is_ours:
             return self.told
         item = {**item_of([held.block for held in self.blocks], self._kept()), "id": self.id}
@@ -71,7 +71,7 @@ class OutputItem:
         return item
 
     def _kept(self) -> JsonObject:
-        """What upstream's item says beside what was changed."""
+        """What is kept of upstream's item beside what was changed."""
         if self.type == "message":
             return {**self._fields("message"), "content": [held.own_part() for held in self.blocks]}
         if self.type == "reasoning":
@@ -105,7 +105,8 @@ class OutputBlock:
 
     @property
     def words(self) -> tuple[str, str] | None:
-        """None for a call or another kind that is told as a whole."""
+        """The middle word of the events for the block's text, and its field; None for a call or another block that is
+        written as a whole."""
         return _TEXT_WORDS.get(self.block.kind) or _CALL_WORDS.get(self.item.type)
 
     @property
@@ -119,7 +120,7 @@ class OutputBlock:
         return place
 
     def own_part(self) -> JsonObject:
-        """Upstream's own part of a message where nothing in it was changed."""
+        """Upstream's own part of a message if nothing in it was changed, or else an empty one."""
         parts = as_list(self.item.told.get("content"))
         if self.is_ours or not self.item.is_whole or self.position >= len(parts):
             return {"type": self.label} if self.block.kind.is_opaque else _NEW_PART
@@ -127,7 +128,7 @@ class OutputBlock:
 
 
 def begin(held: OutputBlock) -> Iterator[Frame]:
-    """What can be told of a block when it has just begun; a call's start waits until its id and name have come."""
+    """The frames that can be written when a block begins; a call's start waits until its id and name have come."""
     item = held.item
     if item.type == "message":
         yield from add(item)
@@ -137,9 +138,9 @@ def begin(held: OutputBlock) -> Iterator[Frame]:
 
 
 def grow(held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
-    """Take a delta in, and tell it."""
+    """Add a delta to its block, and write it."""
     if held.item.is_added:
-        # A call keeps the id that it was told with.
+        # A call keeps the id that it was written with.
         delta = BlockDelta(delta.ordinal, delta.text, name=delta.name, signature=delta.signature)
     if held.block.kind is BlockKind.THINKING and not held.is_told and delta.text:
         yield from _begin_thought(held)
@@ -153,7 +154,7 @@ def grow(held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
 
 
 def _begin_thought(held: OutputBlock) -> Iterator[Frame]:
-    """What is told of thinking is a part of its own, behind those that upstream told."""
+    """Begin a part for composed thinking, after those that upstream sent."""
     held.position, held.start = held.item.thoughts, held.block.length
     yield from add(held.item)
     yield "response.reasoning_summary_part.added", {**held.at, "part": {"type": "summary_text", "text": ""}}
@@ -167,7 +168,7 @@ def end(held: OutputBlock) -> Iterator[Frame]:
     held.item.open -= 1
     block = held.block
     if held.words is None or (block.kind is BlockKind.THINKING and not held.is_told):
-        # The item, or nothing, says it all.
+        # The whole item says it, or there is nothing to say.
         return
     yield from add(held.item)
     word, field = held.words
@@ -191,7 +192,7 @@ def close(item: OutputItem, status: str = "completed") -> Iterator[Frame]:
 
 
 def add(item: OutputItem) -> Iterator[Frame]:
-    """The beginning of an item, unless it was told already."""
+    """The start of an item, unless it was written already."""
     if item.is_added:
         return
     item.is_added = True
@@ -203,7 +204,7 @@ def add(item: OutputItem) -> Iterator[Frame]:
 
 
 def _empty(item: OutputItem) -> JsonObject:
-    """An item as it is told first: with all but its text."""
+    """An item as it is first written: with everything but its text."""
     whole = {**item.whole()}
     for key in ("content", "summary"):
         if key in whole:
@@ -230,6 +231,6 @@ def _logprobs(word: str) -> JsonObject:
 
 
 def _name(held: OutputBlock) -> JsonObject:
-    """The SDK reads the name of a function at the end of its arguments."""
+    """The name of a function, which the SDK reads at the end of its arguments."""
     is_function = held.item.type == "function_call" and isinstance(held.block, ToolCallStreamBlock)
     return {"name": held.block.name} if is_function and isinstance(held.block, ToolCallStreamBlock) else {}

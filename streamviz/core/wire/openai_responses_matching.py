@@ -1,4 +1,4 @@
-"""Which of the items that are known each item of a whole response is: that reader and writer agree is what counts."""
+"""Matching the items of a whole response with those already known: what counts is that reader and writer agree."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class KnownItems(Generic[T]):
-    """The items that have come, by all that may tell them."""
+    """The items that have come, by everything that may identify them."""
 
     def __init__(self) -> None:
         self._keyed: dict[Hashable, int] = {}
@@ -17,7 +17,7 @@ class KnownItems(Generic[T]):
         self._items: list[T] = []
 
     def add(self, item: T, payload: JsonObject, place: int) -> None:
-        """`payload` is the item as it was first told, `place` the wire's index for it."""
+        """Add an item; `payload` is the item as it first came, `place` the wire's index for it."""
         number, type = len(self._items), as_text(payload.get("type"))
         self._items.append(item)
         self._by_type.setdefault(type, []).append(number)
@@ -25,12 +25,12 @@ class KnownItems(Generic[T]):
             self._keyed[key] = number
 
     def finder(self) -> "ItemFinder[T]":
-        """For one whole response."""
+        """A finder for one whole response."""
         return ItemFinder(self._items, self._keyed, self._by_type)
 
 
 class ItemFinder(Generic[T]):
-    """Finds each item once: what is told twice in one response is two items."""
+    """Finds each item once: one that comes twice in a response is two items."""
 
     def __init__(self, items: list[T], keyed: dict[Hashable, int], by_type: dict[str, list[int]]) -> None:
         self._items, self._keyed, self._by_type = items, keyed, by_type
@@ -38,15 +38,14 @@ class ItemFinder(Generic[T]):
         self._next: dict[str, int] = {}
 
     def find(self, position: int, payload: JsonObject) -> T | None:
-        """The item that `payload`, at this position of the output, is. Ids are told anew by some providers and places
-        shift where an item is left out: any match will do, the surest first. None for a new item, which is to be added
-        before the next is looked for.
-        """
+        """The known item that `payload`, at this position of the output, is; None for a new one, which has to be added
+        before the next is looked up. Some providers change ids, and places shift if an item is left out: any match will
+        do, the surest first."""
         numbers = (self._keyed.get(key) for key in _keys(position, payload))
         number = next((each for each in numbers if each is not None and each not in self._taken), None)
         if number is None:
             number = self._next_of(as_text(payload.get("type")))
-        # One that is not known is the next to be added, and then taken too.
+        # An unknown item is the next to be added, and is then taken, too.
         self._taken.add(len(self._items) if number is None else number)
         return None if number is None else self._items[number]
 

@@ -1,4 +1,4 @@
-"""The non-streaming answer of OpenAI's responses, from blocks.
+"""A non-streaming answer of OpenAI's responses, from blocks.
 
 Format: https://platform.openai.com/docs/api-reference/responses/object.
 """
@@ -10,7 +10,7 @@ from streamviz.core.json_value import JsonObject, as_text, objects
 from streamviz.core.wire.openai_responses_block_items import item_of
 from streamviz.core.wire.openai_responses_parts import is_speech
 
-# The fields of a response that say nothing of its output.
+# The fields of a response that say nothing about its output.
 _FIELDS = frozenset(
     {"id", "object", "created_at", "completed_at", "status", "error", "incomplete_details", "instructions", "metadata"}
     | {"model", "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "background", "conversation"}
@@ -21,14 +21,13 @@ _FIELDS = frozenset(
 
 
 def kept_head(response: JsonObject) -> JsonObject:
-    """The fields of a response that stay where something of its output was changed: those that are known, and what
-    can repeat no text.
-    """
+    """The fields of a response that stay if something in its output was changed: those that are known, and values that
+    cannot repeat a text."""
     return {key: value for key, value in response.items() if key in _FIELDS or isinstance(value, bool | int | float)}
 
 
 def text_of(items: Sequence[JsonObject]) -> str:
-    """The text of all messages, as `output_text` tells it."""
+    """The text of all messages, as `output_text` has it."""
     parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
     return "".join(as_text(part.get("text")) for part in parts if part.get("type") == "output_text")
 

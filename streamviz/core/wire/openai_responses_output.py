@@ -1,4 +1,4 @@
-"""The items of the response that a client has, and which of upstream's each of them is."""
+"""The items of the response that a client has, and which of upstream's items each stands for."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence, Set
@@ -27,15 +27,15 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES
 
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 _MADE = "_made"
-# How the id of a message begins that upstream did not send.
+# The beginning of the id of a message that upstream did not send.
 MADE_MESSAGE = _PREFIXES["message"] + _MADE
 
 
 class ClientOutput(Composer):
-    """Keeps up with the items that the client has, by what upstream's own frames and what is composed say of them.
+    """Keeps track of the items that the client has, from upstream's own frames and from composed ones.
 
-    `head` holds the response's fields (id, created_at, model), read anew for each frame. `source` is the format that
-    the events come from, empty where what is composed follows upstream's own frames.
+    `head` holds the response's fields (id, created_at, model), and is read again for each frame. `source` is the format
+    that the events come from, empty if composed frames follow upstream's own.
     """
 
     def __init__(self, head: JsonObject, source: str = "") -> None:
@@ -45,16 +45,16 @@ class ClientOutput(Composer):
         self._items: list[OutputItem] = []
         self._ids: set[str] = set()
         self._blocks: dict[int, OutputBlock] = {}
-        # By the place that events give an item, and by what upstream's frames call it.
+        # By the place that events give an item, and by its index and id in upstream's frames.
         self._places: dict[int, OutputItem] = {}
         self._by_wire: dict[int, OutputItem] = {}
         self._by_id: dict[str, OutputItem] = {}
         self._known: KnownItems[OutputItem] = KnownItems()
-        # Of calls that the client does not get: by these, what came of them names them.
+        # The ids of calls that the client does not get, by which their results name them.
         self._gone: set[str] = set()
         # The places of messages whose sound the client does not get as it came.
         self._silenced: set[int] = set()
-        # The chunk at hand: what it says, which items in it are new, the blocks that are to go out otherwise.
+        # Of the current chunk: its payload, the new items in it, the blocks that are to go out changed.
         self._payload: JsonObject = {}
         self._fresh: deque[tuple[int | None, JsonObject]] = deque()
         self._changed: Set[int] | None = None
@@ -70,7 +70,7 @@ class ClientOutput(Composer):
     # What the client gets as upstream's own
 
     def _follow(self, events: Sequence[StreamEvent]) -> OutputItem | None:
-        """Keep up with what the client gets as upstream's own; the item that it is about, if it is about one."""
+        """Keep track of what the client gets as upstream's own; the item that it is about, if it is about one."""
         item = self._at_hand
         for event in events:
             match event:
@@ -109,7 +109,7 @@ class ClientOutput(Composer):
 
     @property
     def _at_hand(self) -> OutputItem | None:
-        """The known item that the chunk is about."""
+        """The known item that the current chunk is about."""
         index, id = as_index(self._payload.get("output_index")), id_in(self._payload)
         named = self._by_id.get(id)
         if named is not None and (index is None or named.wire == index):
@@ -117,7 +117,7 @@ class ClientOutput(Composer):
         return named if index is None else self._by_wire.get(index, named)
 
     def _look_at(self, payload: JsonObject) -> None:
-        """Begin with a chunk."""
+        """Make a chunk's payload the current one."""
         self._payload = payload
         response = response_in(payload)
         if response is not None:
@@ -135,7 +135,7 @@ class ClientOutput(Composer):
             item.thoughts = max(item.thoughts, (as_index(payload.get("summary_index")) or 0) + 1)
 
     def _decode(self, chunk: Chunk) -> JsonObject:
-        """Once a chunk: it can tell of thousands of items."""
+        """Decode each chunk only once: it can contain thousands of items."""
         if self._decoded is None or self._decoded[0] is not chunk:
             self._decoded = chunk, payload_in(chunk)
         return self._decoded[1]
@@ -145,7 +145,7 @@ class ClientOutput(Composer):
         self._fresh.clear()
 
     def _new_items(self, response: JsonObject) -> Iterator[tuple[int | None, JsonObject]]:
-        """The items of a response of which no frame told; the others are told as a whole now."""
+        """The items of a response that no frame announced; the others are now known as a whole."""
         finder = self._known.finder()
         for position, details in enumerate(objects(response.get("output"))):
             item = finder.find(position, details)
@@ -159,7 +159,7 @@ class ClientOutput(Composer):
         return wire, details if "type" in details else {**details, "type": type_of(event)}
 
     def _tell(self, item: OutputItem | None) -> None:
-        """Keep upstream's own item as it was told last."""
+        """Keep upstream's own item as it came last."""
         if item is None or not (details := as_object(self._payload.get("item"))):
             return
         item.told, item.is_whole = details, self._payload.get("type") == ITEM_DONE
@@ -173,7 +173,7 @@ class ClientOutput(Composer):
             self._by_id[id] = item
 
     def _add_item(self, type: str, wire: int | None, details: JsonObject, *, is_added: bool = False) -> OutputItem:
-        """An item of the client's; `details` are upstream's own where it stands for that."""
+        """Add an item of the client's; `details` are upstream's own, if it stands for one."""
         is_gone = type.endswith("_output") and self._is_of_gone(details)
         place = self._next_place if self._is_rewriting or wire is None else wire
         id = as_text(details.get("id")) if details.get("type") == type else ""
@@ -194,7 +194,8 @@ class ClientOutput(Composer):
         return any(as_text(details.get(key)) in self._gone for key in ("call_id", "id"))
 
     def _is_of_none(self, event: BlockStarted) -> bool:
-        """Whether it is what a call made that the client does not get, or a sound, which goes with its part."""
+        """Whether a block belongs to no item of the client's: it was made by a call that the client does not get, or is
+        a sound, which goes with its part."""
         if is_speech(event.kind, event.label):
             return True
         item = None if event.index is None else self._places.get(event.index)
@@ -222,7 +223,7 @@ class ClientOutput(Composer):
         return held
 
     def _note_gone(self, details: JsonObject) -> None:
-        """A call is denied: what comes of it where the provider carries it out is not for the client either."""
+        """Note a denied call: if the provider runs it, the client does not get its results either."""
         if is_call(details):
             self._gone.update(text for key in ("call_id", "id") if (text := as_text(details.get(key))))
 
@@ -232,7 +233,7 @@ class ClientOutput(Composer):
             return None
         told = objects(response["output"])
         if not told and any(item.wire is not None for item in self._items):
-            # Upstream leaves it to clients to put the items together, which they do where there is none.
+            # Upstream leaves it to clients to put the items together, which they do if the list is empty.
             return []
         finder, listed, other = self._known.finder(), {}, []
         for position, details in enumerate(told):

@@ -7,8 +7,8 @@ from streamviz.core.wire.openai_responses_words import SPEECH
 
 
 def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
-    """A message's part. `told` is what upstream said of it, which stays but for its type and its text: annotations and
-    log probabilities are of the text that it came with."""
+    """A message's part. `told` is upstream's own, all of which stays except its type and text: annotations and log
+    probabilities belong to the text that they came with."""
     if block.kind is BlockKind.REFUSAL:
         return {"type": "refusal", "refusal": block.text}
     if isinstance(block, OtherStreamBlock):
@@ -26,5 +26,5 @@ def is_speech(kind: BlockKind, label: str) -> bool:
 
 
 def payload_of(details: JsonObject) -> JsonObject:
-    """What an item or a part holds beside its own description."""
+    """What an item or a part contains beside its own description."""
     return {key: value for key, value in details.items() if key not in ("type", "id", "status") and value is not None}

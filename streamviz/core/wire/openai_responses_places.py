@@ -1,4 +1,4 @@
-"""Which item of the client's a block belongs to, and whether it has its place there."""
+"""Which of the client's items a block belongs to, and whether it keeps its place there."""
 
 from collections.abc import Sequence
 
@@ -22,12 +22,13 @@ def type_of(event: BlockStarted) -> str:
 
 
 def made_by_call(event: BlockStarted) -> bool:
-    """Whether a block is what the call made that is in the same item."""
+    """Whether a block was made by the call in the same item."""
     return event.kind is BlockKind.MEDIA and event.label in CALLS
 
 
 def continues(item: OutputItem, event: BlockStarted) -> bool:
-    """Whether a block goes into an item that has begun: as another part of a message, or as what it began for."""
+    """Whether a block goes into an item that has begun: as another part of a message, as what a call made, or as its
+    first block."""
     if item.is_done:
         return False
     if item.type == "message":
@@ -38,7 +39,7 @@ def continues(item: OutputItem, event: BlockStarted) -> bool:
 
 
 def is_beside_call(item: OutputItem, event: BlockStarted) -> bool:
-    """Whether a block is in the place of what a call made, which went out before."""
+    """Whether a block replaces what a call made, if the call went out before."""
     return bool(item.blocks) and item.blocks[0].block.kind is BlockKind.TOOL_CALL and event.kind is BlockKind.CONTENT
 
 
@@ -60,7 +61,7 @@ def is_carried(item: OutputItem, payload: JsonObject) -> bool:
 
 
 def in_own_words(event: BlockStarted) -> BlockStarted | None:
-    """Another format's block in this one's words; None for what has no place here."""
+    """Another format's block as one of this format; None if it has no place here."""
     if has_no_place_elsewhere(event):
         return None
     label = "custom_tool_call" if event.label in FREE_TEXT else ""

@@ -11,7 +11,7 @@ _GIVEN = ("arguments", "input", "action", "operation", "code", "queries")
 
 
 def parts_of(item: JsonObject) -> Iterator[Part]:
-    """What one item says, in its order. An answer's items have no role of their own."""
+    """The parts of one item, in order. An answer's items have no role of their own."""
     kind = as_text(item.get("type"))
     role = as_text(item.get("role")) or "assistant"
     if kind in ("", "message") and "content" in item:
