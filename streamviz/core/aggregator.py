@@ -23,7 +23,7 @@ _AMBIGUOUS = "an event may be taken for another"
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """One event as upstream sent it. `received_at` is in µs since the epoch; `data` is None where it has no payload."""
+    """One event as upstream sent it. `received_at` is in µs since the epoch; `data` is None if it has no payload."""
 
     seq: int
     received_at: int
@@ -31,13 +31,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     data: bytes | None
     name: str = ""
     is_cut: bool = False
-    """Whether it is less than upstream sent: what its format has no words for is left out."""
+    """Whether it is less than upstream sent: what its format does not have is left out."""
 
 
 class Beside(NamedTuple):
-    """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look, what it tells
-    of the answer itself that was not told before, and whether it has what nobody needs and some clients stumble
-    over."""
+    """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look; what it says
+    about the answer itself that is new; and whether it has something superfluous that some clients stumble over."""
 
     says: bool = False
     told: Sequence[Told] = ()
@@ -45,7 +44,7 @@ class Beside(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What is known of a chunk before it is taken in; for a payload stands why it is not read."""
+    """What is known of a chunk before it is taken in. In place of a payload that is not read there is the reason."""
 
     chunk: Chunk
     is_ambiguous: bool
@@ -54,25 +53,25 @@ class _Prepared(NamedTuple):
 
 
 def _is_whole(chunk: Chunk) -> bool:
-    """Whether it is a whole answer, which is all data."""
+    """Whether a chunk is a whole answer, all of which is data."""
     return chunk.raw == chunk.data
 
 
 class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
-    `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
-    errors; `has_end_mark` says whether upstream's last word came (`[DONE]`, `message_stop`, the end of a response);
-    `head` holds the message's own fields (id, model), the same object for the whole stream, so that a composer which
-    continues it can share it, and `body` all of an answer that is no stream. A format's own part is `_read`, which
-    calls the methods below for what it finds in a payload.
+    `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in errors;
+    `has_end_mark` says whether upstream's end mark came (`[DONE]`, `message_stop`, the end of a response); `head` holds
+    the message's own fields (id, model), the same object for the whole stream, so that a composer that continues it can
+    share it; `body` is all of an answer that is not a stream. A format implements `_read`, which calls the methods
+    below for what it finds in a payload.
 
-    `answers_asked`, to be set where that is known, says how many answers the request asks for: many clients take
-    whatever choice comes first for the only one.
+    `answers_asked`, to be set if it is known, says how many answers the request asks for: many clients take whichever
+    choice comes first for the only one.
 
-    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than that
-    allows (`BlockLimit`), or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that
-    is seen, with as much in the state as was taken in. None is no limit.
+    If a stream has more than `most_blocks` blocks or choices, if one event has more new things than that allows
+    (`BlockLimit`), or more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen;
+    the state then has what was taken in until then. None means no limit.
     """
 
     def __init__(
@@ -88,13 +87,13 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         self.clear()
 
     def clear(self) -> None:
-        """Ready for the next stream; nothing of the last one is left."""
+        """Get ready for the next stream; nothing of the last one is left."""
         super().clear()
         self.is_complete = False
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
         self.body: json_value.JsonObject = {}
-        # What the latest chunk changed in it was this before.
+        # The values before the latest chunk of what it changed in the head.
         self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._prepared: _Prepared | None = None
@@ -102,21 +101,21 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
 
     @property
     def has_last_word(self) -> bool:
-        """Whether upstream's end mark came, or it said that it failed and has said nothing since."""
+        """Whether upstream's end mark came, or it reported a failure and has sent nothing since."""
         state = self.state
         failure = state.failure
         is_its_own = failure is not None and failure.kind != MALFORMED_CHUNK
         return self.has_end_mark or (is_its_own and state.failed_seq == state.last_seq)
 
     def as_read(self, chunk: ChunkT) -> ChunkT:
-        """The chunk as it is read: with data that stand in no field of its event, where clients find such. To be asked
+        """The chunk as it is to be read: with data that is in no field of its event, if clients read that. To be called
         before `prepare`."""
         return chunk
 
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
-        """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
-        is left alone, so that another thread may do this. With `leave_out` that is without what its format has no
-        words for, where the rest can be told apart from it."""
+        """Do the slow part of `aggregate`, which is to be called next, with `prepared` of the same chunk. The state is
+        left alone, so another thread may do this. With `leave_out`, what the format does not have is left out of the
+        prepared chunk, if it can be separated from the rest."""
         self._prepared = None
         data = chunk.data
         if not data or data.startswith(DONE) or self._repeats.text_of(chunk.raw):
@@ -128,7 +127,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
                 beside = self._look_beside(payload, chunk.name)
         except UpstreamError as error:
             payload = error
-        except Exception:  # `aggregate` fails in the same way, and tells of it.
+        except Exception:  # `aggregate` fails in the same way, and reports it.
             return
         self._prepared = _Prepared(
             chunk, self._may_be_another(chunk) or not (is_for_all or _is_whole(chunk)), payload, beside
@@ -142,7 +141,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         return chunk if self._prepared is None else self._prepared.chunk
 
     def _left_of(self, prepared: _Prepared, *, has_needless: bool) -> _Prepared:
-        """What of it goes on: all, where it stays suspect whatever is left out."""
+        """What goes on of a prepared chunk: all of it, if it stays suspect whatever is left out."""
         chunk, is_ambiguous, payload, beside = prepared
         if is_ambiguous or not isinstance(payload, dict):
             return prepared
@@ -156,15 +155,15 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         return _Prepared(cut, False, known, Beside(False, beside.told))
 
     def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
-        """Take a chunk in and give its events. Raises AlreadyComplete after close() or build(), UpstreamError for more
-        than may be."""
+        """Take a chunk in and return its events. Raises AlreadyComplete after close() or build(), UpstreamError for one
+        that exceeds a limit."""
         if self.is_complete:
             raise AlreadyComplete(f"stream {self.run_id or '?'} is complete: it takes no more chunks")
         self._seen = True
         self._begin_event()
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
-        # What is left of a chunk that was cut may be like the last: what was cut off it is to be told.
+        # What is left of a cut chunk may be like the last one, but the texts that were cut off still have to be noted.
         if not chunk.is_cut and (text := self._repeats.text_of(chunk.raw)):
             self._head_before = {}
             self._emit(BlockDelta(self._repeats.ordinal, text))
@@ -185,7 +184,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         return state.events
 
     def forget(self) -> None:
-        """Nothing of the latest chunk is to go out: the head is what it was before it."""
+        """Undo what the latest chunk changed in the head, as nothing of it is to go out."""
         for name, value in self._head_before.items():
             if value is _NOTHING:
                 self.head.pop(name, None)
@@ -193,7 +192,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
                 self.head[name] = value
 
     def close(self) -> list[StreamEvent]:
-        """The end of input: completes and seals every block. Where a choice has no finish_reason it is truncated."""
+        """End the input: complete and seal every block. Those of a choice without a finish_reason are truncated."""
         state = self.state
         state.begin_chunk(state.last_seq, state.last_at)
         if self.is_complete:
@@ -222,7 +221,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         return not _is_whole(chunk) and self._is_ambiguous(chunk)
 
     def _is_ambiguous(self, chunk: ChunkT) -> bool:
-        """Whether clients may find something else in an event than is read here."""
+        """Whether clients may find something different in an event from what is read here."""
         return is_ambiguous(chunk.raw, chunk.data)
 
     def _look_beside(self, payload: json_value.JsonObject, name: str) -> Beside:
@@ -231,32 +230,32 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         return Beside(self._says_beside(payload, name), told)
 
     def _text_place(self, payload: json_value.JsonObject) -> TextPlace | None:
-        """Where a payload that was just read has the text that it adds to a block, if another text there would change
-        nothing else: not the state, and not what is found beside it."""
+        """The place of the text that a payload just read adds to a block, if another text there would change nothing
+        else: neither the state nor what is found beside it."""
         return None
 
     def _told_beside(self, payload: json_value.JsonObject, name: str) -> Sequence[Told]:
-        """What it tells of the answer itself that was not told before."""
+        """What a payload says about the answer itself that is new."""
         return ()
 
     def _told_in(self, padding: str) -> Sequence[Told]:
-        """What is told where a chunk has this padding, and is otherwise like the last."""
+        """What is new in a chunk that has this padding and is otherwise like the last."""
         return ()
 
     def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
-        """Whether it has text, or a call, where `_read` does not look."""
+        """Whether a payload has text, or a call, where `_read` does not look."""
         return False
 
     def _known_of(self, payload: json_value.JsonObject, name: str) -> object:
-        """The payload without members that its format does not have and that say something."""
+        """The payload without members that its format does not have and that contain text."""
         return payload
 
     def _needed_of(self, payload: json_value.JsonObject) -> json_value.JsonObject:
-        """The payload without what nobody needs (`Beside.has_needless`)."""
+        """The payload without anything superfluous (`Beside.has_needless`)."""
         return payload
 
     def _leave_off(self) -> None:
-        """The input has ended: what came of open blocks, and is in none yet, is theirs."""
+        """Add to open blocks what came for them and is in none yet: the input has ended."""
 
     @abstractmethod
     def _build(self) -> MessageT: ...
@@ -276,11 +275,11 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
 
     def _learn(self, chunk: ChunkT, payload: json_value.JsonObject) -> None:
-        """Know the next chunk by this one, where that is likely to differ in its text alone."""
+        """Remember this chunk to recognise the next by it, if that is likely to differ only in its text."""
         state = self.state
         if not state.events or state.is_suspect or chunk.is_cut or not self._repeats.may_learn:
             return
-        padding = [payload.get(name) for name in PADDING]  # told anew in each chunk (`_told_in`)
+        padding = [payload.get(name) for name in PADDING]  # new in each chunk (`_told_in`)
         if any(told.text not in padding for told in state.beside):
             return
         *others, last = state.events
@@ -290,8 +289,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
             self._repeats.learn(chunk.raw, chunk.name, payload, place, last)
 
     def _payload(self, data: bytes) -> tuple[object, bool]:
-        """A payload, None for what is no JSON, too, and whether all clients take it. Raises UpstreamError for more
-        values than may be."""
+        """A payload, None also if it is not JSON, and whether all clients accept it. Raises UpstreamError for too many
+        values."""
         if self.most_values is not None and json_value.has_more_values(data, self.most_values):
             raise too_many_values(self.most_values)
         try:
@@ -309,11 +308,11 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
                 self._contradict("there is text where its format has none")
         except UpstreamError:
             raise
-        except Exception as error:  # A payload that nobody thought of must not end a stream on which nothing acts.
+        except Exception as error:  # An unforeseen payload must not end a stream on which no policy acts.
             self._emit(processing_error(f"chunk {self.state.last_seq} could not be read", error))
 
     def _tell_head(self, members: json_value.JsonObject) -> None:
-        """What a chunk says of the answer itself, as long as that chunk goes on."""
+        """Note what a chunk says about the answer itself; `forget` undoes that."""
         for name in members:
             self._head_before.setdefault(name, self.head.get(name, _NOTHING))
         self.head.update(members)

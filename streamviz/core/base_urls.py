@@ -1,11 +1,11 @@
-"""What a base URL may be, and where one leads."""
+"""Which base URLs are allowed, and which hosts are this machine."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
 def wrong_with_url(url: str) -> str:
-    """Why calls cannot be made to this base URL, to be read behind its name; empty where they can."""
+    """Why calls cannot be made to this base URL, in words to follow its name; empty if they can."""
     try:
         parts = urlsplit(url)
         host, has_user = parts.hostname, "@" in parts.netloc
@@ -22,7 +22,7 @@ def wrong_with_url(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what is bound to `host` can be reached from this machine only."""
+    """Whether a socket bound to `host` can be reached from this machine only."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""What policies say of a block: whether they hold it or read it as it comes, and their verdicts on all of it."""
+"""What policies say about a block: whether they hold it or read it as it comes, and their verdicts on all of it."""
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ class BlockJudging:
         self._raised: dict[int, list[tuple[ActivePolicy, BaseException]]] = {}
 
     def holders(self, block: StreamBlock) -> tuple[str, ...]:
-        """The policies that have a block wait for its verdict, by name."""
+        """The names of the policies that hold a block until they have judged it."""
         return tuple(active.name for active in self._enforcing if self._holds(active, block))
 
     def watching(self, block: StreamBlock) -> list[ActivePolicy]:
@@ -45,18 +45,19 @@ class BlockJudging:
         *,
         counts: bool,
     ) -> Judging[StreamBlock]:
-        """The verdicts on a whole block of those who have not `said` theirs yet; `counts` says whether it was held."""
+        """The verdicts on a whole block, from the policies that have not `said` theirs yet; `counts` says whether it
+        was held."""
         own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         say = partial(self._say, running=running, context=context)
         return Judging(block, own, say, revised, ordinal=block.ordinal, counts=counts)
 
     def _holds(self, active: ActivePolicy, block: StreamBlock) -> bool:
-        """A policy that fails to say holds, unless it fails open."""
+        """Whether a policy holds a block; one that raises an exception does, unless it fails open."""
         said = called(active.policy.holds, block) if active.scope.may_apply(block) else False
         return self._noted(said, active, block, not active.fail_open)
 
     def _watches(self, active: ActivePolicy, block: StreamBlock) -> bool:
-        """A policy that fails to say watches, so that its failure is found and noted."""
+        """Whether a policy watches a block; one that raises an exception does, so that its failure is noted."""
         said = called(active.policy.watches, block) if active.scope.may_apply(block) else False
         return self._noted(said, active, block, True)
 
@@ -71,7 +72,7 @@ class BlockJudging:
     ) -> Verdict | Consult | None:
         """What a policy makes of a whole block."""
         if running is not None and running.is_read_by(active):
-            # Where the text went out as it came, it was judged as it came.
+            # If the text went out as it came, it was judged as it came.
             return None
         for each, error in self.raised(block.ordinal):
             if each is active:
@@ -87,5 +88,5 @@ def judge_block(active: ActivePolicy, block: StreamBlock, context: StreamingCont
 
 
 def revised(block: StreamBlock, verdict: Verdict) -> StreamBlock:
-    """The block with another text, or other arguments."""
+    """The block with the verdict's text, or arguments, in place of its own."""
     return replace(block, _pieces=[verdict.text], _length=len(verdict.text))

@@ -29,9 +29,9 @@ from streamviz.core.tokens import Tokens, tokens_of
 class StreamBlock:
     """A contiguous typed unit of a response.
 
-    `id` is upstream's where it has one, else made from the kind. `name` is what a tool call, or a block of another
-    kind, calls, `label` the wire's own word for it; text has neither. `first_seq` and `last_seq` are the first and last
-    chunk that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
+    `id` is upstream's if it has one, or else made from the kind. `name` is the tool that a call, or a block of another
+    kind, calls; `label` is the wire's own word for it; text has neither. `first_seq` and `last_seq` are the first and
+    last chunk that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
     may still grow until it is sealed.
     """
 
@@ -50,7 +50,7 @@ class StreamBlock:
     last_seq: int = 0
     started_at: int = 0
     completed_at: int | None = None
-    # Pieces are joined when read, so that a long block costs no more a delta than a short one.
+    # Pieces are joined only when read, so that a delta costs no more in a long block than in a short one.
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
 
@@ -83,7 +83,7 @@ class StreamBlock:
 
     @property
     def length(self) -> int:
-        """Characters so far; costs nothing."""
+        """Characters so far, without joining the pieces."""
         return self._length
 
     def grow(self, delta: BlockDelta) -> None:
@@ -97,7 +97,7 @@ class StreamBlock:
             self._length += len(delta.text)
 
     def complete(self, at: int, truncated: bool) -> None:
-        """Raises IllegalTransition where the block is complete already."""
+        """Raises IllegalTransition if the block is complete already."""
         if self.is_complete:
             raise IllegalTransition(f"block {self.ordinal} is complete already")
         self.is_complete = True
@@ -105,7 +105,7 @@ class StreamBlock:
         self.completed_at = at
 
     def seal(self) -> None:
-        """Raises IllegalTransition where the block is open, or sealed already."""
+        """Raises IllegalTransition if the block is open, or sealed already."""
         if self.is_sealed or not self.is_complete:
             raise IllegalTransition(f"block {self.ordinal} cannot be sealed now")
         self.is_sealed = True
@@ -149,7 +149,7 @@ class ThinkingStreamBlock(StreamBlock):
 
 @dataclass(slots=True, eq=False)
 class ToolCallStreamBlock(StreamBlock):
-    """A call of a tool, the client's or the provider's. `arguments` is raw JSON text, perhaps not whole, never parsed
+    """A tool call, the client's or the provider's. `arguments` is raw JSON text, perhaps incomplete, and never parsed
     here. `label` (`core.calls`) is empty for an ordinary function call."""
 
     kind = BlockKind.TOOL_CALL
@@ -160,12 +160,12 @@ class ToolCallStreamBlock(StreamBlock):
 
     @property
     def runner(self) -> Runner:
-        """Who carries the call out."""
+        """Who runs the call."""
         return runner_of(self.label)
 
     @property
     def is_free_text(self) -> bool:
-        """Whether what the tool is given is plain text, not JSON."""
+        """Whether the arguments are plain text, not JSON."""
         return self.label in FREE_TEXT
 
     def grow(self, delta: BlockDelta) -> None:
@@ -176,7 +176,7 @@ class ToolCallStreamBlock(StreamBlock):
 
 @dataclass(slots=True, eq=False)
 class OtherStreamBlock(StreamBlock):
-    """Anything else; `label` is such as `web_search_call`, `text` its payload as JSON text."""
+    """Anything else; `label` is its type, such as `web_search_tool_result`, `text` its payload as JSON text."""
 
     kind = BlockKind.OTHER
 
@@ -211,7 +211,8 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
-    """A text that no block has: of an id, a count, an error. `is_word` says that it is a single word, or a number."""
+    """A text that is in no block: of an id, a count, an error. `is_word` says whether it is a single word, or a
+    number."""
 
     text: str
     is_word: bool
@@ -221,14 +222,14 @@ class Told(msgspec.Struct, frozen=True, gc=False):
 class StreamState:
     """A stream as far as it has come.
 
-    `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete
-    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum, and
-    `service_tier` the tier that it named beside it. `length` counts the characters of all blocks, `begun` the blocks,
-    `tool_calls` those of them that are calls. `contradiction` is what upstream first said in two ways, or may not say,
-    empty where it did not; `fault` is at what streamviz itself first failed. `beside` is what the latest chunk told of
-    the answer itself that no chunk told before. `spoilt` are the blocks of which there is something here that a chunk
-    told which does not go on: what they are here is not what they are to the client. `is_suspect` is set where there
-    is a `failure`, which the chunk `failed_seq` told, a contradiction or a fault.
+    `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete in one
+    chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum, and `service_tier` the
+    tier that it named with it. `length` counts the characters of all blocks, `begun` the blocks, `tool_calls` the calls
+    among them. `contradiction` is the first thing that upstream said in two ways, or must not say, empty if there is
+    none; `fault` is the first failure of streamviz itself. `beside` is what the latest chunk said about the answer
+    itself that was new. `spoilt` are the blocks that have something from a chunk that does not go on: the client has
+    them differently. `is_suspect` is set if there is a `failure`, which came in the chunk `failed_seq`, a contradiction
+    or a fault.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -253,7 +254,7 @@ class StreamState:
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)
-    # Kept beside the reasons, of which there can be thousands.
+    # Kept so that the reasons, of which there can be thousands, need not be searched.
     _first_finished: int | None = None
 
     @property
@@ -271,11 +272,11 @@ class StreamState:
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens as upstream told them, in the normal form."""
+        """The tokens as upstream reported them, in the normal form."""
         return tokens_of(self.usage, self.service_tier)
 
     def begin_chunk(self, seq: int, at: int) -> None:
-        """Another chunk is about to be taken in; `at` is when it came (µs since the epoch)."""
+        """Begin another chunk; `at` is when it came (µs since the epoch)."""
         self.events = []
         if self.beside:
             self.beside = ()
@@ -286,7 +287,7 @@ class StreamState:
         self.last_seq, self.last_at = seq, at
 
     def apply(self, event: StreamEvent) -> None:
-        """Take one event in. Raises IllegalTransition for one that cannot follow what was."""
+        """Take one event in. Raises IllegalTransition for one that cannot follow the previous ones."""
         self.events.append(event)
         match event:
             case BlockDelta():

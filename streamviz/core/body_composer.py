@@ -1,4 +1,4 @@
-"""What the composers of whole answers share: a body that is one JSON value, written anew from upstream's own."""
+"""What the composers of whole answers share: a body that is one JSON value, rebuilt from upstream's own."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from streamviz.core.json_value import JsonObject, encode
 
 
 class BodyComposer(Composer):
-    """Writes a whole answer anew, where a verdict changes something in upstream's own, `body`."""
+    """Rebuilds a whole answer from upstream's, `body`, if a verdict changes something in it."""
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body
 
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
+        """Do nothing: nothing follows an answer that went out whole."""
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         if not any(isinstance(event, BlockStarted) for event in events):
@@ -34,11 +34,11 @@ class BodyComposer(Composer):
 
     @abstractmethod
     def _anew(self, state: StreamState) -> JsonObject:
-        """The answer that says what the policies left, `state`."""
+        """The answer made of what the policies left, `state`."""
 
 
 def said_by(block: StreamBlock) -> tuple[str, ...]:
-    """What clients get of a block: where two blocks say the same, one may stand for the other."""
+    """What clients get of a block: if it is the same for two blocks, one may stand for the other."""
     name = block.name if isinstance(block, ToolCallStreamBlock) else ""
     signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
     return block.kind, block.text, name, signature

@@ -1,4 +1,4 @@
-"""Held blocks that grow: policies that bound them need not wait until they are whole."""
+"""Held blocks that grow: policies that limit them need not wait until they are whole."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from streamviz.core.verdicts import Decision, Mode
 
 
 class Bounding:
-    """What a stream's policies say of held blocks while they grow. `asked` are the policies that may still find each
-    block too much, by its ordinal: each says so once."""
+    """Asks a stream's policies about held blocks while they grow. `asked` has, by a block's ordinal, the policies that
+    may still find it too much: each says so once."""
 
     def __init__(self, policies: Sequence[ActivePolicy]) -> None:
         self.asked: dict[int, list[ActivePolicy]] = {}
@@ -20,12 +20,13 @@ class Bounding:
         self._ended: set[int] = set()
 
     def begin(self, block: StreamBlock) -> None:
-        """A block is held."""
+        """Begin with a block that is held."""
         if asked := [active for active in self._policies if _bounds(active, block)]:
             self.asked[block.ordinal] = asked
 
     def grew(self, block: StreamBlock, context: ChainContext) -> Judgement | None:
-        """The judgement that ends the stream in this block; None where it may go on. All are noted in the context."""
+        """The judgement that ends the stream in this block; None if it may go on. All judgements are noted in the
+        context."""
         ordinal = block.ordinal
         for active in list(self.asked[ordinal]):
             judgement = _too_much(active, block, context)
@@ -41,18 +42,19 @@ class Bounding:
         return None
 
     def end(self, block: StreamBlock) -> Sequence[ActivePolicy] | None:
-        """The block is whole: who has said already what it makes of it; None where the stream ended in it."""
+        """End a block that is whole: the policies that have judged it already; None if the stream ended in it."""
         self.asked.pop(block.ordinal, None)
         return None if block.ordinal in self._ended else self._said.get(block.ordinal, ())
 
 
 def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
-    """Where a person has the last word, what the policy says waits until the block is whole."""
+    """Whether a policy is asked about a block that grows. If a person has the last word, it waits until the block is
+    whole."""
     return active.by_hand is None and active.scope.may_apply(block)
 
 
 def _too_much(active: ActivePolicy, block: StreamBlock, context: ChainContext) -> Judgement | None:
-    """What a policy says of a held block that grows; None where that is not to halt."""
+    """A policy's judgement of a held block that grows; None unless it halts the stream or the policy failed."""
     began = context.now()
     verdict, failure = verdict_of(active, active.policy.on_held, block, context)
     if verdict is None or (not failure and verdict.decision is not Decision.HALT):

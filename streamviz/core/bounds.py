@@ -1,4 +1,4 @@
-"""How much an answer of upstream's may be."""
+"""Limits on the size of upstream's answers."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -7,14 +7,14 @@ from streamviz.core.errors import UpstreamError
 
 T = TypeVar("T")
 MIB = 2**20
-# Of what one event tells, where blocks are limited at all: to take in so many takes some 100 ms.
+# The most things in one event, if blocks are limited at all: taking in so many takes some 100 ms.
 MOST_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The most bytes of an answer and of one event of it, the most blocks, and the most JSON values of an event or of a
-    request: blocks and values an aggregator counts."""
+    request. Aggregators count blocks and values."""
 
     answer_bytes: int
     event_bytes: int
@@ -27,13 +27,13 @@ class Bounds:
             raise too_much(f"an answer of more than {self.answer_bytes / MIB:g} MiB", "MAX_ANSWER_MB")
 
     def require_event(self, waiting: int) -> None:
-        """`waiting` is how many bytes there are of an event that is not whole. Raises UpstreamError for more."""
+        """Raises UpstreamError if an event that is not whole has more bytes, `waiting`."""
         if waiting > self.event_bytes:
             raise too_much(f"an event of more than {self.event_bytes / MIB:g} MiB", "MAX_EVENT_MB")
 
 
 class BlockLimit:
-    """Counts what an answer's events tell of. `most_blocks` is the limit, None for none."""
+    """Counts the things in an answer's events. `most_blocks` is the limit; None means no limit."""
 
     def __init__(self, most_blocks: int | None) -> None:
         self.most_blocks = most_blocks
@@ -43,21 +43,20 @@ class BlockLimit:
         self._told = 0
 
     def _few(self, things: list[T]) -> list[T]:
-        """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes
-        no block of its own. Raises UpstreamError."""
+        """The things in an event, if it may have so many: each takes time to read, even if it makes no block of its
+        own. Raises UpstreamError if they are too many."""
         if len(things) > 1:
             self._count(len(things) - 1)
         return things
 
     def _count(self, things: int) -> None:
-        """So many things more are told in this event. Raises UpstreamError where that makes too many."""
+        """Count so many more things in this event. Raises UpstreamError if that makes too many."""
         self._told += things
         if self.most_blocks is not None and self._told >= min(self.most_blocks, MOST_AT_ONCE):
             raise too_many_blocks(min(self.most_blocks, MOST_AT_ONCE))
 
     def _require_room(self, known: int) -> None:
-        """Another block, or choice, is about to begin beside those that are `known`. Raises UpstreamError where there
-        may be no more."""
+        """Raises UpstreamError if another block, or choice, may not begin beside those that are `known`."""
         if self.most_blocks is not None and known >= self.most_blocks:
             raise too_many_blocks(self.most_blocks)
 
@@ -68,10 +67,10 @@ def too_much(what: str, setting: str) -> UpstreamError:
 
 
 def too_many_blocks(most: int) -> UpstreamError:
-    """The same, for an answer of more blocks, or an event that tells of more things."""
+    """The same, for too many blocks, or too many things in an event."""
     return too_much(f"more than {most} blocks", "MAX_BLOCKS")
 
 
 def too_many_values(most: int) -> UpstreamError:
-    """The same, for an event, or a whole answer, of more JSON values."""
+    """The same, for too many JSON values in an event or a whole answer."""
     return too_much(f"more than {most} JSON values at once", "MAX_VALUES")

@@ -1,16 +1,16 @@
-"""Who carries a tool call out, told by the word that its wire format has for it."""
+"""Who runs a tool call, by the type that its wire format has for it."""
 
 from enum import StrEnum
 
 
 class Runner(StrEnum):
-    """Who carries a call out."""
+    """Who runs a call."""
 
     CLIENT = "client"
     PROVIDER = "provider"
 
 
-# Labels of calls that the provider carries out itself. All others, unknown ones too, are taken to be the client's.
+# Labels of calls that the provider runs itself. All others, including unknown ones, are taken to be the client's.
 PROVIDER_RUN = frozenset(
     {
         "code_interpreter_call",
@@ -30,5 +30,5 @@ PROVIDER_RUN = frozenset(
 
 
 def runner_of(label: str) -> Runner:
-    """Who carries out a call that its wire calls so."""
+    """Who runs a call with this label."""
     return Runner.PROVIDER if label in PROVIDER_RUN else Runner.CLIENT

@@ -1,9 +1,9 @@
-"""Tool calls as the wire formats word them: one vocabulary for policies, limits, the record and pages.
+"""Tool calls of all wire formats: one vocabulary for policies, limits, the record and pages.
 
-A call is a `ToolCallStreamBlock` whatever its wire calls it. Its `label` is the wire's own word (`shell_call`,
-`server_tool_use`), empty for the format's ordinary function call; its name is the tool's, or where the wire names none
-what the label names (`shell`); its arguments are JSON text, also where they came as an object, or for the tools of
-FREE_TEXT whatever the tool takes.
+A call is a `ToolCallStreamBlock`, whatever its wire calls it. Its `label` is the wire's own word (`shell_call`,
+`server_tool_use`), empty for the format's ordinary function call. Its name is the tool's or, if the wire has none, what
+the label says (`shell`). Its arguments are JSON text, even if they came as an object, or for the tools of FREE_TEXT
+whatever the tool takes.
 """
 
 import json
@@ -14,12 +14,12 @@ from streamviz.core.json_value import JsonObject, as_text, decode
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
 
-# Where calls have what their tool is given, whatever their wire.
+# Members in which calls have their arguments, whatever their wire.
 CARRIERS = (
     "arguments", "input", "action", "operation", "code", "command",
     "actions", "args", "argv", "cmd", "commands", "inputs", "kwargs", "parameters", "params", "patch", "script",
 )  # fmt: skip
-# How the types of calls end, and those of what came of one.
+# How the types of calls end, and those of their results.
 _CALL_ENDINGS = ("_call", "_use", "_request")
 _RESULT_ENDINGS = ("_output", "_result")
 
@@ -29,25 +29,25 @@ _MOST_OF_ID = 24
 
 
 def may_be_call(members: Mapping[str, object]) -> bool:
-    """Whether something of a type that its format does not know, or that has none, may be a call: a client may carry
-    it out. The result of one is none."""
+    """Whether something of a type that its format does not have, or without a type, may be a call: a client may run it.
+    A result is not a call."""
     type = members.get("type")
     word = type if isinstance(type, str) else ""
     if word.endswith(_RESULT_ENDINGS):
         return False
     if word.endswith(_CALL_ENDINGS) or any(members.get(key) for key in ("call_id", "name", *CARRIERS)):
         return True
-    # As a chat call has its function.
+    # Such as the function of a chat call.
     return any(isinstance(value, dict) and bool(value.get("name")) for value in members.values())
 
 
 def said_beside(members: Mapping[str, object], carrier: str) -> bool:
-    """Whether a call that has what its tool is given in `carrier` says such a thing elsewhere too."""
+    """Whether a call that has its arguments in `carrier` has some elsewhere, too."""
     return any(members.get(key) for key in CARRIERS if key != carrier)
 
 
 def is_ordinary(label: str) -> bool:
-    """Whether a call with this label is one of a function that the client described."""
+    """Whether a call with this label is of a function that the client described."""
     return label in ("", LEGACY_CALL)
 
 
@@ -64,7 +64,7 @@ def as_arguments(value: object) -> str:
 
 
 def is_input(arguments: str) -> bool:
-    """Whether `arguments` says an object; not where it is cut off."""
+    """Whether `arguments` is a complete JSON object."""
     try:
         return isinstance(decode(arguments), dict)
     except ValueError:
@@ -72,7 +72,7 @@ def is_input(arguments: str) -> bool:
 
 
 def made_id(prefix: str, number: int, head: JsonObject) -> str:
-    """An id that the client gets where upstream has none, such as `call_chatcmpl1_0`: another in each answer, as it
-    sends answers back together. `head` has the answer's own id, of which it has the end."""
+    """An id for the client if upstream has none, such as `call_chatcmpl1_0`: different in each answer, as clients send
+    several answers back together. It contains the end of the answer's own id, which is in `head`."""
     of = "".join(letter for letter in as_text(head.get("id")) if letter.isascii() and letter.isalnum())[-_MOST_OF_ID:]
     return f"{prefix}_{of}_{number}" if of else f"{prefix}_{number}"

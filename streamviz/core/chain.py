@@ -34,12 +34,12 @@ _STEPS_A_REST = 50
 class PolicyChain:
     """Runs a stream's policies over it, in their order.
 
-    A block is judged once it can no longer grow. Judges of several blocks work side by side; what they ask is in the
+    A block is judged once it can no longer grow. Judges of several blocks work side by side; their questions are in the
     context's `questions`, and the driver brings each answer to `answer`. Running text is read as it comes and goes out
     as far as the rules let it.
 
-    No method raises. Where the chain itself fails (a composer, for one), the state gets a `fault` and nobody
-    is asked any more; where no policy enforces, the bytes go on all the same.
+    No method raises. If the chain itself fails (in a composer, for example), the state gets a `fault` and no policy is
+    asked any more; if no policy enforces, the bytes go on all the same.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PolicyChain:
         self._envelope = EnvelopeJudging(policies)
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
-        # Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything.
+        # Whether taking a chunk in may take long: a policy looks at the chunks themselves, and may await anything.
         self.may_wait = not self._gate.is_open
         self._has_failed = False
         self._rest = rest
@@ -72,7 +72,7 @@ class PolicyChain:
 
     @property
     def begun(self) -> Set[int] | None:
-        """The blocks that have begun to go out, or what stands in their place; None where all do as they come."""
+        """The blocks that have begun to go out, or whose replacements have; None if all go out as they come."""
         return self._release.begun if self._enforcing else None
 
     @property
@@ -83,7 +83,7 @@ class PolicyChain:
         return self._release.is_holding or (self.may_wait and self._gate.is_holding)
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
-        """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
+        """Called once for each chunk, after `state` has taken it in, and once with None at the end of input."""
         sent = len(context.outbox)
         if not self._has_failed:
             try:
@@ -91,13 +91,13 @@ class PolicyChain:
             except Exception as error:
                 self._fail(error, state, context)
         if not self._enforcing:
-            # Shadows change nothing, whatever becomes of them.
+            # Shadows change nothing, whatever they do.
             del context.outbox[sent:]
             if chunk is not None:
                 context.send(chunk)
 
     async def _step(self) -> None:
-        """A step is done; now and then others may go on, however many come together."""
+        """Count a step; now and then let others run, however many steps come together."""
         self._steps += 1
         if self._steps >= _STEPS_A_REST:
             self._steps = 0
@@ -136,7 +136,7 @@ class PolicyChain:
                 self._texts.read_on(event.ordinal, "", True, context)
 
     def answer(self, number: int, answer: Answer, state: StreamState, context: ChainContext) -> None:
-        """The answer to a question; what it allows is in the outbox afterwards. One that came late is passed over."""
+        """Take the answer to a question; what it allows is in the outbox afterwards. A late answer is ignored."""
         try:
             self._take_answer(number, answer, state, context)
         except Exception as error:
@@ -154,7 +154,7 @@ class PolicyChain:
         self._pump(state, context)
 
     def abandon(self, context: ChainContext) -> None:
-        """The client is gone, or upstream cannot be read on: note what was found in texts that are not over."""
+        """Note what was found in unfinished texts: the client is gone, or upstream cannot be read any further."""
         context.end_holds()
         if self._has_failed:
             return
@@ -162,7 +162,7 @@ class PolicyChain:
             self._texts.close(ordinal, self._release.waiting_text(ordinal), context)
 
     def _fail(self, error: Exception, state: StreamState, context: ChainContext) -> None:
-        """Nothing more can be judged: that is the stream's failure, and counts as one of each policy."""
+        """Stop judging: the stream has a failure, which counts as one of each policy."""
         self._has_failed = True
         state.apply(processing_error("policies could not be run", error))
         context.questions.clear()
@@ -187,7 +187,7 @@ class PolicyChain:
             self._texts.begin(block, watching, self._blocks.raised(block.ordinal), context)
 
     def _bound(self, block: StreamBlock, context: ChainContext) -> None:
-        """A held block grows: where that is too much, the stream ends where it began."""
+        """Ask about a held block that grew: if it is too much, the stream ends where the block began."""
         if (judgement := self._bounding.grew(block, context)) is not None:
             halt = replace(judgement.verdict, decision=Decision.HALT)
             self._deny(block.ordinal, Change(judgement.policy, halt, block), context)
@@ -211,7 +211,7 @@ class PolicyChain:
         was_settled = judging.is_settled
         judging.advance(context)
         if was_settled or not judging.is_settled:
-            # What still comes then is a shadow's.
+            # Any verdict that still comes is a shadow's.
             return
         is_held = ordinal in self._release.undecided
         if judging.final is not None:

@@ -1,4 +1,4 @@
-"""A policy at the gate for chunks: what it was shown and has not sent on, and what is noted of it."""
+"""A policy at the gate for chunks: what it was shown and has not sent on, and what is recorded about it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from streamviz.core.verdicts import Decision, Verdict
 
 
 class Passing(NamedTuple):
-    """A chunk with what it says, or a frame that a policy made; at the end of input, events alone."""
+    """A chunk with its events, or a frame that a policy made; at the end of input, only events."""
 
     chunk: Chunk | None
     events: Sequence[StreamEvent]
@@ -20,14 +20,14 @@ class Passing(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What goes on, and the policy that halts the stream behind it."""
+    """What goes on, and the policy that halts the stream after it."""
 
     items: list[Passing]
     halt: tuple[ActivePolicy, Verdict] | None
 
 
 class Door:
-    """One policy: what it was shown and has not sent on yet, and its verdict where it ended the stream."""
+    """One policy: what it was shown and has not sent on yet, and its verdict if it ended the stream."""
 
     def __init__(self, active: ActivePolicy) -> None:
         self.active = active
@@ -37,12 +37,12 @@ class Door:
         self.halt: Verdict | None = None
 
     def passing(self, frame: Frame) -> Passing:
-        """What a frame that it sent is: a chunk that it was shown, or bytes that it made."""
+        """What a frame that it sent stands for: a chunk that it was shown, or bytes that it made."""
         withheld = None if frame.seq is None else self.withheld.pop(frame.seq, None)
         return withheld or Passing(None, (), Frame(frame.raw, None, self.active.name))
 
     def fail(self, failure: str, began: int, context: ChainContext) -> list[Passing]:
-        """It sees no more; what it has not sent on goes on, unless it is to end the stream."""
+        """Show it nothing more; what it has not sent on goes on, unless its failure ends the stream."""
         verdict = self.active.failed(failure)
         if verdict.decision is not Decision.ALLOW:
             verdict = self.halt = Verdict(Decision.HALT, verdict.reason, verdict.text)
@@ -52,7 +52,7 @@ class Door:
         return withheld if self.halt is None else []
 
     def note_withheld(self, context: ChainContext) -> None:
-        """The stream is over: note what it never sent on."""
+        """Note what it never sent on, now that the stream is over."""
         if self.withheld and self.halt is None:
             first = min(self.withheld)
             reason = f"Chunks that were not sent on: {len(self.withheld)}, the first of them chunk {first}."

@@ -1,4 +1,4 @@
-"""Policies that look at the chunks themselves, and let them on or not."""
+"""Policies that look at the chunks themselves, and pass them on or not."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace

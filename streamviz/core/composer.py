@@ -19,27 +19,28 @@ class Composer(ABC):
 
     # What a finish_reason that announces tool calls becomes when the client gets none of them.
     finish_without_calls: ClassVar[Mapping[str, str]]
-    # What one becomes that waits for calls of the provider's own, when the client gets no call at all.
+    # The same for one that waits for calls of the provider's own, when the client gets no call at all.
     finish_without_any: ClassVar[Mapping[str, str]] = {}
     # The finish_reason of a response that a policy halted.
     finish_halted: ClassVar[str]
     # Names of the format's events that say nothing about any block.
     markers: ClassVar[frozenset[str]] = frozenset()
-    # Whether the client gives up where no event comes for long, and takes one before the response, too.
+    # Whether the client gives up if no event comes for long, and accepts one before the response, too.
     counts_events = False
-    # Whether the client asks again for an answer that is told to be incomplete, in the format that tells that so.
+    # Whether the client retries when an answer is said to be incomplete, in the format that can say so.
     asks_again_for_incomplete = False
-    # Whether the client asks again after an error amid a stream, unless that has a code of OpenAI's for what is final.
+    # Whether the client retries after an error in mid-stream, unless that has one of OpenAI's codes for final errors.
     knows_openai_codes_alone = False
-    # Whether the client reads an error amid a stream where it is no event, in the format that has such errors.
+    # Whether the client reads an error in mid-stream that is not an event, in the format that has such errors.
     has_bare_errors = False
 
     @abstractmethod
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """These events reached the client as upstream's own bytes, those of `chunk`."""
+        """Note that these events reached the client as upstream's own bytes, those of `chunk`."""
 
     def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
-        """All that `aggregator` took in reached the client as upstream's own bytes, `last` as the last of it.
+        """Note that all that `aggregator` took in reached the client as upstream's own bytes, the last of them in
+        `last`.
 
         For a composer that saw none of it, because nothing had to be composed.
         """
@@ -47,14 +48,16 @@ class Composer(ABC):
 
     @abstractmethod
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        """The frames that say `events`, in order."""
+        """The frames for `events`, in order."""
 
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
-        """Upstream's own frames for a chunk of which no verdict changes anything, in a response that is composed
-        otherwise: all that upstream says beside the events stays, only places, counts and repetitions of what was
-        changed are adjusted. `chunk.raw` itself where nothing had to be. None where `events` are to be composed.
+        """Upstream's own frames for a chunk in which no verdict changes anything, if other parts of the response are
+        composed.
 
-        `events` are the chunk's, with a finish_reason as the client is to get it. Called in place of `compose` for
+        Everything that upstream says beside the events stays; only places, counts and repetitions of what was changed
+        are adjusted. The frame is `chunk.raw` itself if nothing had to be. None if `events` are to be composed.
+
+        `events` are the chunk's, with the finish_reason that the client is to get. Called in place of `compose` for
         them.
         """
         return None
@@ -62,41 +65,41 @@ class Composer(ABC):
     def carry_part(
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
     ) -> list[bytes] | None:
-        """As `carry`, for a chunk of which verdicts change some blocks, `touched`: upstream's own words for the rest.
+        """As `carry`, for a chunk in which verdicts change some blocks, `touched`: the rest stays as upstream sent it.
 
-        `read` are the events that were read in the chunk, `said` what the client is to get of them. None where `said`
-        is to be composed.
+        `read` are the events that were read in the chunk, `said` what the client is to get of them. None if `said` is
+        to be composed.
         """
         return None
 
     def denied(self, block: BlockStarted) -> None:
-        """The client does not get this call, or this medium, as it came: what upstream says of it later, a call's
-        result, a sound as a whole, has no place either."""
+        """Note that the client does not get this call, or this medium, as it came: what upstream sends of it later,
+        such as a call's result or a whole sound, has no place either."""
         return
 
     def keeps(self, chunk: Chunk) -> bool:
-        """Whether this chunk goes through even where all else is composed: a comment, an end marker, a ping."""
+        """Whether this chunk goes through even if everything else is composed: a comment, an end marker, a ping."""
         return chunk.data is None or chunk.data.startswith(DONE) or chunk.name in self.markers
 
     def end(self) -> list[bytes]:
-        """The frames that end a response of which all was composed; nothing may follow them."""
+        """The frames that end a response that was composed as a whole; nothing may follow them."""
         return []
 
     def stop(self) -> list[bytes]:
-        """What upstream itself would have sent behind the finish_reason; it does not come where a policy halted it."""
+        """What upstream would have sent after the finish_reason; it does not come if a policy halted upstream."""
         return []
 
     @abstractmethod
     def keep_alive(self) -> bytes:
-        """A frame that means nothing: it shows the client that the connection lives."""
+        """A frame without meaning, which shows the client that the connection is alive."""
 
     @abstractmethod
     def fail(self, failure: StreamFailed) -> bytes:
-        """The frames that end a response which broke in the middle."""
+        """The frames that end a response that failed in the middle."""
 
 
 def _events_of(block: StreamBlock) -> list[StreamEvent]:
-    """What led to a block as the client has it: one that the end of input truncated has not ended there."""
+    """The events of a block as the client has it: one that the end of input truncated has not ended there."""
     started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, block.name, block.label)
     ended = [BlockSealed(block.ordinal)] if block.is_sealed and not block.is_truncated else []
     return [started, BlockDelta(block.ordinal, block.text), *ended]

@@ -1,4 +1,4 @@
-"""What a stream's policies have of it."""
+"""What a stream's policies know about it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ OURSELVES = "streamviz"
 class Frame(msgspec.Struct, frozen=True, gc=False):
     """What goes to the client: a chunk of upstream's (`seq` is its number) or bytes that a policy made.
 
-    A chunk of which something is left out has its number too, and OURSELVES for its origin.
+    A chunk from which something is left out has its number, too, and OURSELVES for its origin.
     """
 
     raw: bytes
@@ -28,11 +28,11 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class SessionCounts:
-    """What the earlier streams of a session add up to. `cost` is in US dollars, `began_at` in µs since the epoch.
+    """The totals of the earlier streams of a session. `cost` is in US dollars, `began_at` in µs since the epoch.
 
-    `is_estimate` says that a provider did not tell the tokens of one; `unpriced` counts those of unknown price. Of
-    other streams `running` are under way: they may still add `reserved_tokens` and `reserved_cost`, and without any
-    bound where they are `unbounded`. `trouble` says why all this is not known.
+    `is_estimate` says that a provider did not report the tokens of one; `unpriced` counts those of unknown price.
+    `running` counts other streams that are under way: they may still add `reserved_tokens` and `reserved_cost`, and
+    `unbounded` of them have no limit. `trouble` says why all this is not known.
     """
 
     began_at: int = 0
@@ -50,7 +50,7 @@ class SessionCounts:
     trouble: str = ""
 
     def add(self, spent: "SessionCounts") -> None:
-        """Another stream of the session is over, and came to this."""
+        """Add the totals of another stream of the session that is over."""
         self.streams += spent.streams
         self.blocks += spent.blocks
         self.tool_calls += spent.tool_calls
@@ -69,12 +69,12 @@ def unknown_price(tokens: Tokens) -> float | None:
 
 @dataclass(slots=True)
 class StreamingContext:
-    """What a stream's policies share. `now` gives µs since the epoch.
+    """What a stream's policies share. `now` returns µs since the epoch.
 
-    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them. `price` gives
-    what tokens cost (US dollars, None where that is not known); `began_at` is when the request came (µs since the
-    epoch). `request` is the request as it goes upstream. `owner` is whose it is: where many wait, owners take turns.
-    `of_key` is what the client's key has come to in the hour, day or month, where a policy counts it.
+    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them. `price` returns
+    what tokens cost (US dollars, None if that is not known); `began_at` is when the request came (µs since the epoch).
+    `request` is the request as it goes upstream. `owner` is whose it is: if many wait, owners take turns. `of_key` has
+    the totals of the client's key in the hour, day or month, if a policy counts them.
     """
 
     run_id: str
@@ -92,7 +92,7 @@ class StreamingContext:
 
     @property
     def seconds(self) -> float:
-        """How long ago the request came; 0 where that is not known."""
+        """How long ago the request came; 0 if that is not known."""
         return (self.now() - self.began_at) / 1_000_000 if self.began_at else 0.0
 
     def send(self, chunk: Chunk) -> None:
@@ -104,7 +104,7 @@ class StreamingContext:
         self.outbox.append(Frame(raw, None, origin))
 
     def terminate(self) -> None:
-        """Nothing more is read from upstream, nor sent to the client."""
+        """Read nothing more from upstream, and send nothing more to the client."""
         self.is_terminated = True
 
     def memory_of(self, policy: object) -> dict[str, object]:

@@ -6,12 +6,12 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
-# To compare longer ones word by word takes too long: of them only the ends that they share are found.
+# Comparing longer ones word by word takes too long: only what they share at both ends is found.
 _MOST_WORDS = 800
 
 
 class Part(NamedTuple):
-    """A piece of both texts; what is in one alone is empty in the other."""
+    """A piece of both texts; one that only one of them has is empty in the other."""
 
     before: str
     after: str
@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
 
 def difference(before: str, after: str) -> list[Part]:
-    """Both texts in parts that are the same, or stand for one another."""
+    """Both texts in parts that are the same, or that replace each other."""
     left, right = _WORD.findall(before), _WORD.findall(after)
     begins = _shared(left, right)
     ends = _shared(left[begins:][::-1], right[begins:][::-1])

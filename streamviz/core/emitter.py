@@ -1,4 +1,4 @@
-"""What the readers of all wire formats say of what they find: blocks, their text and their end, usage, errors."""
+"""Events for what the readers of all wire formats find: blocks, their text and their end, usage, errors."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +23,7 @@ OnEvent = Callable[[StreamEvent], None]
 
 
 class Emitter(BlockLimit):
-    """Makes events, which `state` takes in and `on_event` is told of."""
+    """Makes events, which `state` takes in and `on_event` is called with."""
 
     def __init__(self, on_event: OnEvent | None, most_blocks: int | None) -> None:
         super().__init__(most_blocks)
@@ -33,7 +33,7 @@ class Emitter(BlockLimit):
         self._started: Counter[tuple[BlockKind, int]] = Counter()
 
     def clear(self) -> None:
-        """Ready for the next stream; nothing of the last one is left."""
+        """Get ready for the next stream; nothing of the last one is left."""
         self.state = StreamState()
         self._started = Counter()
 
@@ -56,7 +56,8 @@ class Emitter(BlockLimit):
         name: str = "",
         label: str = "",
     ) -> StreamBlock:
-        """Begin a block; one with no id of upstream's gets its kind, numbered from the second of its choice on."""
+        """Begin a block; one without an id of upstream's, unless a call, is named by its kind, numbered from the second
+        of its choice on."""
         blocks = self.state.blocks
         self._require_room(len(blocks))
         if not id and kind is not BlockKind.TOOL_CALL:
@@ -73,7 +74,7 @@ class Emitter(BlockLimit):
             self._emit(BlockCompleted(block.ordinal))
 
     def _end(self, block: StreamBlock, truncated: bool = False) -> None:
-        """The block can no longer grow, whatever it is now."""
+        """Complete the block, if it is not complete, and seal it."""
         if not block.is_complete:
             self._emit(BlockCompleted(block.ordinal, truncated))
         if not block.is_sealed:
@@ -87,17 +88,17 @@ class Emitter(BlockLimit):
         self._emit(StreamFinished(reason, choice))
 
     def _contradict(self, why: str) -> None:
-        """Upstream said something that a client may read otherwise than this aggregator does.
+        """Note that upstream said something that clients may read differently from this aggregator.
 
-        Where a policy acts, neither this chunk nor what follows reaches the client. To be called while the chunk is
-        read; what else is found in it does not matter then. Where none acts the stream is only marked. `why` quotes
+        If a policy acts, neither this chunk nor what follows reaches the client; if none does, the stream is only
+        marked. To be called while the chunk is read; whatever else is found in it does not matter then. `why` quotes
         nothing of what upstream said: clients get it, whatever policies mask.
         """
         if not self.state.contradiction:
             self._emit(StreamFailed(f"upstream contradicts itself: {why}", kind=CONTRADICTION))
 
     def _fail(self, error: object) -> None:
-        """`error` is the wire's error object, or its bare message."""
+        """Note a failure; `error` is the wire's error object, or just its message."""
         details = json_value.as_object(error)
         message = json_value.as_text(details.get("message")) or json_value.as_json_text(error)
         code = json_value.as_json_text(details.get("code"))

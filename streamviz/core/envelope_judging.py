@@ -1,4 +1,4 @@
-"""What policies for texts make of an answer's envelope: ids, counts, errors, what it repeats of its request."""
+"""Policies for texts read an answer's envelope: ids, counts, errors, what it repeats of its request."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,10 +10,10 @@ from streamviz.core.policy import ActivePolicy, Policy, Rest
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
-# So much is read at once, with this much of what came before it.
+# How many characters are read at once, with how many of those before them.
 _SLICE = 4_000
 _OVERLAP = 1_000
-# What an answer repeats of these is no envelope.
+# What an answer repeats of these is read all the same.
 _NOT_REPEATED = frozenset({"messages", "input", "contents"})
 _RESTS_AFTER = 50
 
@@ -21,7 +21,7 @@ _RESTS_AFTER = 50
 class EnvelopeJudging:
     """Has policies read each text of one stream's envelope.
 
-    Nothing can be replaced there, so that what an enforcing policy finds ends the stream. What upstream repeats of the
+    Nothing can be replaced there, so whatever an enforcing policy finds ends the stream. What upstream repeats of the
     request, as it was sent, is the client's own.
     """
 
@@ -30,7 +30,7 @@ class EnvelopeJudging:
         self._asked: set[str] | None = None
 
     async def forbidden(self, told: Sequence[Told], context: ChainContext, rest: Rest) -> str:
-        """What keeps the chunk that told this from the client, in words; empty where nothing does."""
+        """Why the chunk that said this must not reach the client; empty if it may."""
         for number, each in enumerate(told, 1):
             is_long = len(each.text) > _SLICE
             if is_long and self._is_asked(each.text, context.request):
@@ -74,7 +74,7 @@ class EnvelopeJudging:
         return found
 
     def _is_asked(self, text: str, request: ModelCall) -> bool:
-        """Whether the request has this very text, or it names the model that was called."""
+        """Whether the request has exactly this text, or it names the model that was called."""
         if self._asked is None:
             said = [value for name, value in request.fields.items() if name not in _NOT_REPEATED]
             names = {each for name in request.names for each in (name, name.partition("/")[2])}
@@ -97,7 +97,7 @@ def _reads(active: ActivePolicy) -> bool:
 
 
 def texts_in(values: list[object]) -> set[str]:
-    """All texts within JSON values, names of members too."""
+    """All texts in JSON values, including names of members."""
     found: set[str] = set()
     for level in levels(values):
         found.update(level.texts, *level.objects)

@@ -30,7 +30,7 @@ class AlreadyComplete(AggregationError):
 
 
 class NothingAggregated(AggregationError):
-    """A message was asked for before any chunk came."""
+    """A message was requested before any chunk came."""
 
 
 class IllegalTransition(StreamvizError):
@@ -76,17 +76,17 @@ class RequestError(ClientFacingError):
 
 
 def wrong_type(parameter: str, expected: str) -> RequestError:
-    """Of a parameter that is not what it must be."""
+    """The error for a parameter of the wrong type."""
     return RequestError(400, f"`{parameter}` must be {expected}.", code="invalid_type", param=parameter)
 
 
 def missing(parameter: str) -> RequestError:
-    """Of a parameter that must be there."""
+    """The error for a missing parameter."""
     return RequestError(400, f"`{parameter}` is missing.", code="missing_required_parameter", param=parameter)
 
 
 class Denied(RequestError):
-    """A policy denied the request, or that of a call which its run made."""
+    """A policy denied the request, or a call that its run made."""
 
     CODE = "denied_by_policy"
 
@@ -103,9 +103,9 @@ class Cancelled(RequestError):
         super().__init__(403, message, code=self.CODE)
 
 
-# The codes of what is final: a client is not to ask again.
+# The codes of final errors: a client should not try again.
 FINAL = frozenset({Denied.CODE, Cancelled.CODE})
-# What is final in OpenAI's own words, which Codex and Copilot CLI know: after ours they ask again, five times.
+# OpenAI's own code for a final error, which Codex and Copilot CLI know: after ours they try again, five times.
 TOLD_FINAL = "invalid_prompt"
 
 
@@ -118,21 +118,21 @@ class Unavailable(ClientFacingError):
 
 
 class InternalError(ClientFacingError):
-    """streamviz itself failed; what it met is in the log, and is nobody else's to read."""
+    """streamviz itself failed; the cause is in the log, and not for clients to read."""
 
     def __init__(self) -> None:
         super().__init__(500, "Internal error in streamviz; see its log.", kind="server_error")
 
 
 class NotRecorded(Unavailable):
-    """A stream cannot go on, as what comes next of it cannot be recorded."""
+    """A stream cannot go on, as it cannot be recorded any more."""
 
     def __init__(self) -> None:
         super().__init__("the stream was stopped because it can no longer be recorded")
 
 
 class UpstreamError(ClientFacingError):
-    """The provider was at fault or could not be reached; `body` is what it answered, when it answered."""
+    """The provider was at fault or could not be reached; `body` is its answer, if there was one."""
 
     def __init__(
         self,
@@ -150,5 +150,5 @@ class UpstreamError(ClientFacingError):
 
 
 def redirected(status: int) -> UpstreamError:
-    """What a client is told of a redirect."""
+    """The client's error for a redirect."""
     return UpstreamError(502, f"upstream answered {status}, a redirect, which is not followed")

@@ -1,7 +1,7 @@
 """What can happen in a stream: the one vocabulary for live view, history, export and tests.
 
-Frozen values. A block is named by its `ordinal`, its place in the order in which the stream's blocks began.
-Each has its counterpart in AG-UI: BlockStarted a `…Start`, BlockDelta a `…Content` or `…Args`, BlockSealed an
+Events are frozen values. A block is known by its `ordinal`, its place in the order in which the stream's blocks began.
+Each event has its counterpart in AG-UI: BlockStarted a `…Start`, BlockDelta a `…Content` or `…Args`, BlockSealed an
 `…End`, StreamFinished `RunFinished`, StreamFailed `RunError`.
 """
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 MALFORMED_CHUNK = "malformed_chunk"
-# Upstream says one thing twice, and differently: a client may put together something else than was judged.
+# Upstream says one thing twice, and differently: a client may put together something other than what was judged.
 CONTRADICTION = "contradiction"
 PROCESSING_ERROR = "processing_error"
 
@@ -27,13 +27,13 @@ class BlockKind(StrEnum):
 
     @property
     def is_opaque(self) -> bool:
-        """Whether the text of such a block is the wire's own JSON, and no words."""
+        """Whether the text of such a block is the wire's own JSON rather than words."""
         return self in (BlockKind.MEDIA, BlockKind.OTHER)
 
 
 class BlockStarted(msgspec.Struct, frozen=True, gc=False, tag="block_started"):
-    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block,
-    for media, or for a tool call that is no ordinary function call."""
+    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block, for
+    media, or for a tool call that is not an ordinary function call."""
 
     ordinal: int
     kind: BlockKind
@@ -71,7 +71,7 @@ class BlockSealed(msgspec.Struct, frozen=True, gc=False, tag="block_sealed"):
 
 
 class UsageUpdated(msgspec.Struct, frozen=True, tag="usage_updated"):
-    """The tokens used so far, as upstream counts and words them; `tier` is the service tier named beside them."""
+    """The tokens used so far, as upstream counts and names them; `tier` is the service tier named beside them."""
 
     usage: dict[str, object]
     tier: str = ""
@@ -85,9 +85,9 @@ class StreamFinished(msgspec.Struct, frozen=True, gc=False, tag="stream_finished
 
 
 class StreamFailed(msgspec.Struct, frozen=True, gc=False, tag="stream_failed"):
-    """Upstream reported an error in mid-stream, or sent what cannot be read (`kind` is then MALFORMED_CHUNK), or what
-    can be read in two ways (CONTRADICTION), or streamviz itself failed at it (PROCESSING_ERROR). The latter two fail
-    nothing by themselves."""
+    """Upstream reported an error in mid-stream, or sent something that cannot be read (`kind` is then MALFORMED_CHUNK)
+    or can be read in two ways (CONTRADICTION), or streamviz itself failed (PROCESSING_ERROR). The latter two do not by
+    themselves make a stream fail."""
 
     message: str
     kind: str = ""
@@ -95,7 +95,7 @@ class StreamFailed(msgspec.Struct, frozen=True, gc=False, tag="stream_failed"):
 
 
 def processing_error(what: str, error: Exception) -> StreamFailed:
-    """The failure of a stream at which streamviz itself failed."""
+    """The event for a failure of streamviz itself."""
     return StreamFailed(f"streamviz failed: {what} ({type(error).__name__}: {error})", kind=PROCESSING_ERROR)
 
 

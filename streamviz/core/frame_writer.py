@@ -1,4 +1,4 @@
-"""What the composer writes in place of upstream's own frames, and how it keeps up with those."""
+"""Sending what the composer writes in place of upstream's own frames, and telling it about those."""
 
 from collections.abc import Sequence, Set
 
@@ -9,7 +9,7 @@ from streamviz.core.events import StreamEvent
 
 
 class FrameWriter:
-    """Sends what the composer writes; `has_begun` says whether it has its hand in all that goes out by now."""
+    """Sends what the composer writes; `has_begun` says whether everything now goes through it."""
 
     def __init__(self, composer: Composer) -> None:
         self.has_begun = False
@@ -17,14 +17,14 @@ class FrameWriter:
         self._lost: Exception | None = None
 
     def tell_passed(self, events: Sequence[StreamEvent], chunk: Chunk | None) -> None:
-        """Tell the composer of what it did not write. If it fails, that only matters once it is to write."""
+        """Tell the composer about frames that it did not write. If it fails, that only matters once it is to write."""
         try:
             self._composer.passed(events, chunk)
         except Exception as error:
             self._lost = self._lost or error
 
     def begin(self) -> None:
-        """From here on the composer writes. Raises what it failed at before."""
+        """Have the composer write from here on. Raises the error with which it failed before, if it did."""
         if self._lost is not None:
             raise self._lost
         self.has_begun = True
@@ -38,7 +38,8 @@ class FrameWriter:
         origin: str,
         context: StreamingContext,
     ) -> bool:
-        """Send upstream's own frames where the composer can; those that it changed are `origin`'s."""
+        """Send upstream's own frames, if the composer can carry them over; those that it changed have the origin
+        `origin`."""
         composer = self._composer
         frames = composer.carry_part(chunk, read, said, touched) if touched else composer.carry(chunk, said)
         for raw in frames or ():
@@ -49,11 +50,11 @@ class FrameWriter:
         return frames is not None
 
     def compose(self, events: Sequence[StreamEvent], origin: str, context: StreamingContext) -> None:
-        """Send what says `events`."""
+        """Send the frames for `events`."""
         for raw in self._composer.compose(events):
             context.send_made(raw, origin)
 
     def stop(self, origin: str, context: StreamingContext) -> None:
-        """Send what ends a stream that was halted."""
+        """Send the frames that end a halted stream."""
         for raw in self._composer.stop():
             context.send_made(raw, origin)

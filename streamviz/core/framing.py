@@ -1,4 +1,4 @@
-"""Events in bytes of which nobody said how they are framed."""
+"""Finding events in bytes whose framing is not known."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ class Parser(Protocol):
 
 
 class AnyFraming:
-    """Server-sent events, or lines of JSON where the bytes begin as such."""
+    """Server-sent events, or lines of JSON if the bytes begin like those."""
 
     def __init__(self) -> None:
         self._start = b""
@@ -34,5 +34,5 @@ class AnyFraming:
         return self._parser.feed(begun if is_json else self._start)
 
     def close(self) -> list[SSEEvent]:
-        """What is left at the end of input."""
+        """The events left at the end of input."""
         return [] if self._parser is None else self._parser.close()

@@ -1,4 +1,4 @@
-"""How a block of a tape grew, so that it can be told as it was at any moment."""
+"""How a block of a tape grew, so that it can be shown as it was at any moment."""
 
 from array import array
 from bisect import bisect_left
@@ -15,7 +15,7 @@ def numbers() -> "array[int]":
 
 @dataclass(slots=True)
 class Grown:
-    """A block's growth. Events go by number: `deltas` has those by which it grew, `ends` how long it was after each."""
+    """A block's growth. Events are numbered: `deltas` has those by which it grew, `ends` how long it was after each."""
 
     number: int
     started: BlockStarted
@@ -40,7 +40,7 @@ class Grown:
             self.named.append((number, delta))
 
     def told(self, until: int) -> Iterator[tuple[int, StreamEvent]]:
-        """Few events, by number, that come to the same as all of those before the event `until`."""
+        """A few events, with their numbers, that add up to the same as all those before the event `until`."""
         yield self.number, self.started
         last = bisect_left(self.deltas, until)
         if last:

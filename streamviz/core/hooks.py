@@ -1,4 +1,4 @@
-"""Calling policies. They may be anybody's code, and even exit: what a hook raises is its own failure and no other's."""
+"""Calling policies. They may be anybody's code, and even exit: what a hook raises is a failure of its own only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Failed:
 
 
 def called(hook: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Failed:
-    """What a hook gives, or what it raised."""
+    """What a hook returns, or what it raised."""
     try:
         return hook(*args, **kwargs)
     except BaseException as error:
@@ -34,24 +34,25 @@ def called(hook: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Faile
 def verdict_of(
     active: ActivePolicy, hook: Callable[P, object], *args: P.args, **kwargs: P.kwargs
 ) -> tuple[Verdict | None, str]:
-    """What a hook says that may ask nobody. Where it fails, the verdict is its fail mode's, and the text says why."""
+    """The verdict of a hook that may not ask anybody. If it fails, the verdict is its fail mode's, and the text says
+    why."""
     said = called(lambda: checked(hook(*args, **kwargs)))
     return (active.failed(said.words), said.words) if isinstance(said, Failed) else (said, "")
 
 
 def words(error: BaseException) -> str:
-    """What an error says, with its kind."""
+    """An error's message, with its type."""
     return f"{type(error).__name__}: {error}"
 
 
 def require_in_time(active: ActivePolicy, took: int) -> None:
-    """Raises TimeoutError where a hook has taken longer (µs) than its policy may. Nothing can stop it before."""
+    """Raises TimeoutError if a hook took longer (µs) than its policy may. Nothing can stop it earlier."""
     if took > active.time_limit * 1_000_000:
         raise TimeoutError(f"it took {took / 1_000_000:.1f} s, longer than {active.time_limit:g} s")
 
 
 def checked(said: object) -> Verdict | None:
-    """Raises TypeError or ValueError where a policy gave something else than None or a verdict that can be carried out
+    """Raises TypeError or ValueError if a policy returned anything other than None or a verdict that can be carried out
     and recorded."""
     if said is None or said is ALLOW:
         return None if said is None else ALLOW

@@ -1,4 +1,4 @@
-"""What a client has in place of blocks that it did not get as upstream sent them: what it will say they were."""
+"""What a client has in place of blocks that it did not get as upstream sent them, and will send back as theirs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -10,8 +10,8 @@ from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEve
 
 @dataclass(slots=True)
 class Instead:
-    """What stands for a block: `kind` is that which the client sees, as a denied call is a text to it, and `choice` the
-    one in which it does."""
+    """What replaces a block. `kind` is the kind that the client sees, as a denied call is a text to it, and `choice`
+    the choice in which it sees it."""
 
     kind: BlockKind
     pieces: list[str] = field(default_factory=list)
@@ -31,8 +31,8 @@ def note(
     before: Mapping[int, str],
     blocks: Sequence[StreamBlock],
 ) -> None:
-    """Note what was said of blocks that were `replaced` as a whole, or `edited` as they came; of these the client had
-    some of upstream's text `before`, by ordinal."""
+    """Note what was sent for blocks that were `replaced` as a whole, or `edited` as they came; of the latter the client
+    already had some of upstream's text, in `before` by ordinal."""
     for event in said:
         if isinstance(event, BlockStarted) and event.ordinal in replaced:
             instead[event.ordinal] = Instead(event.kind, choice=event.choice)
@@ -46,8 +46,8 @@ def note(
 def cut_off(
     instead: dict[int, Instead], blocks: Iterable[StreamBlock], started: Set[int], waiting: Counter[int]
 ) -> None:
-    """Note of a stream that ends early that the client gets no more of its blocks; `waiting` is how much of each it has
-    not."""
+    """Note, for a stream that ends early, that the client gets no more of its blocks; `waiting` is how much of each it
+    does not have."""
     for block in blocks:
         if block.ordinal not in started:
             instead[block.ordinal] = Instead(BlockKind.CONTENT, choice=block.choice)

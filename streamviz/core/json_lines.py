@@ -1,11 +1,11 @@
-"""Answers that are no server-sent events: one JSON object a line, as logs and recordings have them, or a whole one."""
+"""Answers that are not server-sent events: one JSON object per line, as in logs and recordings, or a whole one."""
 
 from streamviz.core.json_value import decode, encode, objects
 from streamviz.core.sse import SSEEvent
 
 
 class JSONLines:
-    """Each object is an event. One that goes on over several lines, and a list of them, is read at the end."""
+    """Each object is an event. An object over several lines, or a list of objects, is read at the end."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -21,7 +21,7 @@ class JSONLines:
         return [event for line in lines for event in self._read(line.strip())]
 
     def close(self) -> list[SSEEvent]:
-        """What is left: the last line, or all of a value that was open."""
+        """The events left at the end: of the last line, or of all of an open value."""
         events = self._read(b"".join(self._pieces).strip())
         if not self._open:
             return events

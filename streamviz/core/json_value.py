@@ -1,4 +1,4 @@
-"""Reading JSON that a stranger wrote: each function gives the value when it has the type, else an empty one."""
+"""Reading JSON from outside: each function returns the value if it has the type, or else an empty one."""
 
 import json
 import re
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 MAX_DEPTH = 200
 _LONGEST_INTEGER = 20
-# So much is looked at at once: other threads wait meanwhile.
+# How many bytes are looked at in one go: other threads wait meanwhile.
 _SLICE = 2**16
-# What opens a list or an object is 1, what closes one -1, and nothing else is left.
+# Opening brackets become 1, closing ones -1; nothing else is left.
 _STEPS = bytes(1 if byte in b"[{" else 0xFF for byte in range(256))
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# Requests of real clients are hardly nested deeper.
+# Requests of real clients are rarely nested deeper.
 _ROUNDS = 8
 
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
@@ -30,10 +30,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode(data: bytes | str) -> object:
-    """The JSON value in `data`. Raises ValueError where it is none, or is nested deeper than MAX_DEPTH.
+    """The JSON value in `data`. Raises ValueError if it is not JSON, or is nested deeper than MAX_DEPTH.
 
-    What only lenient clients accept is read too, or it would reach them unjudged: lone surrogates and bytes that are
-    not UTF-8 are replaced by a mark, numbers that no double holds and NaN are null.
+    What only lenient clients accept is read, too, or it would reach them unjudged: lone surrogates and bytes that are
+    not UTF-8 are replaced by a mark, NaN and numbers that do not fit into a double become null.
     """
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
@@ -48,7 +48,7 @@ def decode(data: bytes | str) -> object:
 
 
 def value_in(data: bytes | str | None) -> object:
-    """The JSON value in `data`, as `decode` reads it; None where there is none."""
+    """The JSON value in `data`, as `decode` reads it; None if there is none."""
     try:
         return decode(data) if data else None
     except ValueError:
@@ -56,7 +56,7 @@ def value_in(data: bytes | str | None) -> object:
 
 
 def object_in(data: bytes | str | None) -> JsonObject:
-    """The JSON object in `data`; an empty one where it is cut off or says something else."""
+    """The JSON object in `data`; an empty one if it is cut off or is anything else."""
     try:
         return as_object(decode(data)) if data else {}
     except ValueError:
@@ -64,8 +64,9 @@ def object_in(data: bytes | str | None) -> JsonObject:
 
 
 def decode_for_all(data: bytes) -> tuple[object, bool]:
-    """As `decode`, and whether all clients that read JSON take it. Some pass over a control character in a text, a
-    number that is none or that no double holds, and names by which JavaScript would change all objects."""
+    """As `decode`, and whether all clients that read JSON accept it. Some skip JSON with a control character in a text,
+    with NaN or a number that does not fit into a double, or with a name by which JavaScript would change all
+    objects."""
     try:
         value = _decode(data)
     except (ValueError, RecursionError):
@@ -83,7 +84,7 @@ def _is_for_all(data: bytes) -> bool:
 
 
 def _has_odd_name(data: bytes) -> bool:
-    """Whether there may be such a name, as it is or with a letter escaped."""
+    """Whether there may be such a name, plain or with an escaped letter."""
     return b"proto" in data or (b"\\u00" in data and _ESCAPED_LETTER.search(data) is not None)
 
 
@@ -108,8 +109,8 @@ def _plain_object(members: list[tuple[str, object]]) -> JsonObject:
 
 
 def decode_strictly(text: str) -> object:
-    """The JSON value in `text`, which is JSON to the letter of RFC 8259. Raises ValueError where it is none, or is
-    nested deeper than MAX_DEPTH."""
+    """The JSON value in `text`. Raises ValueError if it is not JSON to the letter of RFC 8259, or is nested deeper than
+    MAX_DEPTH."""
     try:
         value = _decode(text)
     except RecursionError:
@@ -119,8 +120,8 @@ def decode_strictly(text: str) -> object:
 
 
 def has_more_values(data: bytes, most: int) -> bool:
-    """Whether JSON has more than `most` values, by its commas and brackets, before time is spent on reading it."""
-    if len(data) <= most or sum(map(data.count, (b",", b"[", b"{"))) <= most:  # those in texts too
+    """Whether JSON has more than `most` values, by its commas and brackets, before time is spent on decoding it."""
+    if len(data) <= most or sum(map(data.count, (b",", b"[", b"{"))) <= most:  # including those in texts
         return False
     marks = 0
     for outside, quotes in _outside_texts(data):
@@ -131,7 +132,7 @@ def has_more_values(data: bytes, most: int) -> bool:
 
 
 class Level(NamedTuple):
-    """What is equally deep in a JSON value, by its type; numbers that are whole, and others, are `numbers`."""
+    """All that is equally deep in a JSON value, by its type; `numbers` are integers and others."""
 
     texts: list[str]
     objects: list[JsonObject]
@@ -139,8 +140,8 @@ class Level(NamedTuple):
 
 
 def levels(value: object, unread: frozenset[str] = frozenset()) -> Iterator[Level]:
-    """A JSON value from its outside in, without texts that a member in `unread` has. A value may be hundreds of
-    thousands of them: no line is run for each."""
+    """The levels of a JSON value, from the outside in, without texts of members in `unread`. There may be hundreds of
+    thousands of values, so no line of code is run for each."""
     level = [value]
     while level:
         kinds = _Kinds(level)
@@ -158,7 +159,7 @@ class _Kinds:
         self._different = set(self._types)
 
     def of(self, kind: type[T]) -> list[T]:
-        """Those of exactly this type, as nothing else comes of JSON."""
+        """The values of exactly this type: JSON has no subclasses."""
         values = cast(list[T], self._level)
         if kind not in self._different:
             return []
@@ -191,8 +192,8 @@ def _number(text: str) -> int | float | None:
 
 
 def require_shallow(data: bytes) -> None:
-    """Raises ValueError where JSON is nested too deeply. It is told from the text: a look at each value would take
-    longer than reading them did."""
+    """Raises ValueError if JSON is nested too deeply. This is found from the text: looking at each value would take
+    longer than decoding did."""
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return
     brackets = b"".join(outside.translate(None, _NO_BRACKETS) for outside, _ in _outside_texts(data))
@@ -204,10 +205,10 @@ def require_shallow(data: bytes) -> None:
 
 
 def _is_soon_flat(brackets: bytes) -> bool:
-    """Whether what is left of a value's brackets, without the innermost again and again, is too few to be nested too
-    deeply: most values are wide, and each look at all of them holds up every other thread."""
+    """Whether too few brackets are left to be nested too deeply after removing the innermost ones several times: most
+    values are wide, and each look at all brackets holds up every other thread."""
     for removed in range(2, 2 * _ROUNDS + 1, 2):
-        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")  # each takes away one level at most
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")  # each removes one level at most
         if removed + len(brackets) // 2 <= MAX_DEPTH:
             return True
     return False
@@ -215,7 +216,7 @@ def _is_soon_flat(brackets: bytes) -> bool:
 
 def _outside_texts(data: bytes) -> Iterator[tuple[bytes, int]]:
     """JSON without its texts and names, slice by slice, each with the number of quotes up to its end."""
-    # Of what is left each quote begins a text or ends it.
+    # Each quote that is left begins a text or ends one.
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     quotes = 0
     for at in range(0, len(bare), _SLICE):
@@ -243,7 +244,7 @@ def as_text(value: object) -> str:
 
 
 def as_index(value: object) -> int | None:
-    """A whole number from 0 to below 10^9, also when written as a string; else None."""
+    """A whole number from 0 to below 10^9, even if written as a string; None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -266,7 +267,7 @@ def as_json_text(value: object) -> str:
 
 
 def objects(value: object) -> list[JsonObject]:
-    """The objects of a list; whatever else it holds is passed over. A lone object counts as a list of one."""
+    """The objects of a list; anything else in it is skipped. A lone object counts as a list of one."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict)]
     return [value] if isinstance(value, dict) else []

@@ -1,4 +1,4 @@
-"""What became of a stream's policies: verdicts as they are recorded, holds, open questions, and who did not run."""
+"""What a stream's policies did: verdicts as they are recorded, holds, open questions, and policies that did not run."""
 
 from collections.abc import Set
 from dataclasses import dataclass, field
@@ -22,10 +22,10 @@ class Subject(StrEnum):
 class Judgement:
     """A verdict as it is recorded: by whom, on what, when (µs since the epoch), and how long it took (µs).
 
-    `ordinal` is the block's, None where it is about a request or a stream. `failure` says what went wrong where the
-    policy failed and the decision is its fail mode's, or where a person was asked and nobody answered in time
-    (`is_unanswered`). `by` names the person who decided by hand. `client_had` is how much of the block the client
-    already had (characters), 0 where it was held.
+    `ordinal` is the block's, None if it is about a request or a stream. `failure` says what went wrong if the policy
+    failed and the decision is its fail mode's, or if a person was asked and nobody answered in time (`is_unanswered`).
+    `by` names the person who decided by hand. `client_had` is how much of the block the client already had
+    (characters), 0 where it was held.
     """
 
     policy: ActivePolicy
@@ -44,11 +44,11 @@ class Judgement:
 class Hold:
     """A block that is kept back. Times are in µs since the epoch.
 
-    It ends when the block goes out, or what stands in its place, or when the stream ends: `ended_at` is None until
-    then, whatever was decided. `released_at` is when the block itself went out, None where it never did. While a model
-    or a person is asked, `until` is when it is decided without their answer. While it is a person, `asks` is the number
-    of that question, `asked_by` the policy whose verdict it is about and `asked_at` since when, `reason` why the policy
-    would not allow it, and `otherwise` what it comes to without an answer.
+    A hold ends when the block, or what replaces it, goes out, or when the stream ends: `ended_at` is None until then,
+    whatever was decided. `released_at` is when the block itself went out, None if it never did. While a model or a
+    person is asked, `until` is when it is decided without their answer. While a person is asked, `asks` is the number
+    of the question, `asked_by` the policy whose verdict it is about, `asked_at` since when, `reason` why the policy
+    would not allow it, and `otherwise` the decision without an answer.
     """
 
     since: int
@@ -70,7 +70,7 @@ class Hold:
 
     @property
     def was_cut_short(self) -> bool:
-        """Whether the stream ended during it: the block was neither let go nor denied."""
+        """Whether the stream ended during it: the block was neither released nor denied."""
         return self.ended_at is not None and self.released_at is None and not self.is_denied
 
 
@@ -95,7 +95,7 @@ class Question:
 
     @property
     def given_up_at(self) -> int:
-        """In µs since the epoch."""
+        """When nobody waits for an answer any more (µs since the epoch)."""
         return self.asked_at + int(self.seconds * 1_000_000)
 
 
@@ -115,7 +115,7 @@ class InParts:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a policy said in a process of its own; `failure` is what it raised there."""
+    """A policy's verdict from a process of its own; `failure` is what it raised there."""
 
     verdict: Verdict | None
     failure: str = ""
@@ -151,7 +151,7 @@ class NotRun:
 
 @dataclass(slots=True)
 class ChainContext(StreamingContext):
-    """A stream's context with the books of its policies, which chain and driver keep.
+    """A stream's context with the accounts of its policies, which the chain and the driver keep.
 
     `questions` go by number: the driver has them answered and tells the chain. `halted_by` names the policy that ended
     the stream. By ordinal, `masked` is what may be kept of blocks, once that is known, and `instead` what the client
@@ -169,7 +169,7 @@ class ChainContext(StreamingContext):
     _number: int = 0
 
     def end_holds(self) -> None:
-        """The stream is over: nothing is kept back any more."""
+        """End all holds: the stream is over."""
         for hold in self.holds.values():
             hold.ended_at = self.now() if hold.ended_at is None else hold.ended_at
 

@@ -19,9 +19,9 @@ Revise = Callable[[SubjectT, Verdict], SubjectT]
 class Judging(Generic[SubjectT]):
     """Asks all policies at once, so that slow judges work side by side, and takes their verdicts in order.
 
-    A shadow is asked too and never waited for. Where `counts` is false nobody held the subject: verdicts are recorded
-    and only one that halts changes anything. After a replacement the policies after it are asked again, about what
-    there is then. `final` is the verdict that ended it, `replaced_by` the last policy that replaced the subject.
+    A shadow is asked, too, but never waited for. If `counts` is false, the subject was not held: verdicts are recorded,
+    and only one that halts changes anything. After a replacement, the policies after it are asked again, about the new
+    subject. `final` is the verdict that ended it, `replaced_by` the last policy that replaced the subject.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Judging(Generic[SubjectT]):
         self._next = 0
 
     def advance(self, context: ChainContext) -> None:
-        """Go on as far as the verdicts that are in allow."""
+        """Go on as far as the verdicts so far allow."""
         while not self.is_settled and self._next < len(self._policies):
             self._form_opinions(context)
             active, opinion = self._policies[self._next], self._opinions[self._next]
@@ -61,25 +61,25 @@ class Judging(Generic[SubjectT]):
         self.is_settled = True
 
     def answer(self, question: Question, answer: Answer, context: ChainContext) -> None:
-        """The answer to a question that was asked here; `advance` goes on from it."""
+        """Take the answer to a question that was asked here; `advance` goes on from it."""
         for at, (active, opinion) in enumerate(zip(self._policies, self._opinions, strict=True)):
             if opinion is not None and opinion.question is question:
                 opinion.question, opinion.at = None, context.now()
                 self._note_until(context)
                 take_answer(opinion, active, question, answer)
                 if at < self._next:
-                    # A shadow's, which nobody waited for.
+                    # A shadow's verdict, which nobody waited for.
                     self._record(active, opinion, context)
 
     def _note_until(self, context: ChainContext) -> None:
-        """When what is still open will be decided without an answer."""
+        """Note when what is still open will be decided without an answer."""
         hold = None if self.ordinal is None else context.holds.get(self.ordinal)
         if hold is not None:
             asked = [opinion.question for opinion in self._opinions if opinion is not None]
             hold.until = max((each.given_up_at for each in asked if each and each.is_awaited), default=None)
 
     def _form_opinions(self, context: ChainContext) -> None:
-        """Ask every policy that was not asked yet, but none behind a verdict that ends it."""
+        """Ask every policy that has not been asked yet, but none after a verdict that takes effect."""
         for at in range(self._next, len(self._policies)):
             active, opinion = self._policies[at], self._opinions[at]
             if opinion is None:
@@ -132,7 +132,7 @@ class Judging(Generic[SubjectT]):
         return question
 
     def _take(self, active: ActivePolicy, opinion: Opinion, context: ChainContext) -> bool:
-        """Record a verdict and let it act. False where a person has to be asked first."""
+        """Record a verdict and let it act. False if a person has to be asked first."""
         verdict = opinion.verdict
         if verdict is None or not self._acts(active, verdict):
             self._record(active, opinion, context)
@@ -166,7 +166,7 @@ class Judging(Generic[SubjectT]):
         hold.reason, hold.otherwise = verdict.reason, active.by_hand.otherwise
 
     def _forget_later(self, context: ChainContext) -> None:
-        """What later policies think of what is no more."""
+        """Drop the opinions of later policies: they are about a subject that is gone."""
         for at in range(self._next + 1, len(self._opinions)):
             opinion, self._opinions[at] = self._opinions[at], None
             if opinion is not None and opinion.question is not None:

@@ -15,13 +15,13 @@ Elsewhere = Callable[[Work, float], Awaitable[Answer]]
 
 
 def masking(policies: Iterable[ActivePolicy]) -> list[ActivePolicy]:
-    """Those of whose changes nothing is to be kept."""
+    """The enforcing policies that mask: nothing of what they change is to be kept."""
     return [active for active in policies if active.policy.masks and active.mode is Mode.ENFORCE]
 
 
 def kept_text(text: str, policies: Iterable[ActivePolicy]) -> str:
-    """What the enforcing ones of `policies` leave of a text beside a request and its answer; empty where one of them
-    cannot tell."""
+    """What the enforcing ones of `policies` leave of a text beside a request and its answer; empty if one of them
+    fails."""
     for active in policies:
         if active.mode is Mode.ENFORCE and text:
             kept = called(active.policy.kept, text)
@@ -30,22 +30,22 @@ def kept_text(text: str, policies: Iterable[ActivePolicy]) -> str:
 
 
 def kept_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
-    """The same of texts by name, such as headers, without those of which nothing is left."""
+    """The same for texts by name, such as headers, without those of which nothing is left."""
     if not policies:
         return {name: text for name, text in values.items() if text}
     return {name: kept for name, text in values.items() if (kept := kept_text(text, policies))}
 
 
 def told_text(text: str, policies: Iterable[ActivePolicy]) -> str:
-    """What a client may be told, and the record keep, of a text that comes with an answer and is in no block: as above,
-    and nothing where one of `policies` finds there what it looks for in answers."""
+    """What a client may get, and the record keep, of a text that comes with an answer and is in no block: as
+    `kept_text`, but nothing if one of `policies` finds in it what it looks for in answers."""
     policies = list(policies)
     kept = kept_text(text, policies)
     return "" if any(_forbids(active, kept) for active in policies) else kept
 
 
 def told_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
-    """The same of texts by name, such as headers, without those of which nothing is left."""
+    """The same for texts by name, such as headers, without those of which nothing is left."""
     if not policies:
         return kept_values(values, policies)
     return {name: told for name, text in values.items() if (told := told_text(text, policies))}
@@ -59,7 +59,7 @@ def _forbids(active: ActivePolicy, text: str) -> bool:
 
 
 def masked_text(block: StreamBlock, policies: Iterable[ActivePolicy], context: ChainContext) -> str:
-    """The text, or the arguments, of a block as `policies` leave it; empty where one of them cannot tell.
+    """The text, or the arguments, of a block as `policies` leave it; empty if one of them fails.
 
     Raises TakesLong.
     """

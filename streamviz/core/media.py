@@ -1,11 +1,11 @@
-"""Images and sounds in an answer: of what type they are and how large, whatever their format calls that."""
+"""Images and sounds in an answer: their type and size, whatever their format calls those."""
 
 from collections.abc import Iterable, Iterator
 
 from streamviz.core.json_value import JsonObject, as_text, decode
 from streamviz.core.medium import Medium, medium_at, medium_of
 
-# Parts of OpenAI's chat and responses that are media, as are whole fields of chat; and of Gemini's.
+# Parts that are media: of OpenAI's chat and responses (some are whole fields of chat), and of Gemini's.
 CHAT_PARTS = frozenset({"image_url", "input_image", "output_image", "image", "input_audio", "audio", "video_url"})
 GEMINI_PARTS = frozenset({"inlineData", "inline_data", "fileData", "file_data"})
 _TYPES = ("mimeType", "mime_type", "media_type")
@@ -15,13 +15,12 @@ _PLACES = ("url", "fileUri", "file_uri", "uri")
 
 
 def type_of_part(part: JsonObject) -> str:
-    """The MIME type that a part of Gemini's says it has."""
+    """The MIME type that a part of Gemini's declares."""
     return _first(part, _TYPES)
 
 
 def media_within(payload: str) -> list[Medium]:
-    """Those whose type can be told, however deep they are in JSON that is about something else, as what a tool
-    answered."""
+    """The media of known type at any depth of JSON that is about something else, such as a tool's result."""
     try:
         waiting: list[object] = [decode(payload)]
     except ValueError:
@@ -39,7 +38,7 @@ def media_within(payload: str) -> list[Medium]:
 
 
 def media_of(value: JsonObject) -> Iterator[Medium]:
-    """What an object is, or has in a member that media are in."""
+    """The medium that an object is, or has in a member for media."""
     for inner in (value.get(key) for key in _INNER):
         if isinstance(inner, str):
             yield medium_at(inner, "")

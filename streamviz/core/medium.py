@@ -1,9 +1,9 @@
-"""An image or a sound: of what type it is, which its first bytes tell where nobody says it, and how large."""
+"""An image or a sound: its type, which is found from its first bytes if it is not declared, and its size."""
 
 from base64 import b64decode
 from typing import NamedTuple
 
-# What their bytes begin with, where nobody says.
+# What the bytes of media begin with, in case the type is not declared.
 _SIGNS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -19,8 +19,8 @@ _LONGEST_TYPE = 100
 
 
 class Medium(NamedTuple):
-    """One of them: its MIME type, "" where that is not known; its bytes in base64, and how many those are, or else
-    where it is. A preview is an image before it is finished; what is no `piece` is all of it."""
+    """An image or a sound: its MIME type, "" if that is not known; its bytes in base64, and how many those are, or else
+    its address. A preview is an image before it is finished. Unless `is_piece`, it is whole."""
 
     type: str
     data: str = ""
@@ -35,12 +35,12 @@ class Medium(NamedTuple):
 
 
 def is_sound(type: str) -> bool:
-    """Whether a MIME type is of sounds."""
+    """Whether a MIME type is that of a sound."""
     return type.startswith("audio/")
 
 
 def medium_at(address: str, type: str) -> Medium:
-    """One that is at an address, which may hold its bytes."""
+    """A medium at an address, which may contain its bytes."""
     if not address.startswith("data:"):
         return Medium(type[:_LONGEST_TYPE], address=address)
     head, _, data = address[len("data:") :].partition(",")
@@ -48,7 +48,7 @@ def medium_at(address: str, type: str) -> Medium:
 
 
 def medium_of(data: str, type: str) -> Medium:
-    """One whose bytes came along, in base64."""
+    """A medium whose bytes came with it, in base64."""
     return Medium((type or _type_of(data))[:_LONGEST_TYPE], data, max(0, len(data) * 3 // 4 - data[-2:].count("=")))
 
 
@@ -60,7 +60,7 @@ def _type_of(data: str) -> str:
 
 
 def bytes_of(data: str) -> bytes:
-    """What is no base64 is nothing."""
+    """The bytes of a base64 text; none if it is not base64."""
     try:
         return b64decode(data + "=" * (-len(data) % 4))
     except ValueError:

@@ -10,17 +10,17 @@ REPLAY_PREFIX = "replay/"
 
 
 def fits(name: str, glob: str) -> bool:
-    """Whether a glob means a name: `*` is any text, `?` any character. Nothing else is special: names of models have
-    brackets (`claude-opus-4[1m]`)."""
+    """Whether a glob matches a name: `*` is any text, `?` any character. Nothing else is special, as names of models
+    contain brackets (`claude-opus-4[1m]`)."""
     return fnmatchcase(name, glob.replace("[", "[[]"))
 
 
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:
-    """All names of the model that is called, that which it has at its provider first.
+    """All names of the model that is called, its provider's name for it first.
 
     `asked` is what the client wrote, `provider` and `model` are where that leads. `gpt-4o`, `openai/gpt-4o` and a route
-    to it are one model, so what is said of one name holds for the others; so is it with the prefixes of providers that
-    call others (`openrouter/openai/gpt-4o`). A simulated model is nobody else's.
+    to it are one model, so what is set for one name holds for the others; the same goes for the prefixes of providers
+    that call others (`openrouter/openai/gpt-4o`). A simulated model has no other names.
     """
     if not model or asked == SIMULATOR_PREFIX + model:
         return (asked,)
@@ -29,6 +29,6 @@ def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, .
 
 
 def matching(names: Iterable[str], globs: Iterable[str]) -> str:
-    """The first glob that means one of these names, in any case; empty where none does."""
+    """The first glob that matches one of these names, in any case; empty if none does."""
     folded = [name.lower() for name in names]
     return next((glob for glob in globs if any(fits(name, glob.lower()) for name in folded)), "")

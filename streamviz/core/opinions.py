@@ -1,4 +1,4 @@
-"""What one policy says of a subject, and what an answer to its question makes of that."""
+"""What one policy says about a subject, and how an answer to its question changes that."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from streamviz.core.verdicts import Decision, Verdict
 
 @dataclass(slots=True)
 class Opinion:
-    """What one policy says: nothing, a verdict, or a question that is open yet. Times are in µs since the epoch."""
+    """What one policy says: nothing, a verdict, or a question that is still open. Times are in µs since the epoch."""
 
     began: int
     verdict: Verdict | None = None
@@ -26,7 +26,7 @@ class Opinion:
 
 
 def take_answer(opinion: Opinion, active: ActivePolicy, question: Question, answer: Answer) -> None:
-    """What the answer to its question makes of an opinion."""
+    """Settle an opinion by the answer to its question."""
     if question.verdict is not None and active.by_hand is not None:
         opinion.is_by_hand = True
         if isinstance(answer, PersonDecided):
@@ -48,7 +48,7 @@ def take_answer(opinion: Opinion, active: ActivePolicy, question: Question, answ
 
 
 def _read(consult: Consult | None, answer: Answer) -> tuple[Verdict | None, str]:
-    """What a part of a question makes of its answer, and why it failed where it did."""
+    """The verdict of one part of a question on its answer, and why it failed if it did."""
     said = called(_verdict_in, consult, answer)
     return (None, said.words) if isinstance(said, Failed) else (said, "")
 
@@ -63,7 +63,8 @@ def _verdict_in(consult: Consult | None, answer: Answer) -> Verdict:
 
 
 def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy) -> tuple[Verdict | None, str]:
-    """A part that is denied is denied whatever became of the others."""
+    """The first verdict that does not allow, whatever became of the other parts; else the first failure, else the first
+    verdict."""
     for verdict, failure in opinions:
         if verdict is not None and verdict.decision is not Decision.ALLOW:
             return verdict, failure
@@ -72,7 +73,7 @@ def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy)
 
 
 def _by_hand(verdict: Verdict, decision: Decision, by: str) -> Verdict:
-    """What a person, or nobody in time, made of a verdict."""
+    """A verdict after a person decided about it, or nobody did in time."""
     word = "allowed" if decision is Decision.ALLOW else "denied"
     reason = f"{by} {word} it." if by else f"Nobody answered in time, so it is {word}."
     reason = f"{reason} The policy said: {verdict.reason}"

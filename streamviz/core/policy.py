@@ -21,10 +21,10 @@ LOOK_BACK = 2000
 
 @dataclass(frozen=True, slots=True)
 class Consult:
-    """A question to a model, which the driver of the stream carries out.
+    """A question to a model, which the driver of the stream asks.
 
-    `read` makes a verdict of the model's answer; what it raises is the policy's failure. `rest` is asked beside it,
-    where one question would be too long: the first verdict that does not allow counts, else a failure, else this one's.
+    `read` makes a verdict of the model's answer; what it raises is the policy's failure. `rest` are asked beside it, if
+    one question would be too long: the first verdict that does not allow counts, else a failure, else this one's.
     """
 
     model: str
@@ -35,24 +35,24 @@ class Consult:
 
     @property
     def parts(self) -> "tuple[Consult, ...]":
-        """All that is asked."""
+        """All the questions."""
         return (self, *self.rest)
 
 
 class Recipe(NamedTuple):
-    """What another process makes the same policy of."""
+    """What another process makes the same policy from."""
 
     kind: str
     parameters: JsonObject
 
 
 class TakesLong(Exception):
-    """Raised by a hook that may take more than some ms: it is called again in a process of its own."""
+    """Raised by a hook that may take more than a few ms: it is called again in a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A hook that the driver of the stream has called in a process of its own: of which policy, and about what.
+    """A hook for the driver of the stream to have called in a process of its own: of which policy, and about what.
 
     A block is whole, and a request is never changed in place, so neither changes while it is judged.
     """
@@ -63,9 +63,10 @@ class Work:
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
-    """The end of a running text: what was not let go yet, from `begin` on; what stands before it is only context.
+    """The end of a running text: what has not been released yet, from `begin` on; what comes before that is only
+    context.
 
-    `is_whole`: nothing more comes.
+    `is_whole` says that nothing more comes.
     """
 
     text: str
@@ -74,7 +75,7 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
 
 
 class Edit(NamedTuple):
-    """`text` in place of what stands from `start` to `end`; `label` says what that was."""
+    """Puts `text` in place of what is between `start` and `end`; `label` says what that was."""
 
     start: int
     end: int
@@ -83,9 +84,9 @@ class Edit(NamedTuple):
 
 
 class Reading(msgspec.Struct, frozen=True, gc=False):
-    """What a policy makes of a Tail. Places are in its text.
+    """A policy's reading of a Tail. Positions are in its text.
 
-    What stands before `safe` may go, with `edits` made in it, which are in order and do not overlap. A `verdict` that
+    What comes before `safe` may go, with `edits` made in it, which are in order and do not overlap. A `verdict` that
     halts ends the stream at `safe`; no other counts here.
     """
 
@@ -95,12 +96,12 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
 
 
 class Policy:
-    """A rule that judges requests and blocks. One object serves all streams: what it learns of a stream belongs in
+    """A rule that judges requests and blocks. One object serves all streams: what it learns about a stream belongs in
     the context (`context.memory_of(self)`).
 
     A kind overrides the hooks that it needs. `kind` names the rule, `parameters_schema` is the JSON schema of its
-    parameters. What a hook raises is the policy's failure: it counts as a denial, or as an allowance where the policy
-    fails open. A hook may be asked about the same thing again, where an earlier policy has replaced it.
+    parameters. What a hook raises is the policy's failure: it counts as a denial, or as an allowance if the policy
+    fails open. A hook may be called about the same thing again if an earlier policy has replaced it.
     """
 
     kind: ClassVar[str]
@@ -109,17 +110,17 @@ class Policy:
     look_back: int = LOOK_BACK
     # Whether what it replaces in an answer must not be in the record either.
     masks: bool = False
-    # Whether it is done in no time, however long what it judges.
+    # Whether it is always fast, however long what it judges is.
     is_quick: ClassVar[bool] = False
     # Whether it depends on the session's totals: those are then gathered from all workers first.
     counts_session: bool = False
-    # The same of the key's: the period (hour, day or month) over which they are added up; empty where it does not.
+    # The same for the key's totals: the period (hour, day or month) over which they are added up; empty if it does not.
     counts_key: str = ""
-    # Whether it depends on what these come to in US dollars: a stream whose price is not known is without bound then.
+    # Whether it depends on the cost in those totals (US dollars): a stream of unknown price then has no bound.
     counts_cost: bool = False
-    # Whether its say in a request is the same where nobody reads that, as of files, images and sounds.
+    # Whether its verdict on a request is the same for content that nobody reads, such as files, images and sounds.
     judges_unread: bool = False
-    # Set where another process can make it too. No hook may take long then: it raises TakesLong.
+    # Set if another process can make the policy, too. No hook may take long then: it raises TakesLong instead.
     recipe: Recipe | None = None
     # The fields of the request that it reads when it judges a block; None is all of them.
     reads: frozenset[str] | None = None
@@ -128,23 +129,23 @@ class Policy:
         """Raises PolicyParametersError for parameters that it does not accept."""
 
     def require_short(self, is_short: bool) -> None:
-        """Raises TakesLong for work that is not short, unless this is where it may take its time."""
+        """Raises TakesLong for work that is not short, unless this process is where it may take its time."""
         if self.recipe is not None and not is_short:
             raise TakesLong
 
     def kept(self, text: str) -> str:
-        """What may be kept, and told, of a text beside a request and its answer: a header, a session's name, an error
-        that upstream answered with."""
+        """What may be kept, and passed on, of a text beside a request and its answer: a header, a session's name, an
+        error that upstream answered with."""
         return text
 
     def found_beside(self, text: str, is_word: bool) -> str:
-        """What there is of what it looks for in a text that no block has: an id, a count, an error, what an answer
-        repeats of its request. Empty where there is nothing. Nothing can be replaced there: what is found ends the
-        stream. `is_word` says that it is a single word, or a number. A long text comes in pieces."""
+        """What it finds of what it looks for in a text that is in no block: an id, a count, an error, what an answer
+        repeats of its request. Empty if there is nothing. Nothing can be replaced there, so whatever is found ends the
+        stream. `is_word` says whether the text is a single word, or a number. A long text comes in pieces."""
         return ""
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
-        """Before the call. None where the policy has no say in it."""
+        """The verdict on a request, before the call; None if the policy has no say in it."""
         return None
 
     def holds(self, block: StreamBlock) -> bool:
@@ -156,29 +157,29 @@ class Policy:
         return False
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
-        """Reads a running text as it comes; only called where `watches` says so.
+        """Read a running text as it comes; only called if `watches` says so.
 
-        Where somebody holds the block, it is called once with all of the text.
+        If a policy holds the block, it is called once with all of the text.
         """
         return Reading(len(tail.text))
 
     def on_held(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
-        """Called as a block grows that somebody holds. A verdict that halts ends the stream in its place; no other
-        counts here. What grows without end is never whole, so this is for those who bound it."""
+        """Called while a held block grows. A verdict that halts ends the stream where the block began; no other counts
+        here. What grows without end is never whole, so this is for policies that limit it."""
         return None
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
-        """The verdict on a whole block; None where the policy has no say in it."""
+        """The verdict on a whole block; None if the policy has no say in it."""
         return None
 
     def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict | None:
-        """The verdict on a whole stream. It changes nothing any more: it is for the record."""
+        """The verdict on a whole stream. It no longer changes anything: it is for the record."""
         return None
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
-        """Once a chunk, after the state has taken it in, and with None at the end of input.
+        """Called once for each chunk, after the state has taken it in, and once with None at the end of input.
 
-        Where a policy overrides this, only the chunks that it gives to `context.send` go on, then or later, and
+        If a policy overrides this, only the chunks that it gives to `context.send` go on, then or later, and
         `context.terminate()` halts the stream. Blocks are judged by the other policies all the same. The chunk's `data`
         is without empty content strings beside tool calls; what goes on is its `raw`, as upstream sent it.
         """
@@ -208,7 +209,7 @@ class ActivePolicy:
     by_hand: ByHand | None = None
 
     def failed(self, failure: str) -> Verdict:
-        """The verdict where the policy itself failed."""
+        """The verdict of a policy that failed."""
         if self.fail_open:
             return Verdict(Decision.ALLOW, f"The policy failed and is set to fail open, so it allowed: {failure}")
         return Verdict(Decision.DENY, f"The policy failed: {failure}", f"[Denied by policy {self.name}: it failed.]")
@@ -220,16 +221,16 @@ Rest = Callable[[], Awaitable[None]]
 
 
 async def at_once(work: Callable[[], None]) -> None:
-    """Do long work here, where nobody else waits."""
+    """Do long work right here, as nobody else waits."""
     work()
 
 
 async def no_rest() -> None:
-    """Between two steps of long work, where nobody else waits."""
+    """Do not pause between two steps of long work, as nobody else waits."""
 
 
 class CannotRun(Policy):
-    """Fails on each request, so that a policy which cannot be made denies or allows as it would by any other failure.
+    """Fails on each request, so that a policy that cannot be made denies or allows as it would after any other failure.
 
     `why` is what kept it from being made.
     """

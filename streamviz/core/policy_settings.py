@@ -16,11 +16,11 @@ class BlockScope:
     tools: tuple[str, ...] = ()
 
     def may_apply(self, block: StreamBlock) -> bool:
-        """Asked while the block grows: a name that has not come yet may be any."""
+        """Whether the policy may be for a block that still grows: a name that has not come yet may be any."""
         return (not self.kinds and not self.tools) or self._applies(block, is_whole=False)
 
     def applies(self, block: StreamBlock) -> bool:
-        """Asked of a whole block."""
+        """Whether the policy is for a whole block."""
         return (not self.kinds and not self.tools) or self._applies(block, is_whole=True)
 
     def _applies(self, block: StreamBlock, is_whole: bool) -> bool:
@@ -39,7 +39,7 @@ ALL_BLOCKS = BlockScope()
 class ByHand:
     """A person has the last word on what the policy would not allow.
 
-    Where nobody answers within `seconds` it is allowed or denied, as `otherwise` says.
+    If nobody answers within `seconds`, it is allowed or denied, as `otherwise` says.
     """
 
     seconds: float

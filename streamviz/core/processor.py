@@ -1,4 +1,4 @@
-"""The stream processor: takes chunks in and calls back once for each, with the state that it led to."""
+"""The stream processor: takes chunks in and calls back once for each, with the resulting state."""
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from functools import partial
@@ -18,7 +18,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import Aside, at_once
 
-# To read so many takes some ms where they are thousands of JSON values.
+# Reading this many takes some ms if they are thousands of JSON values.
 LONG_BYTES = 8_000
 
 OnChunk = Callable[[Chunk | None, StreamState, ChainContext], Awaitable[None]]
@@ -33,10 +33,10 @@ async def pass_through(chunk: Chunk | None, state: StreamState, context: ChainCo
 class StreamProcessor:
     """Keeps a stream's state and calls `on_chunk(chunk, state, context)` for each chunk once the state has taken it in.
 
-    At the end of input it calls back once more with None as the chunk: blocks that nothing else ended complete then.
-    With `is_enforcing`, where a policy acts on the stream, members that its format does not have and that say something
-    are left out of chunks, and it ends before one that contradicts what came before, or at which streamviz itself
-    fails. Long chunks are read `aside`, as far as that changes nothing that others see.
+    At the end of input it calls back once more with None as the chunk: blocks that nothing else ended are complete
+    then. With `is_enforcing`, if a policy acts on the stream, members that its format does not have and that contain
+    text are left out of chunks, and it ends before a chunk that contradicts what came before, or on which streamviz
+    itself fails. Long chunks are read `aside`, as far as that changes nothing that others see.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class StreamProcessor:
 
     @property
     def broken_by(self) -> StreamFailed | None:
-        """What makes that nobody can judge a chunk: it cannot be read, or may be read in two ways. Neither it nor what
-        follows goes on. None while there was none."""
+        """Why nobody can judge a chunk: it cannot be read, or may be read in two ways. Neither it nor what follows goes
+        on. None if there has been no such chunk."""
         state = self._aggregator.state
         if not state.is_suspect:
             return None
@@ -100,7 +100,7 @@ class StreamProcessor:
                 self._pass_over()
 
     def _pass_over(self) -> None:
-        """Nothing of the latest chunk goes on."""
+        """Note that nothing of the latest chunk goes on."""
         self._aggregator.forget()
         self._note_spoilt()
 
@@ -110,7 +110,7 @@ class StreamProcessor:
         state.spoilt = state.spoilt | told
 
     async def end(self, context: ChainContext) -> None:
-        """The end of input, or of reading it."""
+        """End the input, or the reading of it."""
         self._aggregator.close()
         if self.is_broken:
             self._note_spoilt()

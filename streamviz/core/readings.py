@@ -1,4 +1,4 @@
-"""What policies read in texts: their readings, checked, and the verdicts and the edited texts that come of them."""
+"""What policies read in texts: checking their readings, and making verdicts and edited texts of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ from streamviz.core.hooks import checked
 from streamviz.core.policy import ActivePolicy, Edit, Reading, Tail
 from streamviz.core.verdicts import Decision, Verdict
 
-# So many places are told of each verdict.
+# How many places a verdict lists.
 SHOWN_SPANS = 20
-# So much of a text is read at once; to read it can take some ms.
+# How many characters of a text are read at once, which can take some ms.
 SLICE = 250
 
 
 def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
-    """What a policy for running text makes of a block that somebody held."""
+    """The verdict of a policy for running text on a block that was held."""
     active.policy.require_short(block.length <= SLICE)
     tail = Tail(block.text, 0, True)
     reading = checked_reading(active.policy.on_delta(block, tail, context), tail)
@@ -36,7 +36,7 @@ def placed(verdict: Verdict, start: int) -> Verdict:
 
 
 def checked_reading(said: object, tail: Tail) -> Reading:
-    """Raises TypeError where a policy gave something else, ValueError for edits that cannot be made."""
+    """Raises TypeError if a policy returned something else, ValueError for edits that cannot be made."""
     if not isinstance(said, Reading):
         raise TypeError(f"a policy gives a Reading, not {type(said).__name__}")
     checked(said.verdict)
@@ -55,7 +55,7 @@ def checked_reading(said: object, tail: Tail) -> Reading:
 
 
 def replaced(text: str, counts: Counter[str], spans: Sequence[object]) -> Verdict:
-    """The verdict on a text in which something was replaced: how much of what, and where."""
+    """The verdict on a text in which something was replaced: how often what, and where."""
     found = ", ".join(f"{number} × {label}" for label, number in sorted(counts.items()))
     return Verdict(Decision.REPLACE, f"Replaced: {found}.", text, {"counts": dict(counts), "spans": list(spans)})
 

@@ -27,7 +27,7 @@ from streamviz.core.verdicts import Verdict
 
 
 class _Item(NamedTuple):
-    """A chunk on its way to the client, or a frame that a policy made; at the end of input, events alone.
+    """A chunk on its way to the client, or a frame that a policy made; at the end of input, only events.
 
     `halt` is the policy that ends the stream here, before anything else of the item.
     """
@@ -39,10 +39,12 @@ class _Item(NamedTuple):
 
 
 class Release:
-    """From the first chunk of a held block on, everything waits, so that order is kept; what was allowed then goes out
-    as upstream's own bytes. From the first chunk that a verdict changes on the composer has its hand in all of it:
-    providers repeat a call, or a text, in later chunks, in fields that nobody reads. What no verdict changes it carries
-    over from upstream's own frames, the rest is composed from events.
+    """Keeps chunks in order until they may go out.
+
+    From the first chunk of a held block on, everything waits, so that order is kept; what is then allowed goes out as
+    upstream's own bytes. From the first chunk that a verdict changes, everything goes through the composer: providers
+    repeat a call, or a text, in later chunks, in fields that nobody reads. What no verdict changes is carried over from
+    upstream's own frames, the rest is composed from events.
     """
 
     def __init__(self, composer: Composer) -> None:
@@ -52,14 +54,15 @@ class Release:
         self._composer = composer
         self._writing = FrameWriter(composer)
         self._pending: deque[_Item] = deque()
-        # How much of each block is in what waits, how far the first item was looked through, and what it wants.
+        # How much of each block waits (characters), how many events of the first item were looked at, and how much of
+        # which running texts that item needs.
         self._waiting: Counter[int] = Counter()
         self._looked_at = 0
         self._wanted: dict[int, int] | None = None
 
     @property
     def begun(self) -> Set[int]:
-        """The blocks that have begun to go out, or what stands in their place."""
+        """The blocks that have begun to go out, or whose replacements have."""
         return self._rewriting.started
 
     @property
@@ -68,7 +71,7 @@ class Release:
         return bool(self._pending)
 
     def change(self, ordinal: int, change: Change) -> None:
-        """The block that was undecided is not to go out as it is."""
+        """Note that a block that was undecided is not to go out as it is."""
         self._rewriting.changes[ordinal] = change
 
     def waiting_text(self, ordinal: int) -> int:
@@ -76,7 +79,7 @@ class Release:
         return self._waiting[ordinal]
 
     def add(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: ChainContext) -> None:
-        """A chunk with what it says, behind all that waits; as nearly always it is text that need not, and goes."""
+        """Queue a chunk with its events, or send it at once: nearly always it is text that need not wait."""
         if (chunk is None and not events) or (not self._pending and self._pass_text(chunk, events, context)):
             return
         self._pending.append(_Item(chunk, events))
@@ -85,16 +88,16 @@ class Release:
                 self._waiting[event.ordinal] += len(event.text)
 
     def add_made(self, frame: Frame) -> None:
-        """Bytes that a policy made, behind all that waits."""
+        """Queue bytes that a policy made."""
         self._pending.append(_Item(None, made=frame))
 
     def add_halt(self, active: ActivePolicy, verdict: Verdict) -> None:
-        """The end of the stream, behind all that waits."""
+        """Queue the end of the stream."""
         self._pending.append(_Item(None, halt=(active, verdict)))
 
     def leave_out(self, spoilt: Set[int]) -> None:
-        """Of these blocks, those that wait for a verdict cannot be judged as the client would have them: it gets
-        neither them nor what waits behind where the first of them begins."""
+        """Drop those of these blocks that wait for a verdict, as they cannot be judged as the client would have them,
+        and everything that waits from where the first of them begins."""
         left_out = self.undecided & spoilt
         self.undecided -= left_out
         kept = list(takewhile(lambda item: not _is_about(item.events, left_out), self._pending))
@@ -111,7 +114,7 @@ class Release:
                 return
             self._take_first()
             if item.chunk is None and item.events:
-                # A chunk that broke the stream came to nobody's ears: what the end says of its blocks means nothing.
+                # The client never got a chunk that broke the stream, so what the end says about its blocks is dropped.
                 item = item._replace(events=[event for event in item.events if self._rewriting.has_begun(event)])
             if item.halt is not None:
                 self._halt(*item.halt, [], None, state, context)
@@ -125,7 +128,7 @@ class Release:
                 _end_holds(item.events, context)
 
     def _pass_text(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: ChainContext) -> bool:
-        """Send the next chunk where it is a piece of running text and all of that may go as it came."""
+        """Send the next chunk if it is a piece of running text and all of it may go out as it came."""
         if chunk is None or len(events) != 1 or self._writing.has_begun:
             return False
         event = events[0]
@@ -138,7 +141,7 @@ class Release:
         return True
 
     def _take_first(self) -> None:
-        """The first item waits no longer."""
+        """Take the first item out of the queue."""
         item = self._pending.popleft()
         self._looked_at, self._wanted = 0, None
         for event in item.events:
@@ -146,7 +149,7 @@ class Release:
                 self._waiting[event.ordinal] -= len(event.text)
 
     def _waits(self, events: Sequence[StreamEvent]) -> bool:
-        """Whether the first item waits. A block that is decided stays so: each event is looked at once."""
+        """Whether the first item waits. A decided block stays decided, so each event is looked at once."""
         if self.undecided:
             while self._looked_at < len(events):
                 event = events[self._looked_at]
@@ -192,7 +195,7 @@ class Release:
     def _note(
         self, said: Iterable[StreamEvent], of: Iterable[StreamEvent], state: StreamState, context: ChainContext
     ) -> None:
-        """Note what goes out in place of blocks, of which some may have gone out as it came."""
+        """Note what goes out in place of blocks, some of whose text may have gone out as it came."""
         edited = self._rewriting.edited
         coming: Counter[int] = Counter()
         for event in of:
@@ -214,8 +217,8 @@ class Release:
         state: StreamState,
         context: ChainContext,
     ) -> None:
-        """End the stream legally, with a last word that names the policy, in the choice that it is halted `at`. What
-        has ended cannot be halted any more."""
+        """End the stream as its format allows, with a last word that names the policy, in the choice of the event that
+        it is halted `at`. A stream that has ended can no longer be halted."""
         choices = {block.choice for block in state.blocks} | {0}
         left = sorted(choices - self._rewriting.finished)
         finish = [StreamFinished(self._composer.finish_halted, choice) for choice in left]

@@ -1,5 +1,5 @@
-"""Chunks that are the one before them but for their text, as nearly all of a stream are: most of what reading a chunk
-takes, it takes to find that out."""
+"""Chunks that differ from the one before them only in their text, as nearly all of a stream do: most of the time that
+reading a chunk takes would go into finding that out."""
 
 import re
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from streamviz.core.events import BlockDelta
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.sse import BOM, events_in, is_ambiguous
 
-# Of a stream whose chunks differ in more than their text, as by a time, so many are tried.
+# How many chunks are tried in a stream whose chunks differ in more than their text, such as a time.
 _TRIES = 8
 # Longer ones are read aside (`processor`).
 _LONGEST = 8_000
 _CLOSING = b" }]\n"
 _PROBE = "streamviz"
-# OpenAI's and Mistral's, as long as it takes to hide how long the text is.
+# OpenAI's and Mistral's padding, which hides how long the text is.
 PADDING = ("obfuscation", "p")
 
 _text = msgspec.json.Decoder(str).decode
@@ -32,8 +32,8 @@ class TextPlace(NamedTuple):
 
 
 class _Varying(NamedTuple):
-    """A member whose value differs from chunk to chunk, and on which no client acts: what it looks like in a chunk,
-    where its value is the group; any value; and one to try."""
+    """A member whose value differs from chunk to chunk, and which clients ignore: what it looks like in a chunk, with
+    its value as the group; what any value looks like; and a value to try."""
 
     member: re.Pattern[bytes]
     value: re.Pattern[bytes]
@@ -54,49 +54,50 @@ _VARYING: Mapping[str, _Varying] = {
 
 
 class _Piece(NamedTuple):
-    """Bytes that are the same in each chunk, and the name of the member of which a value follows, if any."""
+    """Bytes that are the same in each chunk, and the name of the member whose value follows, if any."""
 
     same: bytes
     varying: str
 
 
 class _Gap(NamedTuple):
-    """Where a value varies, and the bytes between that and the next gap, or the text."""
+    """A value that varies, and the bytes between it and the next gap, or the text."""
 
     varying: str
     beside: bytes
 
 
 class Repeats:
-    """Knows the next chunk by the last one that was read, and gives what it adds to the block `ordinal`.
+    """Recognises the next chunk by the last one that was read, and returns what it adds to the block `ordinal`.
 
-    `padding` is what the latest chunk has as such, None where it has none.
+    `padding` is that of the latest chunk, None if it has none.
     """
 
     def __init__(self) -> None:
         self.ordinal = 0
         self.padding: str | None = None
-        # What there is of the last chunk before its text, with the quote that the text begins with, and behind it, up
-        # to the first gap from either end; then gap by gap.
+        # The last chunk before its text, including the quote that the text begins with, and after it, both from the
+        # outside up to the first gap; then gap by gap.
         self._before: bytes | None = None
         self._after = b""
         self._ahead: list[_Gap] = []
         self._behind: list[_Gap] = []
-        # Whether behind it are brackets alone, between which there may be more spaces or fewer: some providers pad.
+        # Whether only brackets follow the text, with any number of spaces between them: some providers pad like that.
         self._is_padded = False
         self._tries = _TRIES
 
     def text_of(self, raw: bytes) -> str:
-        """The text of a chunk that is the last one but for that; empty where it is another, or may be one to some.
+        """The text of a chunk that is otherwise the same as the last; empty if it is not, or may not be to some
+        clients.
 
-        Where what is between the two ends of the last chunk is one JSON text, the rest is what it was there, to any
-        reader of JSON. What is not to the letter of the format is read as any other chunk is.
+        If there is one JSON text between the two ends of the last chunk, the rest means what it meant there, to any
+        reader of JSON. What is not to the letter of the format is read like any other chunk.
         """
         before = self._before
         if before is None or not raw.startswith(before) or len(raw) > _LONGEST:
             return ""
         quoted = raw[self._start_of_text(raw) - 1 : self._end_of_text(raw)]
-        if quoted[-1:] != b'"':  # white space behind a text is none of it
+        if quoted[-1:] != b'"':  # white space after a text is not part of it
             return ""
         try:
             text = _text(quoted)
@@ -108,7 +109,7 @@ class Repeats:
         return text
 
     def _start_of_text(self, raw: bytes) -> int:
-        """Where the text begins; past the end where it does not begin as the last chunk's did."""
+        """Where the text begins; past the end if the chunk does not begin like the last one."""
         assert self._before is not None
         start = len(self._before)
         for name, beside in self._ahead:
@@ -119,7 +120,7 @@ class Repeats:
         return start
 
     def _end_of_text(self, raw: bytes) -> int:
-        """Where the rest begins that is there behind the last chunk's text; 0 where it does not end so."""
+        """Where the text ends; 0 if the chunk does not end like the last one."""
         after = self._after
         if self._is_padded:
             end = raw.rfind(b'"') + 1
@@ -135,26 +136,27 @@ class Repeats:
         return end
 
     def _may_be(self, name: str, raw: bytes, start: int, end: int) -> bool:
-        """Whether there is a value of the varying member, which is noted where it may tell anything."""
+        """Whether there is a value of the varying member; padding is noted, as it may say something."""
         is_one = _VARYING[name].value.fullmatch(raw, start, end) is not None
         if is_one and name in PADDING:
             self.padding = raw[start:end].decode()
         return is_one
 
     def forget(self) -> None:
-        """Another chunk is read, which may change how the next one is."""
+        """Forget the last chunk: one that is read may change how the next one is to be read."""
         self._before = self.padding = None
 
     @property
     def may_learn(self) -> bool:
-        """Whether it is worth while."""
+        """Whether learning is still worth while."""
         return self._tries > 0
 
     def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        """Know the next chunk by this event, which was read as `name` and `payload`, and `made` a block grow."""
+        """Remember this event to recognise the next chunk by it. It was read as `name` and `payload`, and `made` a
+        block grow."""
         self._tries -= 1
         text = made.text
-        # An empty text may be what nobody minds where any other would be minded.
+        # An empty text may be harmless where any other would not be.
         if not text or text == _PROBE or made != BlockDelta(made.ordinal, text) or not _is_usual(raw):
             return
         quoted = b'"%b"' % text.encode("utf-8", "replace")
@@ -184,7 +186,7 @@ class Repeats:
 
 
 def _pieces_of(side: bytes, payload: JsonObject) -> list[_Piece]:
-    """What is beside the text in pieces, with what varies behind each; nothing does behind the last."""
+    """One side of the text in pieces, each with the member whose value follows; none follows the last."""
     found = [
         (match.start(1), match.end(1), name)
         for name, varying in _VARYING.items()
@@ -199,8 +201,8 @@ def _pieces_of(side: bytes, payload: JsonObject) -> list[_Piece]:
 
 
 def _can_vary(names: list[str], payload: JsonObject) -> bool:
-    """Whether there is one value of each, which is not the one to try: where that takes its place and the payload has
-    it, the value was that member's. Of padding only one is told."""
+    """Whether each of these members occurs once, and not with the value to try: if the payload has that once it is
+    tried, what it replaced was the member's value. Only one padding can be noted."""
     is_once = len(set(names)) == len(names) and len(set(names).intersection(PADDING)) < 2
     return is_once and all(payload[name] != _VARYING[name].probe for name in names)
 
@@ -210,15 +212,15 @@ def _probing(pieces: list[_Piece]) -> bytes:
 
 
 def _is_usual(raw: bytes) -> bool:
-    """Whether an event has one line of data, and nothing that some clients read in a way of their own."""
+    """Whether an event has one line of data, and nothing that some clients read differently."""
     lines = raw.count(b"\n") - raw.startswith(b"event: ")
     return lines == 2 and raw.endswith(b"\n\n") and b"\r" not in raw and BOM not in raw and len(raw) <= _LONGEST
 
 
 def _says(raw: bytes, name: str, payload: JsonObject) -> bool:
-    """Whether bytes are one event that says this."""
+    """Whether bytes are one event with this name and payload."""
     try:
         [event] = events_in(raw)
         return event.name == name and event.data is not None and decode(event.data) == payload
-    except ValueError:  # what was taken for its text is not
+    except ValueError:  # what was taken for its text is not its text
         return False

@@ -21,11 +21,11 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A request: its fields as they read, which are never changed in place. `size` is how many bytes it came as (0
-    where that is not known).
+    """A request: its fields as they were decoded, which are never changed in place. `size` is how many bytes it came as
+    (0 if that is not known).
 
-    `names` are all names of the model that is called, that at its provider first; empty while only what the request
-    says is known.
+    `names` are all names of the model that is called, its provider's name for it first; empty while only the name in
+    the request is known.
     """
 
     wire_format: str = ""
@@ -59,24 +59,24 @@ class ModelCall:
 
     @property
     def turn_count(self) -> int:
-        """How many messages, or items, it has; one may be more turns than one, or none."""
+        """How many messages, or items, it has; one may be several turns, or none."""
         return len(as_list(self._read()[1]))
 
     @cached_property
     def length(self) -> int:
-        """Characters of all that the model is to read, at most: ids and types are among them, wherever they are. A long
-        request is gone through once for all who ask."""
+        """The most characters that the model may have to read: ids and types are included, wherever they are. A long
+        request is gone through only once."""
         return sum(map(len, some_texts((*self._read(), self._filled_in()), frozenset()))) - sum(map(len, self._roles()))
 
     @property
     def texts(self) -> Iterator[str]:
-        """All texts that the model is to read, in no order: of a long request they are found faster than `turns`."""
+        """All texts that the model is to read, in no order: for a long request this is faster than `turns`."""
         return some_texts((*self._read(), self._filled_in()), _NO_TEXTS | {"role"})
 
     @property
     def tool_schemas(self) -> dict[str, object]:
-        """The schema of each tool's arguments that the request declares, by the tool's name. Namespaces may have tools
-        of one name: then any of their schemas will do."""
+        """The schema that the request declares for each tool's arguments, by the tool's name. Namespaces may have tools
+        of the same name: then any of their schemas will do."""
         found: dict[str, list[object]] = {}
         for tool in self._tools:
             schema = tool.get("parameters", tool.get("input_schema"))
@@ -86,13 +86,12 @@ class ModelCall:
 
     @property
     def tool_names(self) -> list[str]:
-        """The tools that the request offers, by all their names; the provider's own also by their types."""
+        """The tools that the request offers, by all their names; the provider's own tools also by their types."""
         return list(dict.fromkeys(name for tool in self._tools for name in _names_of(tool)))
 
     def offers(self, name: str, label: str = "") -> bool:
-        """Whether the request offers a tool that is called so on the wire: by its name, or where the wire has a word
-        of its own for such calls, by the tool's type (`shell` for a `shell_call`). Where tools can be searched for,
-        any."""
+        """Whether the request offers a tool with this name on the wire or, if the wire has its own word for such calls,
+        with that type (`shell` for a `shell_call`). If tools can be searched for, it offers any."""
         kinds = [as_text(tool.get("type")) for tool in self._tools]
         if any(kind.startswith("tool_search") for kind in kinds):
             return True
@@ -100,12 +99,12 @@ class ModelCall:
         return name in self.tool_names or bool(stem and any(kind.startswith(stem) for kind in kinds))
 
     def _read(self) -> tuple[object, object]:
-        """What the model is to read: the words that stand over the turns, and the turns."""
+        """What the model is to read: the system prompt, and the turns."""
         known = WIRE_FORMATS.get(self.wire_format, OPENAI_CHAT)
         return self.fields.get(known.system), self.fields.get(known.turns)
 
     def _filled_in(self) -> object:
-        """What is filled into a template of the provider's, without its names for that."""
+        """The values that are filled into a template of the provider's, without their names."""
         values = as_object(self.fields.get("prompt")).get("variables")
         return list(values.values()) if isinstance(values, dict) else values
 
@@ -116,7 +115,7 @@ class ModelCall:
 
     @cached_property
     def _tools(self) -> list[JsonObject]:
-        """What the tools are told by, found once for all calls of an answer."""
+        """The declarations of the tools, found once for all calls of an answer."""
         return [told for tool in every_tool(self.fields) for told in told_by(tool)]
 
 
@@ -126,8 +125,8 @@ def _names_of(tool: JsonObject) -> list[str]:
 
 
 def _turns_of(said: object) -> Iterator[Turn]:
-    """One item; a user's message of Anthropic's format can hold results of tools beside the user's own words. A bare
-    text is the user's."""
+    """The turns of one item: a user's message in Anthropic's format can have results of tools beside the user's own
+    words. A plain string is the user's."""
     if isinstance(said, str):
         yield Turn("user", (said,))
         return
@@ -151,7 +150,7 @@ def _turns_of(said: object) -> Iterator[Turn]:
 
 
 def _is_result(part: JsonObject) -> bool:
-    """Whether a part is what a tool gave, as Anthropic says it or as Gemini does."""
+    """Whether a part is a tool's result, in Anthropic's format or in Gemini's."""
     return as_text(part.get("type")).endswith("tool_result") or not _ANSWERED.isdisjoint(part)
 
 
@@ -160,16 +159,16 @@ def _role(role: str) -> str:
 
 
 _ANSWERED = frozenset(("functionResponse", "function_response"))
-# Of what most messages are made.
+# The members of most messages.
 PLAIN = frozenset(("role", "content"))
-# Where a format says what something is. In what is written for tools, or by them, such members are as good as any.
+# Members in which a format says what something is. In the input and output of tools they are like any others.
 _NO_TEXTS = frozenset(("type", "id", "tool_call_id", "tool_use_id"))
 _FOR_TOOLS = frozenset(("input", "args", "arguments", "response", "output", "action", "operation"))
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text in a JSON value but ids and the names of types, in order; of what tools are given and give, all of it,
-    with the names of its members."""
+    """Every text in a JSON value except ids and names of types, in order; of the input and output of tools everything,
+    including the names of members."""
     waiting: list[tuple[object, bool]] = [(value, False)]
     while waiting:
         item, is_for_tools = waiting.pop()
@@ -188,12 +187,12 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def _has_parts(name: str, member: object) -> bool:
-    """Whether a tool's output is in parts of the format, as of a message."""
+    """Whether a tool's output is made of the format's parts, as a message is."""
     kinds = [as_text(as_object(each).get("type")) for each in as_list(member)]
     return name == "output" and bool(kinds) and all(kind.startswith("input_") for kind in kinds)
 
 
 def some_texts(values: Iterable[object], unread: frozenset[str]) -> Iterator[str]:
-    """About the same texts, for an estimate: those but what members in `unread` have, in no order, in a fraction of the
+    """About the same texts, for an estimate: without those of members in `unread`, in no order, in a fraction of the
     time."""
     return chain.from_iterable(level.texts for level in levels(list(values), unread))

@@ -1,5 +1,5 @@
-"""Credentials that a request carries for somebody else, where formats have a place for them: of MCP servers, sandboxes,
-searches and clouds. They go upstream, and are kept nowhere."""
+"""Credentials that a request carries for third parties, where formats have a place for them: for MCP servers,
+sandboxes, searches and clouds. They go upstream, and are kept nowhere."""
 
 from collections.abc import Callable, Mapping
 from operator import is_not
@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from streamviz.core.json_value import JsonObject, as_object
 
 MASK = "***"
-# No server has a longer one. Of letters that are put together, those behind each other take as long as their square.
+# No server has a longer one. Normalising a run of combining characters takes time that grows with the square of its
+# length.
 _LONGEST_ADDRESS = 2_000
 _HYPHENS = str.maketrans("", "", "_-")
 _HOLDING: frozenset[type] = frozenset({dict, list})
@@ -21,12 +22,13 @@ def _masked(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """What is told of a credential, and is none."""
+    """Keep what describes a credential but is not one."""
     return value
 
 
 def _bare_address(value: object) -> object:
-    """Without a password, and without a query and what is behind it, where many servers have theirs."""
+    """An address without user and password, and with its query and fragment masked, as many servers have credentials
+    there."""
     if not isinstance(value, str) or not any(mark in value for mark in "@?#"):
         return value
     if len(value) > _LONGEST_ADDRESS:
@@ -71,8 +73,8 @@ _TOOL: dict[str, Places | Change] = {
     "googlemaps": {"authconfig": _GOOGLES_AUTH},
 }
 _TOOL["tools"] = _TOOL
-# By names in small letters without underscores and hyphens, as some providers read them in any case and form; of a list
-# each, and * is any other, and where it is masked whatever stands there in place of an object.
+# By names in lower case without underscores and hyphens, as some providers accept them in any case and form; for a list
+# they hold for each element. * is any other name; if that is masked, so is anything in place of the object.
 _PLACES: dict[str, Places | Change] = {
     # Anthropic's MCP servers, in a list or by their names
     "mcpservers": {**_SERVER, "*": _SERVER},
@@ -108,16 +110,16 @@ _PLACES["extrabody"] = _PLACES
 
 
 def without_credentials(fields: JsonObject) -> JsonObject:
-    """A request with a mask in place of each such credential; the same object where it has none."""
+    """A request with a mask in place of each such credential; the same object if it has none."""
     return as_object(_changed(fields, _PLACES))
 
 
 def _changed(value: object, places: Places) -> object:
-    """The same object where nothing in it is changed."""
+    """A value with what its `places` say changed; the same object if nothing is."""
     is_any_masked = callable(places.get("*"))
     if isinstance(value, list):
         if not is_any_masked and _HOLDING.isdisjoint(map(type, value)):
-            return value  # of embeddings, hundreds of thousands of numbers
+            return value  # such as hundreds of thousands of numbers to embed
         items = [_changed(each, places) for each in value]
         return items if any(map(is_not, items, value)) else value
     if not isinstance(value, dict):

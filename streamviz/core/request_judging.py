@@ -25,7 +25,7 @@ class RequestJudging:
 
     @property
     def denied(self) -> tuple[ActivePolicy, Verdict] | None:
-        """By whom the request was denied, if it was."""
+        """The policy that denied the request, and its verdict, if one did."""
         return self._judging.final
 
     @property
@@ -33,7 +33,7 @@ class RequestJudging:
         return self._judging.is_settled
 
     def answer(self, number: int, answer: Answer) -> None:
-        """The answer to a question; one that came too late is passed over."""
+        """Take the answer to a question; a late one is ignored."""
         question = self._context.questions.pop(number, None)
         if question is not None:
             self._judging.answer(question, answer, self._context)

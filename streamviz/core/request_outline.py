@@ -1,7 +1,7 @@
-"""A stored request, cut into its turns without reading them, and what was new in it beside the one before.
+"""A stored request, cut into its turns without decoding them, and what is new in it compared with the one before.
 
-Requests repeat all that was said before, a megabyte and more of it. So turns are compared by their bytes; read are only
-those that differ.
+Requests repeat all that was said before, a megabyte and more of it. So turns are compared by their bytes, and only
+those that differ are decoded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +15,15 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, v
 from streamviz.core.request_parts import ANSWERING, STANDING, Part, PartKind, system_in, tools_in
 from streamviz.core.wire_format import WireFormat
 
-# Clients mark what is to be kept in a provider's cache, and move the mark from turn to turn.
+# Clients mark what a provider is to cache, and move the mark from turn to turn.
 _MARKS = ("cache_control", "id", "status")
 
 
 class RequestOutline(NamedTuple):
-    """A request's turns, the words over them and the tools it offers: JSON as it is, b"" where it has none.
+    """A request's turns, its system prompt and the tools it offers: JSON as it is, b"" if it has none.
 
-    `is_odd`: it is no request of its format. `goes_on`: it names what it goes on from instead of repeating it.
-    `standing`: how many turns in front are words over the conversation.
+    `is_odd` says that it is not a request of its format, `goes_on` that it names what it continues instead of repeating
+    it. `standing` is how many turns in front are part of the system prompt.
     """
 
     wire_format: WireFormat
@@ -37,8 +37,8 @@ class RequestOutline(NamedTuple):
 
 
 class New(NamedTuple):
-    """What a request adds to the one before: its turns from `first` on without the answer to that, which are `answered`
-    many. `unlike` is how many turns of the one before it does not repeat."""
+    """What a request adds to the one before: its turns from `first` on, except for the answer to that one, which is the
+    first `answered` of them. `unlike` is how many turns of the one before it does not repeat."""
 
     first: int
     answered: int = 0
@@ -46,7 +46,7 @@ class New(NamedTuple):
 
 
 def outline_of(body: bytes, wire_format: WireFormat) -> RequestOutline:
-    """The outline of a request of this format, whatever it is."""
+    """The outline of a request of this format, which may be anything."""
     try:
         found = _reader(wire_format.turns, wire_format.system)(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -60,7 +60,7 @@ def outline_of(body: bytes, wire_format: WireFormat) -> RequestOutline:
 
 
 class _Fields(Protocol):
-    """Of a request's fields those that are cut out; all others are passed over."""
+    """The fields that are cut out of a request; all others are skipped."""
 
     turns: list[msgspec.Raw] | str | None
     system: msgspec.Raw
@@ -76,7 +76,7 @@ _BESIDE = ("system_instruction", "tools", "functions", "previous_response_id", "
 
 @cache
 def _reader(turns: str, system: str) -> Callable[[bytes], _Fields]:
-    """One for requests that have their turns, and what stands over them, in fields of these names."""
+    """A decoder for requests that have their turns, and their system prompt, in fields of these names."""
     raw = msgspec.Raw()
     fields = [
         ("turns", list[msgspec.Raw] | str | None, msgspec.field(name=turns, default=None)),
@@ -87,7 +87,7 @@ def _reader(turns: str, system: str) -> Callable[[bytes], _Fields]:
 
 
 def new_in(outline: RequestOutline, before: RequestOutline | None) -> New:
-    """What of a request was not in the one that it goes on from."""
+    """What is new in a request, compared with the one that it continues."""
     if before is None or (outline.goes_on and not before.goes_on):
         return New(outline.standing)
     same = sum(1 for _ in takewhile(lambda pair: _are_same(*pair), zip(outline.turns, before.turns, strict=False)))
@@ -99,13 +99,13 @@ def new_in(outline: RequestOutline, before: RequestOutline | None) -> New:
 
 
 def asked_since(outline: RequestOutline) -> list[bytes]:
-    """The turns behind the model's last words; all that are no words over the conversation where it said nothing."""
+    """The turns after the model's last words; if it said nothing, all except the system prompt."""
     turns = outline.turns[outline.standing :]
     return list(takewhile(lambda turn: not _is_answer(turn), reversed(turns)))[::-1]
 
 
 def parts_of(turn: bytes, wire_format: WireFormat) -> list[Part]:
-    """What one turn says; one that cannot be read is a part as it is."""
+    """The parts of one turn; a turn that cannot be read is one part, as it is."""
     value = value_in(turn)
     if isinstance(value, str):
         return [Part(PartKind.TEXT, "user", value, size=len(turn) - 2)]
@@ -115,7 +115,7 @@ def parts_of(turn: bytes, wire_format: WireFormat) -> list[Part]:
 
 
 def system_of(outline: RequestOutline) -> str:
-    """The words over a conversation, wherever its format has them."""
+    """The system prompt of a conversation, wherever its format has it."""
     read = outline.wire_format.parts_of
     texts = [system_in(value_in(outline.system), read)] if outline.system else []
     standing = outline.turns[: outline.standing]
@@ -142,12 +142,13 @@ def _are_same(one: bytes, other: bytes) -> bool:
 
 
 def _may_be_same(one: bytes, other: bytes) -> bool:
-    """A mark takes little room: turns of very different length need not be read."""
+    """Whether two turns may differ in marks only: those are short, so turns of very different length need not be
+    decoded."""
     return abs(len(one) - len(other)) < 400 + len(one) // 4
 
 
 def _normal(turn: bytes) -> object:
-    """A turn without marks and with its content as a list, since clients write both."""
+    """A turn without marks and with its content as a list: clients write content either way."""
     value = value_in(turn)
     if not isinstance(value, dict):
         return turn
@@ -176,12 +177,12 @@ def _is_standing(turn: bytes) -> bool:
 
 
 def _is_answer(turn: bytes) -> bool:
-    """Whether it is of the model's: in OpenAI's responses what is no message and no result is."""
+    """Whether a turn is the model's: in OpenAI's responses, anything that is neither a message nor a result."""
     value = as_object(value_in(turn))
     role, kind = as_text(value.get("role")), as_text(value.get("type"))
     return role in ANSWERING or (not role and kind not in ("", "message") and not kind.endswith("_output"))
 
 
 def _role(turn: bytes) -> str:
-    # What stands in front is read to its end only where it can be such.
+    # A turn is decoded only if it can be a system prompt.
     return as_text(as_object(value_in(turn)).get("role")) if b'"system"' in turn or b'"developer"' in turn else ""

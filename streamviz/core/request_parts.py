@@ -1,7 +1,7 @@
 """What a request says, in parts that are the same for all formats: texts, calls, results of tools, images and files.
 
-A request is a client's, and may be anything: whatever is not read as its format has it comes as an `other` part, as it
-is. Nothing here raises.
+A request is a client's, and may be anything: whatever is not as its format has it becomes an `other` part, unchanged.
+Nothing here raises.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,9 @@ class PartKind(StrEnum):
 class Part:
     """A part of what one side said. `role` is the client's word for that side.
 
-    `text` is the arguments of a call, what a tool answered, or the address of what is no text; `name` is the tool's, or
-    what kind of thing it is. `call_id` is that of a call, and of the call that a result answers. `size` is in bytes.
+    `text` is the text, the arguments of a call, a tool's result, or the address of what is not text; `name` is the
+    tool's, or says what kind of thing it is. `call_id` is the id of a call, or of the call that a result answers.
+    `size` is in bytes.
     """
 
     kind: PartKind
@@ -47,19 +48,19 @@ _MEDIA_TYPE = 100
 
 
 def text(role: str, value: object, kind: PartKind = PartKind.TEXT) -> Iterator[Part]:
-    """A part for a text that is one and says something."""
+    """A part for a value that is a text and not empty."""
     if said := as_text(value):
         yield Part(kind, role, said, size=_size(said))
 
 
 def call(role: str, name: object, arguments: object, call_id: object) -> Part:
-    """A call of a tool; arguments may have come as JSON or as text."""
+    """A tool call; its arguments may have come as JSON or as text."""
     given = _as_said(arguments)
     return Part(PartKind.TOOL_CALL, role, given, as_text(name), as_text(call_id), _size(given))
 
 
 def result(call_id: object, parts: Iterator[Part], name: object = "", *, is_error: bool = False) -> Iterator[Part]:
-    """What a tool answered: its texts as one, and what else came with them beside it."""
+    """A tool's result: its texts as one part, and whatever else came with them beside it."""
     texts, others = [], []
     for part in parts:
         if part.kind is PartKind.TEXT:
@@ -74,7 +75,7 @@ def result(call_id: object, parts: Iterator[Part], name: object = "", *, is_erro
 
 
 def media(role: str, name: str, source: object) -> Part:
-    """An image, a file or a sound: by its kind and size, or where it is. Its bytes are not looked at."""
+    """An image, a file or a sound: its kind and size, or its address. Its bytes are not looked at."""
     address, media_type, size = _source(source)
     kind = f"{name} {media_type}".strip() if media_type else name
     return Part(PartKind.MEDIA, role, address, kind, size=size)
@@ -87,7 +88,7 @@ def other(role: str, value: object) -> Part:
 
 
 def tools_in(tools: object) -> list[tuple[str, JsonObject]]:
-    """The tools that a request offers in any format, with names; one that a provider runs is named by its type."""
+    """The tools that a request offers in any format, by name; one that the provider runs is named by its type."""
     found: list[tuple[str, JsonObject]] = []
     for tool in objects(tools):
         declared = objects(tool.get("functionDeclarations", tool.get("function_declarations")))
@@ -107,7 +108,7 @@ def _tool_name(tool: JsonObject) -> str:
 
 
 def system_in(system: object, read: ReadItem) -> str:
-    """The words over a conversation, as one text. `read` is the format's, for content that is in parts."""
+    """The system prompt as one text. `read` is the format's, for content in parts."""
     if isinstance(system, str):
         return system
     if isinstance(system, list):
@@ -117,7 +118,7 @@ def system_in(system: object, read: ReadItem) -> str:
 
 
 def _source(source: object) -> tuple[str, str, int]:
-    """Where a thing is, of what type, and how many bytes it has where they came along."""
+    """The address of a medium, its type, and its size in bytes if it came along."""
     if isinstance(source, str):
         return _address(source)
     told = as_object(source)
@@ -141,7 +142,7 @@ def _address(url: str) -> tuple[str, str, int]:
 
 
 def _decoded(base64: str) -> int:
-    """How many bytes a text of base64 stands for."""
+    """How many bytes a base64 text stands for."""
     return max(0, len(base64) * 3 // 4 - base64[-2:].count("="))
 
 
@@ -156,5 +157,5 @@ def _size(said: str) -> int:
 
 
 def each_of(content: object) -> list[object]:
-    """The parts of a content, which may be a bare text or one part."""
+    """The parts of a content, which may be a plain string or one part."""
     return [content] if isinstance(content, str | dict) else as_list(content)

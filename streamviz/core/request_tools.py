@@ -1,18 +1,19 @@
-"""The tools that a request offers: wherever they stand, and by whatever names a provider may take them."""
+"""The tools that a request offers: wherever they are, and by whatever names a provider may accept them."""
 
 from collections.abc import Iterator
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import camel, declared, snake
 
-# A client's own, whose members are its words. Others are the provider's, and some call a model.
+# Types of the client's own tools, which it describes in its own words. Others are the provider's, and some call a
+# model.
 OWN_KINDS = ("", "custom", "function")
-# What an MCP server has is not offered by the request.
+# What an MCP server lists is not offered by the request.
 _LISTING = ("mcp_list_tools",)
 
 
 def every_tool(fields: JsonObject) -> Iterator[JsonObject]:
-    """Each tool as the request has it, those of namespaces and those that a search for tools found too."""
+    """Each tool as the request has it, including those of namespaces and those that a search for tools found."""
     items = [item for item in objects(fields.get("input")) if item.get("type") not in _LISTING]
     level = [*objects(fields.get("tools")), *objects(fields.get("functions")), *_within(items)]
     while level:
@@ -25,8 +26,8 @@ def _within(holding: list[JsonObject]) -> list[JsonObject]:
 
 
 def told_by(tool: JsonObject) -> Iterator[JsonObject]:
-    """What a tool is told by, with its type. Where it is told in two places, which of them counts is the provider's
-    choice, so both are."""
+    """The declarations of a tool, with its type. If it is declared in two places, the provider decides which counts, so
+    both are given."""
     within = [own for place in ("function", "custom") if (own := as_object(tool.get(place)))]
     yield from ({**own, "type": tool.get("type")} for own in within)
     yield from declared(tool)
@@ -38,6 +39,6 @@ def told_by(tool: JsonObject) -> Iterator[JsonObject]:
 
 
 def _googles(tool: JsonObject) -> list[str]:
-    """Tools that Google runs, by their members in both ways to write them."""
+    """The names of tools that Google runs, from their members, in both spellings."""
     members = tool.keys() - {"type", "functionDeclarations", "function_declarations", *OWN_KINDS}
     return sorted({name for member in members for name in (camel(member), snake(member))})

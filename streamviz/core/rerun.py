@@ -1,4 +1,4 @@
-"""A recorded response run through policies once more: what the client would have got, and when."""
+"""Running a recorded response through policies again: what the client would have got, and when."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ class Recording(NamedTuple):
 
 @dataclass(slots=True)
 class Rerun:
-    """What came of it. `denied` is the verdict that kept the request from going upstream; nothing follows it then.
+    """The result of a rerun. `denied` is the verdict that kept the request from going upstream; nothing follows then.
 
-    `longest_wait` is for how long a chunk would have been kept back (µs), judges taken to answer at once. `asked` are
-    the questions that came up.
+    `longest_wait` is the longest that a chunk would have been kept back (µs), with judges that answer at once. `asked`
+    counts the questions that came up.
     """
 
     state: StreamState
@@ -55,7 +55,7 @@ def chunks_of(data: bytes) -> list[Chunk]:
 
 
 async def nobody(question: Question) -> Answer:
-    """The answer where no model is to be asked."""
+    """The answer if no model is to be asked."""
     return Unanswered("nobody was asked")
 
 
@@ -66,8 +66,8 @@ async def rerun(
     within: Bounded | None = None,
     rest: Rest = no_rest,
 ) -> Rerun:
-    """Run a recording through policies; the clock is the recording's own. `within` bounds what a policy awaits,
-    `rest` lets others go on."""
+    """Run a recording through policies; the clock is the recording's own. `within` limits what a policy awaits, `rest`
+    lets others run."""
     chunks = recording.chunks
     now = [chunks[0].received_at if chunks else 0]
     aggregator = AGGREGATORS[recording.call.wire_format]()

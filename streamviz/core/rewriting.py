@@ -1,4 +1,4 @@
-"""What the client gets of blocks in place of what upstream said, as events: where verdicts change them."""
+"""Changing blocks as verdicts say: upstream's events in, those that the client gets out."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
@@ -22,7 +22,7 @@ from streamviz.core.verdicts import Decision, Verdict
 
 
 class Change(NamedTuple):
-    """What the client gets of a block that was judged: `verdict` by `policy`; `block` is what it was replaced by."""
+    """What becomes of a block that was judged: `verdict` by `policy`; `block` is its replacement."""
 
     policy: ActivePolicy
     verdict: Verdict
@@ -30,11 +30,11 @@ class Change(NamedTuple):
 
 
 class Rewriting:
-    """Upstream's events in, those for the client out; each is given once, in upstream's order.
+    """Turns upstream's events into those for the client; each is given once, in upstream's order.
 
     `running` are the texts that go out piece by piece, `changes` what becomes of blocks that were judged whole, both by
-    ordinal. `edited` are the blocks that went out otherwise than upstream sent them, `started` all that began,
-    `finished` the choices that ended. `origin` is the policy that changed something last.
+    ordinal. `edited` are the blocks that went out differently from how upstream sent them, `started` all that began,
+    `finished` the choices that ended. `origin` is the policy that last changed something.
     """
 
     def __init__(self, composer: Composer) -> None:
@@ -45,12 +45,12 @@ class Rewriting:
         self.finished: set[int] = set()
         self.origin = ""
         self._composer = composer
-        # By choice, and who carries them out.
+        # By choice, and by who runs them.
         self._calls: Counter[tuple[int, Runner]] = Counter()
         self._denied_calls: Counter[tuple[int, Runner]] = Counter()
 
     def has_begun(self, event: StreamEvent) -> bool:
-        """Whether the beginning of the block that an event is about came by here."""
+        """Whether the beginning of the block that an event is about came through here."""
         return not isinstance(event, BlockDelta | BlockCompleted | BlockSealed) or event.ordinal in self.started
 
     def text_in(self, events: Sequence[StreamEvent]) -> dict[int, int]:
@@ -62,7 +62,7 @@ class Rewriting:
         return found
 
     def is_changed(self, events: Sequence[StreamEvent]) -> bool:
-        """Whether the client gets something else in place of these."""
+        """Whether the client gets something different in place of these."""
         if not self.changes and not self.running:
             return False
         is_started = any(isinstance(event, BlockStarted) and event.ordinal in self.changes for event in events)
@@ -76,7 +76,7 @@ class Rewriting:
         return edited | self._changed_texts(events)
 
     def passed(self, events: Iterable[StreamEvent]) -> None:
-        """They went out as they came."""
+        """Note that these went out as they came."""
         for event in events:
             match event:
                 case BlockStarted():
@@ -91,7 +91,7 @@ class Rewriting:
                     pass
 
     def halt_at(self, event: StreamEvent) -> tuple[ActivePolicy, Verdict] | None:
-        """By whom the stream ends before this event is out, where it does."""
+        """The policy that ends the stream before this event is out, and its verdict, if one does."""
         match event:
             case BlockStarted(ordinal=ordinal) if (change := self.changes.get(ordinal)) is not None:
                 is_halt = change.verdict.decision is Decision.HALT
@@ -102,7 +102,7 @@ class Rewriting:
                 return None
 
     def changed(self, event: StreamEvent) -> list[StreamEvent]:
-        """What the client gets in its place."""
+        """The events that the client gets in place of this one."""
         match event:
             case BlockStarted(ordinal=ordinal):
                 self._count(event)
@@ -122,12 +122,12 @@ class Rewriting:
                 return [event]
 
     def cut_short(self, event: BlockDelta) -> BlockDelta:
-        """What of a running text, which ends here, may still go out."""
+        """What may still go out of a running text that ends here."""
         self.edited.add(event.ordinal)
         return BlockDelta(event.ordinal, self.running[event.ordinal].take_rest())
 
     def _changed_texts(self, events: Sequence[StreamEvent]) -> set[int]:
-        """The running texts that go out otherwise in `events`, which can have many deltas of one."""
+        """The running texts that go out changed in `events`, which can have many deltas of one."""
         found = self.text_in(events).items() if self.running else ()
         return {ordinal for ordinal, length in found if self.running[ordinal].is_changed_within(length)}
 
@@ -144,7 +144,7 @@ class Rewriting:
             return [started, BlockDelta(event.ordinal, text)]
         block = change.block
         name = block.name or event.name
-        # A signature was over what upstream said, so it does not go with what is said now.
+        # A signature was over what upstream said, so it does not go with the new text.
         started = BlockStarted(event.ordinal, event.kind, event.choice, event.index, block.id, name, event.label)
         return [started, BlockDelta(event.ordinal, block.text)]
 
@@ -172,6 +172,6 @@ class Rewriting:
         return event if reason == event.reason else StreamFinished(reason, event.choice)
 
     def _gets_none(self, choice: int, *runners: Runner) -> bool:
-        """Whether there were calls that these carry out, and all were denied."""
+        """Whether there were calls for these to run, and all were denied."""
         said, denied = (sum(calls[choice, each] for each in runners) for calls in (self._calls, self._denied_calls))
         return 0 < said == denied

@@ -1,4 +1,4 @@
-"""Running text: what rules make of a text while it comes, and how much of it may go."""
+"""Running text: what policies do to a text while it comes, and how much of it may go out."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ from streamviz.core.verdicts import Mode, Verdict
 class RunningText:
     """The text of one block that goes out as it comes, read by all policies that watch it, in order.
 
-    Each sees what the one before made of it. A shadow sees the same and changes nothing. `raised` is what policies
-    raised when they were asked whether they watch it, `last` the text of this kind before it.
+    Each sees what the one before left. A shadow sees the same but changes nothing. `raised` is what policies raised
+    when they were asked whether they watch it, `last` the previous text of this kind.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RunningText:
 
     @property
     def released(self) -> int:
-        """How many of upstream's characters may go and were not taken yet."""
+        """How many of upstream's characters may go out and have not been taken yet."""
         return self._released
 
     def is_read_by(self, active: ActivePolicy) -> bool:
@@ -55,11 +55,11 @@ class RunningText:
 
     @property
     def changed_by(self) -> str:
-        """The last policy that replaced something in it; empty while none has."""
+        """The last policy that replaced something in it; empty if none has."""
         return next((stage.active.name for stage in reversed(self._stages) if stage.has_changed), "")
 
     def is_changed_within(self, source: int) -> bool:
-        """Whether the next so many of upstream's characters go out otherwise than they came."""
+        """Whether the next `source` characters of upstream's go out changed."""
         if self.halted_by is not None and self._released < source:
             return True
         for piece in self._ready:
@@ -71,7 +71,7 @@ class RunningText:
         return False
 
     def feed(self, text: str, is_whole: bool, context: ChainContext) -> None:
-        """`text` came; with `is_whole` nothing follows it."""
+        """Take in `text`; with `is_whole` nothing follows it."""
         self._fed += len(text)
         pieces = [Piece(text, len(text), False)] if text else []
         for stage in self._stages:
@@ -87,7 +87,7 @@ class RunningText:
             self._released += piece.source
 
     def take_plain(self, source: int) -> bool:
-        """Take so many of upstream's characters where they are all that may go, as they came; as nearly always."""
+        """Take the next `source` characters of upstream's if just those may go out, as they came: nearly always so."""
         ready = self._ready
         if len(ready) != 1 or ready[0].source != source or ready[0].is_changed:
             return False
@@ -96,7 +96,7 @@ class RunningText:
         return True
 
     def take(self, source: int) -> tuple[str, bool]:
-        """What the client gets for so many of upstream's characters, and whether that differs from them."""
+        """What the client gets for the next `source` characters of upstream's, and whether that is different."""
         self._released -= source
         texts: list[str] = []
         is_changed = False
@@ -115,11 +115,11 @@ class RunningText:
         return "".join(texts), is_changed
 
     def take_rest(self) -> str:
-        """All that may go, for the last words before a halt."""
+        """All that may still go out, for the last words before a halt."""
         return self.take(self._released)[0] if self._released else ""
 
     def judgements(self, context: ChainContext, client_had: int) -> list[Judgement]:
-        """What the policies make of the text, once it is over."""
+        """The policies' judgements of the text, once it is over."""
         return [stage.judgement(self.block, context, client_had) for stage in self._stages]
 
 
@@ -139,21 +139,22 @@ class RunningTexts:
         raised: Iterable[tuple[ActivePolicy, BaseException]],
         context: ChainContext,
     ) -> None:
-        """A block begins that these policies watch."""
+        """Begin with a block that these policies watch."""
         of = block.kind, block.choice
         last = self._last.get(of)
         if last is not None and last.is_over:
-            # A whole answer tells the ends of its texts behind all of them; what is found at the end of one is its own.
+            # In a whole answer the ends of texts come after all of them; what is found at the end of one belongs to
+            # that one.
             last.feed("", True, context)
         self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, last)
 
     def read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
-        """`text` came of a block; with `is_whole` nothing follows it."""
+        """Take in `text` of a block; with `is_whole` nothing follows it."""
         if (running := self._running.get(ordinal)) is not None:
             running.feed(text, is_whole, context)
 
     async def read(self, event: BlockDelta, context: ChainContext) -> None:
-        """Of a long text each slice may take some ms."""
+        """Read a delta; in a long one each slice may take some ms."""
         if len(event.text) <= SLICE:
             self.read_on(event.ordinal, event.text, False, context)
             return
@@ -162,8 +163,8 @@ class RunningTexts:
             await self._rest()
 
     def close(self, ordinal: int, waiting: int, context: ChainContext) -> None:
-        """A running text is over, and the client does not have the last `waiting` characters yet: what its policies
-        found goes on the record."""
+        """Record what the policies found in a running text that is over; the client does not have its last `waiting`
+        characters yet."""
         running = self._running[ordinal]
         if not running.is_noted:
             running.is_noted = True

@@ -1,4 +1,4 @@
-"""The pieces in which a running text is on its way, and how they are cut."""
+"""The pieces of a running text on its way to the client, and how they are cut."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from streamviz.core.policy import Edit
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """A piece of text on its way, and how many characters of upstream's it stands for: an unchanged one that stands for
+    """A piece of text on its way, and how many of upstream's characters it stands for: an unchanged one that stands for
     none went out with an earlier block."""
 
     text: str
@@ -18,7 +18,7 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
 
 def parted(piece: Piece, source: int) -> tuple[Piece, Piece]:
-    """So many of its characters of upstream's, and the rest; what was changed goes as a whole with the first."""
+    """A piece cut after `source` of upstream's characters; changed text goes with the first part as a whole."""
     left = piece.source - source
     if piece.is_changed:
         return Piece(piece.text, source, True), Piece("", left, True)
@@ -26,7 +26,7 @@ def parted(piece: Piece, source: int) -> tuple[Piece, Piece]:
 
 
 def is_before(piece: Piece) -> bool:
-    """Whether it went out with an earlier block."""
+    """Whether a piece went out with an earlier block."""
     return not piece.source and not piece.is_changed
 
 
@@ -46,7 +46,7 @@ def cut(waiting: deque[Piece], safe: int, edits: Sequence[Edit]) -> list[Piece]:
 
 
 class _Front:
-    """Takes characters off the front of pieces. What is left of a piece is made once, in `close`: one piece can be all
+    """Takes characters off the front of pieces. The rest of a piece is made only once, in `close`: one piece can be all
     of an answer, with thousands of edits in it."""
 
     def __init__(self, pieces: deque[Piece]) -> None:
@@ -54,7 +54,7 @@ class _Front:
         self._at = 0
 
     def take(self, length: int) -> list[Piece]:
-        """The next so many characters, and what stands for none behind them."""
+        """The next `length` characters, and pieces without text that follow them."""
         taken: list[Piece] = []
         while self._pieces and (length > 0 or not self._pieces[0].text):
             piece = self._pieces[0]
@@ -72,7 +72,7 @@ class _Front:
             self._pieces[0] = self._part(self._pieces[0], len(self._pieces[0].text))
 
     def _part(self, piece: Piece, end: int) -> Piece:
-        """A changed piece that is cut counts for all of its source at its front."""
+        """A part of a piece. If a changed piece is cut, its first part counts for all of its source."""
         text = piece.text[self._at : end]
         if not piece.is_changed:
             return Piece(text, len(text) if piece.source else 0, False)

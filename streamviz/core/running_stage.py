@@ -15,8 +15,9 @@ _CONTEXT = 1
 
 
 class Stage:
-    """One policy's part: what it has not let go yet, and what it found. `error` is what the policy raised already,
-    `before` the end of the last text of this kind, which the client has: many join what stands in several blocks."""
+    """One policy's part: what it has not released yet, and what it found. `error` is what the policy raised already,
+    `before` the end of the previous text of this kind, which the client has: many clients join the texts of several
+    blocks."""
 
     def __init__(self, active: ActivePolicy, block: StreamBlock, error: BaseException | None, before: str) -> None:
         self.active = active
@@ -37,7 +38,7 @@ class Stage:
         self._found_at = 0
 
     def feed(self, pieces: Sequence[Piece], is_whole: bool, context: ChainContext) -> list[Piece]:
-        """The pieces that may go now that these came."""
+        """The pieces that may go out now that these have come."""
         if self._end and pieces:
             self._reopen(self._end)
         waiting = self._waiting
@@ -52,18 +53,18 @@ class Stage:
         return self._without_before(gone) if self._has_before else gone
 
     def _reopen(self, end: str) -> None:
-        """The text was over, and goes on: all that was kept back of it has gone out."""
+        """Go on with a text that was over: all that was kept back of it has gone out."""
         self._waiting.appendleft(Piece(end, 0, False))
         self._before, self._has_before = "", True
         self._gone -= len(end)
 
     def _without_before(self, gone: list[Piece]) -> list[Piece]:
-        """What the client does not have yet; the text before it stands at the front, and goes first."""
+        """The pieces that the client does not have yet; the text before them is at the front, and goes first."""
         self._has_before = bool(self._waiting) and is_before(self._waiting[0])
         return [piece for piece in gone if not is_before(piece)]
 
     def _feed_one(self, piece: Piece, is_whole: bool, context: ChainContext) -> list[Piece]:
-        """As nearly always: nothing waits, and nothing is found."""
+        """Read one piece in the usual case: nothing waits, and nothing is found."""
         text = self._before + piece.text
         reading = self._read(Tail(text, len(self._before), is_whole), context)
         if reading.safe < len(text) or reading.edits or reading.verdict is not None:
@@ -81,7 +82,7 @@ class Stage:
         return self._apply(reading, waiting, is_whole)
 
     def _apply(self, reading: Reading, waiting: str, is_whole: bool) -> list[Piece]:
-        """Let go what may go, with the edits made in it."""
+        """Release what may go out, with the edits made in it."""
         shift = len(self._before)
         safe = max(0, min(reading.safe - shift, len(waiting)))
         edits = [edit._replace(start=edit.start - shift, end=edit.end - shift) for edit in reading.edits]
@@ -102,7 +103,7 @@ class Stage:
     def ending(self) -> str:
         """The end of what came, as far as a match could reach back from what follows."""
         if self.halt is not None:
-            return ""  # what it found is this text's, and not that of each that follows
+            return ""  # what it found belongs to this text, not to each that follows
         most = self.active.policy.look_back
         own = self._block.ending(min(most, max(0, self._block.length - self._edited_to)))
         is_all = len(own) == self._block.length and not self._edited_to
@@ -113,7 +114,7 @@ class Stage:
         return bool(self._counts) and self.active.mode is Mode.ENFORCE
 
     def judgement(self, block: StreamBlock, context: ChainContext, client_had: int) -> Judgement:
-        """What it comes to, once the text is over. Where it counts the client had what stood before the first thing
+        """The judgement once the text is over. If it takes effect, the client had what came before the first thing
         found; of what a shadow would have changed it had `client_had`."""
         verdict = self.halt or self._verdict()
         if self.failure and self.halt is None:

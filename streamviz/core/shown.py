@@ -1,4 +1,4 @@
-"""A chunk as policies are shown it."""
+"""A chunk as policies see it."""
 
 import re
 
@@ -7,7 +7,7 @@ import msgspec
 from streamviz.core.aggregator import Chunk
 from streamviz.core.json_value import as_list, as_object, decode, encode, objects
 
-# Some providers put it beside each piece of a tool call: to read it as text would begin a block that there is not.
+# Some providers put it beside each piece of a tool call: read as text, it would begin a block that does not exist.
 _EMPTY = re.compile(rb'"content"\s*:\s*""')
 
 

@@ -1,4 +1,4 @@
-"""Images and sounds in the text of a block: a sound that came in pieces is put together."""
+"""Images and sounds in the text of a block, with sounds that came in pieces put together."""
 
 from base64 import b64encode
 
@@ -8,8 +8,8 @@ from streamviz.core.medium import Medium, bytes_of, is_sound
 
 
 def media_in(payload: str) -> list[Medium]:
-    """Those that the text of a block has, which is lines of JSON; none of a line that is not, or not whole. A sound
-    that came in pieces, a line each, is one."""
+    """The media in the text of a block, which is lines of JSON; a line that is not, or is incomplete, has none. A sound
+    that came in pieces, one per line, is one medium."""
     found: list[list[Medium]] = []
     for line in payload.split("\n"):
         for medium in media_of_line(line):
@@ -21,7 +21,7 @@ def media_in(payload: str) -> list[Medium]:
 
 
 def media_of_line(line: str) -> list[Medium]:
-    """Those that one line has, as they are there."""
+    """The media in one line, as they are there."""
     try:
         value = decode(line)
     except ValueError:
@@ -31,19 +31,20 @@ def media_of_line(line: str) -> list[Medium]:
 
 
 def _is_sound(value: JsonObject, medium: Medium) -> bool:
-    """Whether what a line has may be a piece of a sound; where no type is known, it is in the member of one."""
+    """Whether what a line has may be a piece of a sound; if the type is not known, it is if it is in a sound's
+    member."""
     return bool(medium.data) and (is_sound(medium.type) or ("data" in value and not medium.type))
 
 
 def is_same_sound(pieces: str, whole: str) -> bool:
-    """Whether a sound that came in pieces is the one that `whole` has, in base64."""
+    """Whether a sound that came in pieces is the same as `whole`, in base64."""
     data = "".join(medium.data for medium in media_in(pieces))
     said = bytes_of(data)
     return data == whole or (bool(said) and said == bytes_of(whole))
 
 
 def _joined(pieces: list[Medium]) -> Medium:
-    """A sound; each of its pieces may be padded by itself."""
+    """A sound, put together; each of its pieces may have padding of its own."""
     first, size = pieces[0]._replace(is_piece=False), sum(piece.size for piece in pieces)
     if not any(piece.data.endswith("=") for piece in pieces[:-1]):
         return first._replace(data="".join(piece.data for piece in pieces), size=size)

@@ -1,11 +1,11 @@
 """Server-sent events, read as they arrive and written.
 
 Format: https://html.spec.whatwg.org/multipage/server-sent-events.html. Lines end in LF, CRLF or CR; an empty
-line ends an event. Three things differ from a browser's reading, because this one serves a recording relay:
+line ends an event. Three things differ from how a browser reads them, because this serves a recording relay:
 
 - every byte comes out again: joined, the `raw` of all events is the input, comments and blank lines included;
-- an event that the end of input cuts before its empty line is still given;
-- an event of more than 20,000 LFs and CRs is not read, as nobody else would get on meanwhile: it is ambiguous.
+- an event that the end of input cuts before its empty line is still returned;
+- an event of more than 20,000 LFs and CRs is not read, as nothing else could run meanwhile: it is ambiguous.
 """
 
 import re
@@ -15,17 +15,18 @@ import msgspec
 
 EVENT_STREAM = "text/event-stream"
 BOM = b"\xef\xbb\xbf"
-# A CR counts as a line end of its own only where no LF follows, or CRLF would read as an empty line.
+# A CR counts as a line end of its own only if no LF follows, or CRLF would read as an empty line.
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _MARKED_LINE = re.compile(rb"(?m)^(?:\xef\xbb\xbf)+|(?<=\r)(?:\xef\xbb\xbf)+")
 _LONGEST_END = 4
 _MOST_LINES = 20_000
-# What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
+# Other characters at which some clients end a line (Python's str.splitlines, and what uses it), in UTF-8.
 _OTHER_ENDS_OF_ASCII = b"\x0b\x0c\x1c\x1d\x1e"
 _OTHER_ENDS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 _OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
-# The last byte of each that JSON has unescaped, which is looked for first since that is quick, all of it, its escape.
+# Of those that JSON has unescaped: the last byte, which is looked for first as that is quick, all bytes, and the
+# escape.
 _ESCAPED = (
     (0xA8, b"\xe2\x80\xa8", b"\\u2028"),
     (0xA9, b"\xe2\x80\xa9", b"\\u2029"),
@@ -45,7 +46,8 @@ class SSEEvent(msgspec.Struct, frozen=True, gc=False):
 class SSEParser:
     """Bytes in, whole events out; the pieces in which the bytes come make no difference.
 
-    A CR that ends the input so far may be half of a CRLF: the event is given once the next byte, or the end, is there.
+    A CR that ends the input so far may be half of a CRLF: the event is returned once the next byte, or the end, has
+    come.
     """
 
     def __init__(self) -> None:
@@ -56,14 +58,14 @@ class SSEParser:
 
     @property
     def waiting(self) -> int:
-        """How many bytes there are of an event that is not whole yet."""
+        """How many bytes there are of an incomplete event."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[SSEEvent]:
         """The events that `data` completes."""
         self._has_cr = self._has_cr or b"\r" in data
         if self._buffer:
-            # An event that comes in many pieces is searched once, not once a piece.
+            # An event that comes in many pieces is searched once, not once per piece.
             self._buffer += data
             if not self._end_of_event(self._buffer, self._searched):
                 self._searched = max(0, len(self._buffer) - _LONGEST_END + 1)
@@ -87,7 +89,7 @@ class SSEParser:
         return [self._read_lines(rest)] if rest else []
 
     def _end_of_event(self, data: bytes | bytearray, search: int) -> int:
-        """Where the first event that ends behind `search` ends; 0 while that cannot be told."""
+        """Where the first event that ends after `search` ends; 0 while that is not known."""
         if not self._has_cr:
             found_at = data.find(b"\n\n", search)
             return found_at + 2 if found_at >= 0 else 0
@@ -125,7 +127,7 @@ class SSEParser:
 
 
 def events_in(raw: bytes) -> Sequence[SSEEvent]:
-    """The events of bytes to which nothing is added."""
+    """The events in bytes that nothing follows."""
     if is_one_line(raw):
         return (SSEEvent(raw, raw[6:-2]),)
     parser = SSEParser()
@@ -133,23 +135,23 @@ def events_in(raw: bytes) -> Sequence[SSEEvent]:
 
 
 def is_one_line(raw: bytes) -> bool:
-    """Whether it is one event of one line `data: …`, as nearly all are: what stands between these 6 and the last 2
-    bytes is its data."""
+    """Whether bytes are one event of one line `data: …`, as nearly all are: its data is between these 6 and the last 2
+    bytes."""
     return raw.startswith(b"data: ") and raw.endswith(b"\n\n") and raw.count(b"\n") == 2 and b"\r" not in raw
 
 
 def is_named_line(raw: bytes, head: bytes) -> bool:
-    """Whether it is one event of `head`, a line with its name and `data: `, and one line of data, up to the last 2
+    """Whether bytes are one event of `head`, a line with its name and `data: `, and one line of data, up to the last 2
     bytes."""
     return raw.startswith(head) and raw.endswith(b"\n\n") and raw.count(b"\n") == 3 and b"\r" not in raw
 
 
 def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
-    """Whether clients may find something else in an event than `data`, which is what was read here.
+    """Whether clients may find something other than `data`, which is what was read here, in an event.
 
-    Some end lines at more characters than the format has, and some take a body that has no data for plain JSON. Such a
-    character in the text of one line of data is none of that, where no field begins behind it. And some pass over a
-    mark of the byte order before any line.
+    Some end lines at more characters than the format has, some take a body without data for plain JSON, and some skip a
+    byte order mark before any line. Such a line end is harmless within a single line of data if no field begins after
+    it.
     """
     if BOM in raw and _has_marked_field(raw, data):
         return True
@@ -168,7 +170,7 @@ def _has_many_lines(raw: bytes) -> bool:
 
 
 def _has_marked_field(raw: bytes, data: bytes | None) -> bool:
-    """Whether there are other data without the marks before lines; the first line of a stream may have one."""
+    """Whether the data would be different without the marks before lines; the first line of a stream may have one."""
     return [event.data for event in events_in(_MARKED_LINE.sub(b"", raw))] != [data]
 
 
@@ -178,9 +180,9 @@ def _other_ends(text: bytes) -> int:
 
 
 def write_event(data: bytes, name: str = "") -> bytes:
-    """One event with `data`, which is JSON, as its payload, an `event:` line first when it has a name.
+    """One event with `data`, which is JSON, as its payload; an `event:` line comes first if it has a name.
 
-    At what some clients take for the end of a line besides, they would end the event's data: it is escaped.
+    Characters that some clients also take for the end of a line are escaped: there they would end the event's data.
     """
     if not data.isascii():
         for last, character, escaped in _ESCAPED:

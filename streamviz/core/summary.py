@@ -1,4 +1,4 @@
-"""A stream as plain JSON values: what `manage.py aggregate` prints and exports hold."""
+"""A stream as plain JSON values: what `manage.py aggregate` prints and exports contain."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,8 @@ def summary(state: StreamState) -> JsonObject:
 
 
 def _told(blocks: Iterable[StreamBlock]) -> list[JsonObject]:
-    """What a provider's call made is told with the call: recorded streams' expected results have one for both."""
+    """The blocks, with what a provider's call made as part of the call: the expected results of recorded streams have
+    one for both."""
     told: list[JsonObject] = []
     calls: dict[int | None, JsonObject] = {}
     for block in blocks:
@@ -36,7 +37,7 @@ def _block(block: StreamBlock) -> JsonObject:
     common: JsonObject = {"type": str(block.kind), "choice": block.choice, "index": block.index, "id": block.id}
     if isinstance(block, ToolCallStreamBlock):
         call: JsonObject = {**common, "name": block.name, "arguments": block.arguments}
-        # Recorded streams' expected results tell the calls of typed tools and of the provider's own as `other`.
+        # The expected results of recorded streams have the calls of typed tools and of the provider's own as `other`.
         return (
             call if is_ordinary(block.label) or block.is_free_text else {**call, "type": "other", "kind": block.label}
         )

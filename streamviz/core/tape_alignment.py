@@ -7,12 +7,13 @@ from streamviz.core.tape_pairing import between
 from streamviz.core.tapes import MOST_IN_A_RUN, Fate, Held, Row, Sent, Tapes
 from streamviz.core.timeline import Timeline
 
-# A chunk waits for the last of the holds that began before it. It may have been decided sooner than those before it.
+# How many holds are considered. A chunk waits for the last of those that began before it, which may have been decided
+# sooner than earlier ones.
 _HOLDS_AT_ONCE = 8
 
 
 def align(tapes: Tapes) -> list[Row]:
-    """The rows of both tapes in their order. What passed at once, or waited for the same, is one row."""
+    """The rows of both tapes, in order. Neighbours that passed at once, or waited for the same, are one row."""
     rows: list[Row] = []
     seq = frame = 0
     for number, sent in enumerate(tapes.frames):
@@ -27,7 +28,7 @@ def align(tapes: Tapes) -> list[Row]:
 
 
 def _extend(rows: list[Row], row: Row) -> None:
-    """Another chunk passed: with those before it, where it belongs to them."""
+    """Add a chunk that passed, to the last row if it belongs there."""
     last = rows[-1] if rows else None
     if (
         last is None
@@ -58,7 +59,7 @@ def _passed(tapes: Tapes, seq: int, number: int, sent: Sent) -> Row:
 
 
 def _held(holds: Sequence[Held], seq: int, received: int, sent_at: int) -> Held | None:
-    """The last hold that a chunk waited for; None where it waited for none."""
+    """The last hold that a chunk waited for; None if it waited for none."""
     begun = bisect_right(holds, seq, key=lambda hold: hold.seq)
     latest = reversed(holds[max(0, begun - _HOLDS_AT_ONCE) : begun])
     return next((hold for hold in latest if received <= hold.ended <= sent_at), None)

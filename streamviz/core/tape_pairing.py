@@ -1,4 +1,4 @@
-"""What stands on the two tapes between two chunks that passed: which frames stand for which chunks."""
+"""Pairing what is on the two tapes between two chunks that passed: which frames stand for which chunks."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -9,11 +9,11 @@ from streamviz.core.events import StreamFinished, UsageUpdated
 from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Timeline
 
-_MOST_SEGMENTS = 400  # to pair more of what was replaced takes too long
+_MOST_SEGMENTS = 400  # pairing more takes too long
 
 
 class _Segment(NamedTuple):
-    """Neighbours that say the same kind of thing."""
+    """Neighbouring chunks, or frames, that say the same kind of thing."""
 
     said: str
     owner: int
@@ -21,7 +21,7 @@ class _Segment(NamedTuple):
 
 
 def between(tapes: Tapes, seqs: range, frames: range) -> Iterator[Row]:
-    """What stands between two chunks that passed: chunks that did not, and frames that no chunk is."""
+    """What is between two chunks that passed: chunks that did not, and frames that are not chunks."""
     if any(seq in tapes.lost for seq in seqs) and frames:
         yield Row(Fate.REPLACED, seqs, frames, tapes.upstream.owner(seqs[0]), _origin(tapes, frames))
         return
@@ -40,7 +40,7 @@ def between(tapes: Tapes, seqs: range, frames: range) -> Iterator[Row]:
 
 
 def _pairs(left: Sequence[_Segment], right: Sequence[_Segment]) -> list[tuple[int, int]]:
-    """Which segments stand for which, in order."""
+    """The segments that stand for each other, in order."""
     if max(len(left), len(right)) > _MOST_SEGMENTS:
         return []
     said = [segment.said for segment in left], [segment.said for segment in right]
@@ -49,7 +49,7 @@ def _pairs(left: Sequence[_Segment], right: Sequence[_Segment]) -> list[tuple[in
 
 
 def _segments(timeline: Timeline, numbers: range, origins: Sequence[str]) -> Iterator[_Segment]:
-    """Neighbours of one block, or that say the same of the answer, made by the same."""
+    """Neighbours that are of one block, or say the same kind of thing about the answer, and have the same origin."""
     said = [(_said(timeline, number), timeline.owner(number)) for number in numbers]
     edges = [n for n in range(1, len(said)) if (said[n], origins[n]) != (said[n - 1], origins[n - 1])]
     if said:
@@ -58,7 +58,7 @@ def _segments(timeline: Timeline, numbers: range, origins: Sequence[str]) -> Ite
 
 
 def _said(timeline: Timeline, seq: int) -> str:
-    """What a chunk says, in a word: a block's kind, or what it tells of the answer."""
+    """What a chunk says, in a word: a block's kind, or what it says about the answer."""
     owner = timeline.owner(seq)
     if owner != NOBODY:
         return str(timeline.begun(owner).kind)

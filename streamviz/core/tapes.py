@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from streamviz.core.timeline import NOBODY, Timeline
 
-# So many chunks at most are one run: a page that shows it unfolded stays small.
+# The most chunks in a run, so that a page that shows it unfolded stays small.
 MOST_IN_A_RUN = 500
 
 
 class Fate(StrEnum):
-    """What became of chunks, or of the frames that no chunk is."""
+    """What became of chunks, or of the frames that are not chunks."""
 
     PASSED = "passed"
     DELAYED = "delayed"
@@ -21,7 +21,7 @@ class Fate(StrEnum):
 
 
 class Sent(NamedTuple):
-    """A frame: upstream's chunk `seq`, or, where that is None, bytes that `origin` made. `at` is µs since the epoch."""
+    """A frame: upstream's chunk `seq`, or, if that is None, bytes that `origin` made. `at` is µs since the epoch."""
 
     at: int
     seq: int | None
@@ -29,7 +29,7 @@ class Sent(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A block was kept back from its chunk `seq` on, between two times (µs since the epoch), by policies."""
+    """A block that policies kept back from its chunk `seq` on, between two times (µs since the epoch)."""
 
     ordinal: int
     seq: int
@@ -39,10 +39,10 @@ class Held(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Chunks `seqs` of upstream's and frames `frames` of the client's that belong together; either may be none.
+    """Chunks `seqs` of upstream's and frames `frames` of the client's that belong together; either may be empty.
 
-    `owner` is the block of upstream's, NOBODY where it is the answer as a whole. `origin` made the frames; `held` says
-    what these chunks waited for. `waited` is the longest that one of them took (µs), None where they did not pass.
+    `owner` is the block of upstream's, NOBODY for the answer as a whole. `origin` made the frames; `held` says what
+    these chunks waited for. `waited` is the longest that one of them took (µs), None if they did not pass.
     """
 
     fate: Fate

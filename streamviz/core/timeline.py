@@ -1,4 +1,4 @@
-"""A tape that was aggregated once, so that any moment of it can be told again without doing so."""
+"""A tape that was aggregated once, so that any moment of it can be shown without doing so again."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 class Timeline:
     """One tape of a stream as its aggregator reads it: chunks go in once, in order, each with its number.
 
-    What is kept costs some bytes a chunk beside the text itself, and `moment` some µs a block.
+    It keeps some bytes per chunk beside the text itself, and `moment` takes some µs per block.
     """
 
     def __init__(self, aggregator: Aggregator[Chunk, JsonObject]) -> None:
@@ -65,8 +65,8 @@ class Timeline:
         return len(self._blocks)
 
     def add(self, seq: int, at: int, chunks: Iterator[Chunk]) -> None:
-        """Take in the chunk `seq`, which came at `at` (µs since the epoch), read as what it holds. Nothing counts that
-        comes after one that cannot be read."""
+        """Take in the chunk `seq`, which came at `at` (µs since the epoch) and is read as `chunks`. Nothing counts
+        after a chunk that cannot be read."""
         while len(self._after) < seq:
             self._end_chunk(at)
         aggregator = self._aggregator
@@ -79,8 +79,8 @@ class Timeline:
         self._end_chunk(at)
 
     def close(self) -> None:
-        """There are no more chunks: the end of input ends all blocks, which only the moment None shows. Nothing may be
-        added after that; what the aggregator has of the stream is let go."""
+        """End the input, which ends all blocks; only the moment None shows that. Nothing may be added after that, and
+        the aggregator's own state is dropped."""
         assert self._aggregator is not None
         for event in self._aggregator.close():
             self._take(event)
@@ -88,8 +88,8 @@ class Timeline:
         self._aggregator = None
 
     def moment(self, seq: int | None) -> StreamState:
-        """The stream as it was after the chunk `seq`; with None as it ended. What the latest chunk brought is not in
-        it. Raises IndexError where there is no such chunk."""
+        """The stream as it was after the chunk `seq`, or with None as it ended. It does not say what the latest chunk
+        brought. Raises IndexError if there is no such chunk."""
         until = self._count if seq is None else self._after[seq]
         state = StreamState()
         for block in self._blocks[: self._begun(until)]:
@@ -106,7 +106,7 @@ class Timeline:
         return state
 
     def timed(self, times: "array[int]") -> "Timeline":
-        """The same chunks at other times (µs since the epoch), one a chunk."""
+        """The same chunks at other times (µs since the epoch), one per chunk."""
         other = copy(self)
         other._times = times
         return other
@@ -116,12 +116,12 @@ class Timeline:
         return self._times[seq]
 
     def last_by(self, at: int) -> int | None:
-        """The last chunk that had come by `at` (µs since the epoch); None where none had."""
+        """The last chunk that had come by `at` (µs since the epoch); None if none had."""
         found = bisect_right(self._times, at)
         return found - 1 if found else None
 
     def pieces(self, seq: int) -> list[Piece]:
-        """What a chunk adds to which blocks, in order; a block that begins without a text is in it, too."""
+        """What a chunk adds to which blocks, in order, including blocks that begin without a text."""
         first, until = self._events(seq)
         found = [
             (block.number, Piece(block.started.ordinal, 0, 0))
@@ -135,12 +135,12 @@ class Timeline:
         return [piece for _, piece in sorted(found)]
 
     def told(self, seq: int) -> list[Told]:
-        """What a chunk tells of the answer as a whole: its usage, why it ended, an error."""
+        """What a chunk says about the answer as a whole: its usage, why it ended, an error."""
         first, until = (bisect_left(self._told, number, key=lambda each: each[0]) for number in self._events(seq))
         return [event for _, event in self._told[first:until]]
 
     def owner(self, seq: int) -> int:
-        """The block that a chunk is about, the last where these are several; NOBODY where it is about the answer."""
+        """The block that a chunk is about, the last if there are several; NOBODY if it is about the answer."""
         return self._owners[seq]
 
     def begun(self, ordinal: int) -> BlockStarted:
@@ -152,7 +152,7 @@ class Timeline:
         return self._blocks[piece.ordinal].text[piece.start : piece.end]
 
     def chunks_of(self, piece: Piece) -> tuple[int, int]:
-        """The first and the last chunk in which a block got these characters. Raises IndexError where it has none of
+        """The first and the last chunk in which a block got these characters. Raises IndexError if it has none of
         them."""
         block = self._blocks[piece.ordinal]
         first = block.deltas[bisect_right(block.ends, piece.start)]
@@ -166,14 +166,14 @@ class Timeline:
             yield from (self._chunk_of(number) for number, _ in block.endings)
 
     def _events(self, seq: int) -> tuple[int, int]:
-        """The number of a chunk's first event and that behind its last."""
+        """The number of a chunk's first event, and that after its last."""
         return (self._after[seq - 1] if seq else 0), self._after[seq]
 
     def _begun(self, until: int) -> int:
         return bisect_left(self._blocks, until, key=lambda block: block.number)
 
     def _chunk_of(self, number: int) -> int:
-        """In which chunk an event came; in the last for those of the end of input."""
+        """The chunk that an event came in; the last one for those of the end of input."""
         return min(bisect_right(self._after, number), len(self._after) - 1)
 
     def _end_chunk(self, at: int) -> None:
@@ -197,7 +197,7 @@ class Timeline:
                 self._blocks[ordinal].endings.append((self._count, event))
                 self._ended = ordinal
             case UsageUpdated() if event == self._usage:
-                pass  # some providers tell the same with every chunk
+                pass  # some providers repeat it with every chunk
             case _:
                 self._usage = event if isinstance(event, UsageUpdated) else self._usage
                 self._told.append((self._count, event))

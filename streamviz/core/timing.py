@@ -10,14 +10,14 @@ UPSTREAM_SILENT = "upstream silent"
 
 
 class Percentiles(NamedTuple):
-    """The median and the 95th percentile; None where there is nothing to measure."""
+    """The median and the 95th percentile; None if there is nothing to measure."""
 
     p50: int | None
     p95: int | None
 
 
 class Wait(NamedTuple):
-    """Nothing moved from `began` to `ended`, and why, in words."""
+    """A time in which nothing moved, from `began` to `ended`, and why, in words."""
 
     began: int
     ended: int
@@ -38,16 +38,15 @@ def inter_token_latency(times: Sequence[int], first_at: int | None) -> Percentil
 
 def stalls(times: Sequence[int], waits: Sequence[Wait]) -> list[Wait]:
     """The waits of a second and longer, the longest first: those that are known, of holds and of a client that did not
-    read, and upstream's silences between `times`, in order. While somebody else kept the stream waiting, upstream's
-    silence tells nothing: it is then no stall of its own.
-    """
+    read, and upstream's silences between `times`, in order. A silence in which something else kept the stream waiting
+    says nothing about upstream, and is not a stall of its own."""
     silences = [gap for gap in _silences(times) if not any(_explains(wait, gap) for wait in waits)]
     found = silences + [wait for wait in waits if wait.duration >= _STALL_US]
     return sorted(found, key=lambda wait: -wait.duration)
 
 
 def _silences(times: Sequence[int]) -> Iterator[Wait]:
-    """Of a second and longer. Looks at a time or two of each second, however many there are."""
+    """Upstream's silences of a second and longer. Looks at a time or two of each second, however many there are."""
     position = 0
     while position + 1 < len(times):
         began = times[position]
@@ -60,11 +59,11 @@ def _silences(times: Sequence[int]) -> Iterator[Wait]:
 
 
 def _explains(wait: Wait, gap: Wait) -> bool:
-    """Whether it is most of a silence: the two never begin and end in the same microsecond."""
+    """Whether a wait is most of a silence: the two never begin and end in the same microsecond."""
     common = min(gap.ended, wait.ended) - max(gap.began, wait.began)
     return common * 2 > gap.duration
 
 
 def _percentile(ordered: Sequence[int], percent: int) -> int | None:
-    """The value that `percent` of 100 do not exceed; None where there is none."""
+    """The value that `percent` of 100 do not exceed; None if there is none."""
     return ordered[max(-(-percent * len(ordered) // 100), 1) - 1] if ordered else None

@@ -1,9 +1,10 @@
-"""What a call took in tokens, in one normal form whatever the provider counts as what.
+"""The tokens of a call in one normal form, whatever the provider's counts include.
 
-The input is all input, with what was read from a cache and what was written to one beside it as parts of it; the
-output is all output, with the thinking beside it as a part of it. Providers differ in what their counts include:
-Anthropic's `input_tokens` leave out what came from and went to the cache, Gemini's `candidatesTokenCount` and xAI's
-`completion_tokens` the thinking. What is told in their own words stays as it is in `StreamState.usage`.
+The input is all input, including what was read from a cache and what was written to one, which are also given by
+themselves; the output is all output, including the thinking, which is also given by itself. Providers differ in what
+their counts include: Anthropic's `input_tokens` leave out what came from and went to the cache, Gemini's
+`candidatesTokenCount` and xAI's `completion_tokens` the thinking. Their own words stay as they are in
+`StreamState.usage`.
 """
 
 from typing import NamedTuple
@@ -11,27 +12,28 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
 from streamviz.core.usage import normalise
 
-# What Gemini calls its service tiers. Elsewhere they have the names that prices go by.
+# Gemini's names for service tiers. Others have the names that prices go by.
 _TIERS = {"on_demand": "", "on_demand_priority": "priority", "on_demand_flex": "flex"}
-# What nobody pays for a call.
+# More than anybody pays for a call.
 MOST_DOLLARS = 10**6
 _DETAILS = {
     "prompt": ("prompt_tokens_details", "input_tokens_details"),
     "completion": ("completion_tokens_details", "output_tokens_details"),
 }
 _ANTHROPICS = frozenset(("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"))
-# As OpenAI, OpenRouter and gateways call them, first found first taken.
+# The names that OpenAI, OpenRouter and gateways use; the first one found counts.
 _WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 
 
 class Tokens(NamedTuple):
     """The tokens of a call; None is unknown, which is not 0.
 
-    `cache_read` and `cache_written` are parts of `input`, `reasoning` is one of `output`. The rest says what parts cost
-    otherwise: `written_1h` and `written_12h` of `cache_written` are kept for so long, `cached_audio` is a part of
-    `cache_read`. `tier` is the service tier (`flex`, `priority`, `batch`, …; empty for the standard one), `speed` and
-    `region` are Anthropic's, `searches` the web searches that it made and bills. `told_cost` is the
-    provider's own price (US dollars). `is_estimated`: the provider gave no count, so `input` or `output` is estimated.
+    `cache_read` and `cache_written` are parts of `input`, `reasoning` is a part of `output`. The rest says which parts
+    have another price: `written_1h` and `written_12h` are the parts of `cache_written` that are kept for so long,
+    `cached_audio` is a part of `cache_read`. `tier` is the service tier (`flex`, `priority`, `batch`, …; empty for the
+    standard one), `speed` and `region` are Anthropic's, `searches` the web searches that it made and bills. `told_cost`
+    is the provider's own price (US dollars). `is_estimated` says that the provider gave no count, so `input` or
+    `output` is estimated.
     """
 
     input: int | None = None
@@ -55,7 +57,7 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
-    """A usage object of any wire format in the normal form; `tier` is the service tier where it is given apart."""
+    """A usage object of any wire format in the normal form; `tier` is the service tier if it is given separately."""
     if usage is None:
         return Tokens()
     if "prompt_tokens" in usage or "completion_tokens" in usage:
@@ -72,7 +74,7 @@ def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
 
 
 def _of_openai(usage: JsonObject) -> Tokens:
-    """Of chat completions and of responses, in which the parts are in their wholes, or should be."""
+    """Usage of chat completions and of responses, whose counts include their parts, or should."""
     counts = normalise(usage)
     assert counts is not None
     asked, said = _details(usage, "prompt"), _details(usage, "completion")
@@ -98,7 +100,7 @@ def _of_openai(usage: JsonObject) -> Tokens:
 def _of_anthropic(usage: JsonObject) -> Tokens:
     counts = normalise(usage)
     assert counts is not None
-    # What it took to compact the conversation is billed, and told nowhere else.
+    # Compacting the conversation is billed, and reported nowhere else.
     compacted = [each for each in objects(usage.get("iterations")) if each.get("type") == "compaction"]
     parts = [usage, *compacted]
     read = _sum(*(_first(part, "cache_read_input_tokens") for part in parts))
@@ -119,7 +121,7 @@ def _of_anthropic(usage: JsonObject) -> Tokens:
 
 
 def _of_gemini(usage: JsonObject) -> Tokens:
-    """Counts of 0 are left out in it, so what is missing is told by the total."""
+    """Gemini's usage, which leaves out counts of 0: the total shows what is missing."""
     counts = normalise(usage)
     assert counts is not None
     asked = _sum(counts.input_tokens, _first(usage, "toolUsePromptTokenCount"))
@@ -140,21 +142,21 @@ def _of_gemini(usage: JsonObject) -> Tokens:
 
 
 def _whole(counted: int | None, *parts: int | None) -> int | None:
-    """A part cannot be more than its whole: where it is, the whole leaves it out."""
+    """A count with its parts. If they are more than it, it does not include them."""
     within = sum(part or 0 for part in parts)
     return counted + within if counted is not None and within > counted else counted
 
 
 def _with_reasoning(counted: int | None, reasoning: int | None, total: int | None, asked: int | None) -> int | None:
-    """All output, where a provider's count of it may leave out the thinking: the total tells."""
+    """All output. A provider's count of it may leave out the thinking, which the total shows."""
     if counted is not None and reasoning and asked is not None and total == asked + counted + reasoning:
         return counted + reasoning
     return _whole(counted, reasoning)
 
 
 def _told_cost(usage: JsonObject) -> float | None:
-    """The provider's own price. Perplexity has it in parts; OpenRouter's is its fee alone where a key of its client's
-    own pays for the model."""
+    """The provider's own price. Perplexity has it in parts; OpenRouter's is only its fee if a key of the client's own
+    pays for the model."""
     told = usage.get("cost")
     cost = _dollars(as_object(told).get("total_cost") if isinstance(told, dict) else told)
     paid = _dollars(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
@@ -197,6 +199,6 @@ def _known(*counts: int | None) -> int | None:
 
 
 def _sum(*counts: int | None) -> int | None:
-    """What is known of it; None where nothing is."""
+    """The sum of what is known; None if nothing is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

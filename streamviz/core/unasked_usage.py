@@ -1,6 +1,7 @@
-"""Usage that streamviz asks a chat provider for and the client did not: the client gets what it would have got unasked.
+"""Usage that streamviz requests of a chat provider and the client did not: the client gets what it would have got
+otherwise.
 
-OpenAI tells usage in a chunk of its own, without a choice, and puts `usage: null` into each chunk before that.
+OpenAI sends usage in a chunk of its own, without a choice, and puts `usage: null` into each chunk before that.
 """
 
 from collections.abc import Iterable
@@ -10,16 +11,16 @@ import msgspec
 from streamviz.core.context import Frame
 from streamviz.core.json_value import JsonObject, as_object
 
-# The records' views take off the same (records/migrations/_tokens.py).
+# The record's views remove the same (records/migrations/_tokens.py).
 _NULLS = (b',"usage":null', b', "usage": null')
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class UnaskedUsage:
-    """Takes off one stream's frames what only comes because usage was asked for."""
+    """Removes from one stream's frames what only comes because usage was requested."""
 
     def __init__(self) -> None:
-        # How this stream's chunks say that there is none yet; empty where they do not.
+        # How this stream's chunks say that there is none yet; empty if they do not.
         self._null: bytes | None = None
 
     def left_of(self, frames: Iterable[Frame]) -> list[Frame]:
@@ -34,7 +35,7 @@ class UnaskedUsage:
         return kept
 
     def _without(self, raw: bytes) -> bytes:
-        # In a text of the model's its quotes would be escaped.
+        # In a text of the model's the quotes would be escaped.
         if b'"usage"' not in raw:
             return raw
         payload = None
@@ -58,7 +59,7 @@ def _is_usage_alone(payload: JsonObject) -> bool:
 
 
 def _payload(raw: bytes) -> JsonObject:
-    """What one event tells; nothing where these are several."""
+    """The payload of one event; empty if there are several."""
     try:
         return _decode(raw[raw.find(b"{") : raw.rfind(b"}") + 1])
     except ValueError:

@@ -6,15 +6,15 @@ from streamviz.core.json_value import JsonObject, as_index, as_object
 
 Path = tuple[str, ...]
 
-# What a token is on average, where the provider has not said how many there were.
+# How long a token is on average, in case the provider has not said how many there were.
 CHARACTERS_A_TOKEN = 4
 
 
 class Usage(NamedTuple):
     """Tokens as upstream counted them; None is unknown, which is not 0.
 
-    What a count includes is the provider's affair: Anthropic's `input_tokens` leave out what came from or went to
-    the cache, and Gemini's `output_tokens` leave out the thinking.
+    What a count includes is up to the provider: Anthropic's `input_tokens` leave out what came from or went to the
+    cache, and Gemini's `output_tokens` leave out the thinking.
     """
 
     input_tokens: int | None = None
@@ -24,7 +24,7 @@ class Usage(NamedTuple):
     cached_tokens: int | None = None
 
 
-# Where each count may be, first found first taken, in the order of Usage's fields.
+# Where each count may be, in the order of Usage's fields; the first one found counts.
 _CHAT: tuple[tuple[Path, ...], ...] = (
     (("prompt_tokens",),),
     (("completion_tokens",),),
@@ -49,7 +49,7 @@ _GEMINI: tuple[tuple[Path, ...], ...] = (
 
 
 def normalise(usage: JsonObject | None) -> Usage | None:
-    """The counts of a usage object of any wire format; None where there is none."""
+    """The counts of a usage object of any wire format; None if there is none."""
     if usage is None:
         return None
     return Usage(*[_first(usage, paths) for paths in _paths(usage)])

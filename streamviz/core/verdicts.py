@@ -28,9 +28,9 @@ class Decision(StrEnum):
 class Verdict:
     """A policy's decision.
 
-    `reason` is for people. `text` is what the client gets: in place of the block where it is denied, as the block's
-    text or arguments where it is replaced, as the last words where the stream is halted. `request` is the request that
-    goes upstream where a request is replaced. `evidence` says what was found and where; it never holds a secret.
+    `reason` is for people. `text` is what the client gets: in place of a block that is denied, as the text or arguments
+    of one that is replaced, as the last words of a stream that is halted. `request` is the request that goes upstream
+    if a request is replaced. `evidence` says what was found and where; it never contains a secret.
     """
 
     decision: Decision

@@ -1,4 +1,4 @@
-"""What a wire format is: all that the rest of the project has to know of one."""
+"""What a wire format is: everything that the rest of the project has to know about one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from streamviz.core.request_parts import ReadItem
 
 
 class MakeComposer(Protocol):
-    """Makes what writes a stream: `head` has the message's own fields, `source` names the format of the events where
-    that is another."""
+    """Makes a composer that writes a stream: `head` has the message's own fields, `source` names the format of the
+    events if that is another."""
 
     def __call__(self, head: JsonObject, *, source: str = ...) -> Composer: ...
 
@@ -28,7 +28,7 @@ class Credential:
     always: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self, key: str, header: str = "") -> dict[str, str]:
-        """The headers of a call with this credential, or with none; in another `header` where that is given."""
+        """The headers of a call with this credential, or with none; in another `header` if that is given."""
         if not key:
             return {**self.always}
         if not header:
@@ -38,9 +38,9 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class WireFormat:
-    """One format, by its name in the record.
+    """One format; `name` is its name in the record.
 
-    Clients send calls to `path`. Upstream they go to `upstream_path` below a base URL: as they are to `providers`, of
+    Clients send calls to `path`. Upstream they go to `upstream_path` below a base URL: unchanged to `providers`, of
     which `vendor` is the one whose own format it is. `parameters` are those that may be translated for others.
     """
 
@@ -49,28 +49,28 @@ class WireFormat:
     upstream_path: str
     vendor: str
     providers: frozenset[str]
-    # Where a request has what was said before, and the words that stand over it ("" where among the turns).
+    # The field with what was said before, and that with the system prompt ("" if it is among the turns).
     turns: str
     system: str
     may_be_text: bool
     parameters: frozenset[str]
-    # The fields that bound an answer's tokens, and those that say how many answers there are.
+    # The fields that limit an answer's tokens, and those that say how many answers there are.
     most_output: tuple[str, ...]
     answers: tuple[str, ...]
     aggregator: type[Aggregator[Chunk, JsonObject]]
     composer: MakeComposer
     body_composer: Callable[[JsonObject], Composer]
     error_body: Callable[[ClientFacingError], JsonObject]
-    # What one of a request's turns says.
+    # Reads the parts of one of a request's turns.
     parts_of: ReadItem
     credential: Credential = field(default_factory=Credential)
 
     def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
-        """One that takes no more than `bounds` allow."""
+        """An aggregator that accepts no more than `bounds` allow."""
         return self.aggregator(run_id=self.path, most_blocks=bounds.blocks, most_values=bounds.values)
 
     def error_answer(self, error: ClientFacingError) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body that tell of an error. What a provider said in JSON goes on as it said it."""
+        """Status, headers and body for an error. What a provider answered in JSON goes on unchanged."""
         headers = {"content-type": "application/json"}
         if isinstance(error, UpstreamError) and error.body.lstrip()[:1] == b"{":
             return error.status, {**headers, **error.headers}, error.body
@@ -82,14 +82,14 @@ class WireFormat:
         return self.path.removesuffix(self.upstream_path)
 
     def url(self, base_url: str) -> str:
-        """Where calls go at a base URL, whether that names the version or not where the path does."""
+        """Where calls go at a base URL, with or without the version that the path has, too."""
         base_url = base_url.rstrip("/")
         if self.upstream_path.startswith("/v1/"):
             base_url = base_url.removesuffix("/v1")
         return base_url + self.upstream_path
 
     def most_tokens(self, request: JsonObject) -> int | None:
-        """The most tokens that a request lets each of its answers have; None where it does not say."""
+        """The most tokens that a request lets each of its answers have; None if it does not say."""
         asked = [most for path in self.most_output if (most := _number_at(request, path))]
         return max(asked) if asked else None
 

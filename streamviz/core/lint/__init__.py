@@ -11,5 +11,5 @@ LINTERS: dict[str, type[Linter]] = {
     "openai_responses": openai_responses.OpenAIResponsesLinter,
     "gemini": gemini.GeminiLinter,
 }
-# What each rule demands, by its name; where formats share a name, they demand the same.
+# What each rule demands, by its name; formats that share a name demand the same.
 RULES: dict[str, str] = {name: demand for linter in LINTERS.values() for name, demand in linter.rules.items()}

@@ -50,13 +50,13 @@ class GeminiLinter(Linter):
         self._candidates[index] = self._candidates.get(index, False) or bool(as_text(candidate.get("finishReason")))
 
     def _read_call(self, call: JsonObject) -> None:
-        """Arguments may be streamed: the pieces behind the first have no name."""
+        """Arguments may be streamed: the pieces after the first have no name."""
         if not as_text(call.get("name")) and not self._continues:
             self._note("call_without_name", "a functionCall without a name")
         self._continues = bool(call.get("willContinue"))
 
     def end(self, is_whole: bool = True) -> None:
-        """As everywhere; what ends a stream is its last candidate's finishReason."""
+        """As in all formats, but a stream ends with its last candidate's finishReason."""
         self._has_ended = True
         super().end(is_whole)
 

@@ -16,7 +16,7 @@ EVERYWHERE = {
 
 
 class Note(NamedTuple):
-    """A rule that was broken `times` times, first by the chunk `seq`. `words` say how, without upstream's own."""
+    """A rule that was broken `times` times, first by the chunk `seq`. `words` say how, without quoting upstream."""
 
     rule: str
     seq: int
@@ -25,9 +25,9 @@ class Note(NamedTuple):
 
 
 class Linter(ABC):
-    """Reads the chunks of one stream, in order; costs some µs a chunk, and keeps a note a rule.
+    """Reads the chunks of one stream, in order; takes some µs per chunk, and keeps one note per rule.
 
-    An answer that is no stream has no rules. Nothing it is given raises.
+    An answer that is not a stream has no rules. Nothing that it is given makes it raise.
     """
 
     rules: ClassVar[Mapping[str, str]]
@@ -41,7 +41,7 @@ class Linter(ABC):
 
     @property
     def notes(self) -> list[Note]:
-        """In the order of the chunks at which each rule was first broken."""
+        """The notes, in the order of the chunks at which each rule was first broken."""
         return sorted(self._notes.values(), key=lambda note: note.seq)
 
     def read(self, chunk: Chunk) -> None:
@@ -62,13 +62,12 @@ class Linter(ABC):
             self._read(payload, chunk.name)
 
     def read_usual(self, raw: bytes) -> bool:
-        """Take in the bytes of a chunk, quickly, where it is of the kind that most are of and breaks no rule. False
-        where it is left to `read`."""
+        """Take in the bytes of a chunk, quickly, if it is of the most common kind and breaks no rule. False if it is
+        left to `read`."""
         return False
 
     def end(self, is_whole: bool = True) -> None:
-        """There are no more chunks. What is missing is noted only where the stream `is_whole`: neither cut off nor
-        failed."""
+        """End the stream. What is missing is noted only if it `is_whole`: neither cut off nor failed."""
         if is_whole and self._is_stream and not self._has_failed:
             if not self._has_ended:
                 self._note("end_missing", "the stream just ends")
@@ -92,7 +91,7 @@ class Linter(ABC):
 
 
 def objects_in(value: object) -> list[JsonObject]:
-    """The objects in a list; none where it is no list."""
+    """The objects in a list; none if it is not a list."""
     return [as_object(each) for each in value] if isinstance(value, list) else []
 
 

@@ -4,7 +4,7 @@ from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.lint.linter import EVERYWHERE, Linter, number_in
 
 LAST = ("response.completed", "response.failed", "response.incomplete")
-# What is told in deltas, and the member of the event that has all of it.
+# What comes in deltas, and the member of the event that has all of it.
 _WHOLE = {
     "response.output_text": "text",
     "response.refusal": "refusal",
@@ -16,7 +16,7 @@ _WHOLE = {
 
 
 class OpenAIResponsesLinter(Linter):
-    """Numbered events, named by their type: items that are added, told in deltas and done, then the response."""
+    """Numbered events, named by their type: items that are added, sent in deltas and done, then the response."""
 
     rules = {
         **EVERYWHERE,

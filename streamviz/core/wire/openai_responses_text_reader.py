@@ -1,4 +1,4 @@
-"""The texts that events tell of the items of a response."""
+"""Reading the texts that events add to the items of a response."""
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
@@ -13,8 +13,8 @@ from streamviz.core.wire.openai_responses_item_finder import ItemFinder
 from streamviz.core.wire.openai_responses_thinking import thought_of
 from streamviz.core.wire.openai_responses_words import SPEECH, kind_of, parts_in, texts_beside, texts_in
 
-# By the event's middle words: the item that its text belongs to, the part where the item is a message, and the field
-# that holds the whole of it at its end.
+# By the middle words of an event: the type of its item, the type of the part if that is a message, and the field that
+# has the whole text at its end.
 _TEXTS = {
     "output_text": ("message", "output_text", "text"),
     "refusal": ("message", "refusal", "refusal"),
@@ -28,20 +28,20 @@ _TEXTS = {
     "function_call_arguments": ("function_call", "", "arguments"),
     "custom_tool_call_input": ("custom_tool_call", "", "input"),
 }
-# The bytes of speech, which are beside what is said: its transcript.
+# The bytes of speech, which come beside its text, the transcript.
 _SOUNDS = ("audio", "output_audio")
-# What tells where a text is added, and which.
+# Members that say which text is added, and where.
 _OF_TEXTS = ("delta", "item_id", "output_index", "content_index", "summary_index", "sequence_number")
 _WHOLES = ("text", "arguments", "refusal", "input", "transcript")
 
 
 class TextReader(ItemFinder):
-    """Takes the text that an event tells into its item."""
+    """Adds the text of an event to its item."""
 
     def clear(self) -> None:
         super().clear()
         self._envelope = Envelope()
-        # By what of a block a text is added to: the event that does so.
+        # By a block's ordinal and the part of it that a text is added to: the event that adds it.
         self._added_by: dict[tuple[int, object], object] = {}
 
     # Parts of messages
@@ -129,7 +129,8 @@ class TextReader(ItemFinder):
             self._grow(block, text)
 
     def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
-        """Some clients take the texts of one event alone for a block's, and pass over one of other types."""
+        """Check that a text always comes in the same kind of event: some clients take a block's text from one kind
+        only, and skip an event whose members are of other types."""
         logprobs = payload.get("logprobs")
         types = tuple(map(type, map(payload.get, _OF_TEXTS)))
         by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs), types
@@ -139,7 +140,7 @@ class TextReader(ItemFinder):
     # Speech
 
     def _hear(self, item: Item, position: int, data: str) -> None:
-        """A piece of a part's sound."""
+        """Add a piece of a part's sound."""
         block = item.sounds.get(position)
         if block is None:
             block = item.sounds[position] = self._start(BlockKind.MEDIA, index=item.place, id=item.id, label=SPEECH)
@@ -154,7 +155,7 @@ class TextReader(ItemFinder):
             self._grow(block, f"\n{line}" if block.length else line)
 
     def _hear_whole(self, item: Item, position: int, data: str) -> None:
-        """A part's sound, which may have come in pieces."""
+        """Take in the whole of a part's sound, which may have come in pieces."""
         block = item.sounds.get(position)
         if block is None or not block.length:
             self._hear(item, position, data)
@@ -168,8 +169,8 @@ class TextReader(ItemFinder):
             self._complete(block)
 
     def _note_id(self, item: Item, id: str) -> None:
-        """Some providers give an item another id in each event. Of two that take turns, a client that goes by them has
-        the text of one alone."""
+        """Note the id by which a delta names its item. Some providers give an item another id in each event. If two ids
+        alternate, a client that goes by them has the text of only one."""
         if id == item.latest_id:
             return
         if id == item.first_id:
@@ -177,7 +178,8 @@ class TextReader(ItemFinder):
         item.first_id, item.latest_id = item.first_id or id, id
 
     def _read_other_delta(self, word: str, payload: JsonObject, text: str) -> None:
-        """Text of a call that is no function's, or of a kind that is new; the latter adds nothing to known kinds."""
+        """Read text of a call that is not a function's, or of an unknown kind; the latter adds nothing to known
+        kinds."""
         item, field = self._other_item(word, payload)
         block = item.block
         if block is None or not text:
@@ -191,7 +193,7 @@ class TextReader(ItemFinder):
             self._grow(block, text)
 
     def _other_item(self, word: str, payload: JsonObject) -> tuple[Item, str]:
-        """The item that a word of no known text is about, and which field of a call it names, if any."""
+        """The item that an event with unknown words is about, and which field of a call they name, if any."""
         type, field = split_word(word)
         is_argument = bool(field) and not is_result(field)
         index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
@@ -202,7 +204,7 @@ class TextReader(ItemFinder):
         return item, "" if is_result(own) else own
 
     def _read_whole_text(self, word: str, payload: JsonObject) -> None:
-        """The end of a text, or of a part of it, which is told once more as a whole."""
+        """Read the end of a text, or of a part of it, where it comes once more as a whole."""
         if word in _SOUNDS:
             self._end_sound(payload)
             return
@@ -219,7 +221,7 @@ class TextReader(ItemFinder):
         self._complete_with(block, whole)
 
     def _whole_text(self, field: str, payload: JsonObject) -> str:
-        """The text in `field`, which no other may tell otherwise: some clients take the first that they find."""
+        """The text in `field`, which must not differ in another: some clients take the first that they find."""
         whole = as_json_text(payload.get(field))
         if any(payload.get(key) and as_json_text(payload[key]) != whole for key in _WHOLES):
             self._contradict("the end of a text tells two")
@@ -240,5 +242,5 @@ class TextReader(ItemFinder):
     # Thinking
 
     def _read_thought(self, word: str, payload: JsonObject, part: JsonObject) -> None:
-        """The beginning or the end of a part of the thinking."""
+        """Read the beginning or the end of a part of the thinking."""
         self._think_part(self._item(payload, "reasoning"), thought_of(word, payload), part)

@@ -1,4 +1,4 @@
-"""Thinking as the items of a response tell it: in parts, which make one block, and again as a whole."""
+"""Reading the thinking of a response's items: it comes in parts, which make up one block, and again as a whole."""
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock
@@ -8,7 +8,7 @@ from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, t
 
 
 class ThinkingReader(Aggregator[Chunk, JsonObject]):
-    """Takes what is told of an item's thinking into its block."""
+    """Adds what comes of an item's thinking to its block."""
 
     def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
         for key in ("summary", "content"):
@@ -29,7 +29,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
             self._contradict("a part of the thinking says two texts")
 
     def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
-        """Add what of a part of the thinking has not come yet."""
+        """Add to a part of the thinking what has not come yet."""
         block, known = item.block, item.thoughts.setdefault(part, Thought())
         if block is None or not whole:
             return
@@ -42,7 +42,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if block.is_sealed:
             self._contradict("thinking goes on behind its end")
         elif known.length and known is not item.latest_thought:
-            # Clients keep the parts apart, where it is one text here.
+            # Clients keep the parts apart; here they are one text.
             self._contradict("a part of the thinking goes on behind another")
         else:
             item.latest_thought = known
@@ -52,7 +52,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
 
 
 def thought_of(word: str, payload: JsonObject) -> tuple[str, int]:
-    """Which part of the thinking an event is about: the list that holds it, and its number there."""
+    """Which part of the thinking an event is about: the list that has it, and its number there."""
     if word in ("reasoning", "reasoning_content", "reasoning_text"):
         return "content", as_index(payload.get("content_index")) or 0
     return "summary", as_index(payload.get("summary_index")) or 0

@@ -1,4 +1,4 @@
-"""The whole response, as the client is to have it: as its first and last frames tell it, or as the one answer."""
+"""The whole response as the client is to have it: in its first and last frames, or as a single answer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of,
 
 # A response without calls has the same status as one with them.
 FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
-# Not a status of the format: it is told as `incomplete`, with this as the details' reason.
+# Not a status of the format: it is written as `incomplete`, with this as the reason in the details.
 HALTED = "content_filter"
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 _EMPTY: JsonObject = {
@@ -29,7 +29,7 @@ _EMPTY: JsonObject = {
     "tools": [],
     "top_p": None,
 }
-# Vercel's SDK, and opencode with it, reads no end of an answer without numbers, and opencode asks on for ever then.
+# Without numbers, Vercel's SDK, and opencode with it, does not see the end of an answer, and opencode asks on for ever.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
@@ -40,7 +40,7 @@ _UNTOLD: JsonObject = {
 
 
 class ResponseWriter(ClientOutput):
-    """Says what the response is, upstream's own or one that is composed, and begins and ends it."""
+    """Writes the response itself, upstream's own or a composed one, and begins and ends it."""
 
     def __init__(self, head: JsonObject, source: str = "") -> None:
         super().__init__(head, source)
@@ -95,7 +95,7 @@ class ResponseWriter(ClientOutput):
         self._is_finished = True
 
     def _break_off(self) -> Iterator[Frame]:
-        """What is open ends here unfinished. Clients keep items in the order in which they end."""
+        """End what is open as unfinished. Clients keep items in the order in which they end."""
         for item in self._items:
             yield from close(item, "incomplete" if item.open else "completed")
 
@@ -103,7 +103,7 @@ class ResponseWriter(ClientOutput):
         has_begun = self._has_begun
         yield from self._begin()
         told: JsonObject = {"code": failure.code or failure.kind or None, "message": failure.message, "param": None}
-        # Clients know an error in the place of an answer by this name, and raise.
+        # Clients recognise an error in place of an answer by this member, and raise.
         yield "error", told if has_begun else {**told, "error": {**told, "type": failure.kind or "server_error"}}
 
     def _response(self, status: str) -> JsonObject:
@@ -125,7 +125,7 @@ class ResponseWriter(ClientOutput):
         }
 
     def _usage_at(self, status: str) -> JsonObject | None:
-        # What is translated is recorded as upstream's: there what nobody told stays unknown.
+        # A translated response is recorded as upstream's: usage that nobody reported stays unknown there.
         untold = _UNTOLD if status in ("completed", "incomplete") and not self._source else None
         return None if status == "in_progress" else self._usage or untold
 
@@ -133,7 +133,7 @@ class ResponseWriter(ClientOutput):
         return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
 
     def _last_text(self) -> str:
-        """What a policy that halted the answer said of that."""
+        """What the policy that halted the answer said about it."""
         return text_of([self._items[-1].whole()])
 
     def _incomplete_details(self) -> object:

@@ -1,10 +1,10 @@
-"""Where a part of a message or of thinking has its text, and what else may hold some."""
+"""Where a part of a message or of thinking has its text, and which other members may have some."""
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.core.media import CHAT_PARTS
 
-# The part of a message that is spoken: its text is its transcript, its sound a block beside that.
+# The type of a spoken part of a message: its text is its transcript, its sound a block beside that.
 SPEECH = "output_audio"
 # By the type of a part: the kind of its block, and the member that holds its text.
 PARTS = {
@@ -15,7 +15,7 @@ PARTS = {
     "reasoning_text": (BlockKind.THINKING, "text"),
     "summary_text": (BlockKind.THINKING, "text"),
 }
-# Members that hold text where they stand: in a part beside its own, or in an item beside its parts.
+# Members that may have text in a part beside its own, or in an item beside its parts.
 _TEXTS = (
     "text",
     "refusal",
@@ -36,7 +36,7 @@ def kind_of(label: str) -> BlockKind:
 
 
 def parts_in(value: object) -> list[JsonObject]:
-    """The parts of a content or of a summary; what is no part counts as one of text."""
+    """The parts of a content or of a summary; anything that is not a part counts as one of text."""
     if isinstance(value, list):
         return [part if isinstance(part, dict) else _part(part) for part in value]
     return [value] if isinstance(value, dict) else [_part(value)] if value else []
@@ -47,18 +47,18 @@ def _part(value: object) -> JsonObject:
 
 
 def texts_in(part: JsonObject) -> list[str]:
-    """The text of a part, and behind it what other members say otherwise: clients may read any."""
+    """The text of a part, followed by different ones in other members: clients may read any."""
     own = PARTS.get(as_json_text(part.get("type")), (None, "text"))[1]
     said = [as_json_text(part[key]) for key in (own, *_TEXTS, "content") if part.get(key)]
     return list(dict.fromkeys(said))
 
 
 def texts_beside(item: JsonObject) -> list[str]:
-    """What an item says beside its parts."""
+    """The texts that an item has beside its parts."""
     return list(dict.fromkeys(as_json_text(item[key]) for key in _TEXTS if item.get(key)))
 
 
 def said_in(item: JsonObject) -> bool:
-    """Whether an item of thinking says anything."""
+    """Whether an item of thinking has any text."""
     parts = [part for key in ("summary", "content") for part in parts_in(item.get(key))]
     return bool(texts_beside(item)) or any(map(texts_in, parts))

@@ -1,6 +1,6 @@
-"""Calls of tools that take plain text, where a model was told of functions in their place.
+"""Calls of tools that take plain text, for models that were given functions in their place.
 
-Such a function has one argument, a text, which is what the tool is to get.
+Such a function has one argument, a string: the text that the tool is to get.
 """
 
 import json
@@ -25,8 +25,8 @@ _OPENING = re.compile(r'\s*+\{\s*+"content"\s*+:\s*+"')
 _LONGEST_OPENING = 100
 _LONGEST_ESCAPE = len(r"\ud83d\ude00")
 _ESCAPED = r'["\\/bfnrt]|u[0-9a-fA-F]{4}'
-# As far as they have come whole: no half of an escape, and no half of a character that JSON has in two. Where the other
-# half does not follow, or no escape is spelt so, what there is counts.
+# Characters that have come whole: no half of an escape, and no half of a surrogate pair. If the other half does not
+# follow, or the escape is not a valid one, what there is counts.
 _CHARACTERS = re.compile(
     r"""(?:
         [^"\\]++
@@ -42,7 +42,8 @@ _BACKSLASH = re.compile(rf"\\(?:{_ESCAPED})|(\\)")
 
 
 class PlainCalls:
-    """Reads the events of a response of the format `source` in which calls of the tools in `names` are functions."""
+    """Reads the events of a response of the format `source` in which calls of the tools in `names` are function
+    calls."""
 
     def __init__(self, names: Set[str], source: str) -> None:
         self._names = names
@@ -50,8 +51,8 @@ class PlainCalls:
         self._inputs: dict[int, _Input] = {}
 
     def said_by(self, events: Sequence[StreamEvent]) -> Iterator[StreamEvent]:
-        """The same events, with those calls as calls of tools that take text: of a text alone nobody can tell that it
-        is cut off, so it is said."""
+        """The same events, with those calls as calls of tools that take text. A text alone does not show that it is cut
+        off, so the events say so."""
         is_cut = any(isinstance(event, StreamFinished) and is_cut_off(event.reason, self._source) for event in events)
         for event in events:
             match event:
@@ -71,7 +72,8 @@ class PlainCalls:
 
 
 class _Input:
-    """The text in the arguments of a call, as far as they have come. What is written in another way stays as it is."""
+    """The text in the arguments of a call, as far as they have come. Arguments that are written differently stay as
+    they are."""
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -79,7 +81,7 @@ class _Input:
         self._read = self._opening
 
     def take(self, piece: str) -> str:
-        """What this adds to the text."""
+        """What a piece of the arguments adds to the text."""
         self._waiting += piece
         return self._read()
 
@@ -112,11 +114,11 @@ class _Input:
         return said
 
     def _nothing(self) -> str:
-        """Behind the text."""
+        """Ignore what comes after the text."""
         self._waiting = ""
         return ""
 
 
 def _spelt(escape: re.Match[str]) -> str:
-    """An escape as it is; a backslash that begins none as one that is meant."""
+    """An escape as it is; a backslash that does not begin one, escaped."""
     return r"\\" if escape[1] else escape[0]

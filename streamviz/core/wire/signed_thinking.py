@@ -1,8 +1,9 @@
-"""Anthropic's thinking on its way through a format that has one opaque text for it, and back.
+"""Carrying Anthropic's thinking through a format that has one opaque text for it, and back.
 
 Anthropic wants the thinking of a turn back, signed, with the results of the calls that followed it. Clients of OpenAI's
-responses keep a reasoning item's `encrypted_content` and give it back: there the signatures go, each marked with its
-kind, so that no other provider's is taken for one. The text itself is in the item's summary, where policies read it.
+responses keep a reasoning item's `encrypted_content` and send it back, so the signatures go there, each marked with its
+kind, so that none of another provider's is taken for one. The text itself is in the item's summary, where policies read
+it.
 """
 
 import re
@@ -15,7 +16,7 @@ _SEALS = {"thinking": "signature", "redacted_thinking": "data"}
 
 
 def marked(delta: JsonObject) -> JsonObject:
-    """A delta of chat, whose blocks of thinking have their seals marked."""
+    """A chat delta with the seals of its thinking blocks marked."""
     blocks = objects(delta.get("thinking_blocks"))
     return {**delta, "thinking_blocks": [_marked(block) for block in blocks]} if blocks else delta
 
@@ -28,12 +29,12 @@ def _marked(block: JsonObject) -> JsonObject:
 
 
 def is_marked(sealed: object) -> bool:
-    """Whether a text has seals of Anthropic's."""
+    """Whether a text contains seals of Anthropic's."""
     return next(_seals(sealed), None) is not None
 
 
 def signed_blocks(text: str, sealed: object) -> list[JsonObject]:
-    """The blocks that a text of thinking and its seals were; none where it cannot be told which text is whose."""
+    """The blocks that a text of thinking and its seals were; none if it is unclear which text belongs to which seal."""
     seals = list(_seals(sealed))
     if sum(kind == "thinking" for kind, _ in seals) > 1:
         return []

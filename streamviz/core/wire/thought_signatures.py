@@ -1,5 +1,7 @@
-"""Signatures that Gemini 3 wants back with the first call of a turn, where upstream's went with a call that the client
-does not get, or not as it came. Google has a word that stands for one in such a case.
+"""Signatures for calls of Gemini's.
+
+Gemini 3 wants a signature back with the first call of a turn. If upstream's was on a call that the client does not get,
+or gets changed, another call gets the placeholder that Google has for such cases.
 
 https://ai.google.dev/gemini-api/docs/thought-signatures
 """
@@ -17,7 +19,7 @@ def is_signed_part(part: JsonObject) -> bool:
 
 
 def sign_part(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Gemini's parts, of which the first call is signed."""
+    """Gemini's parts, with the first call signed."""
     at = next((at for at, part in enumerate(parts) if "functionCall" in part), None)
     if at is None or is_signed_part(parts[at]):
         return list(parts)
@@ -25,12 +27,12 @@ def sign_part(parts: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def is_signed_call(call: JsonObject) -> bool:
-    """Whether a call of chat has a signature, as Google's own endpoint for chat has it."""
+    """Whether a chat call has a signature, where Google's own chat endpoint puts it."""
     return bool(as_object(as_object(call.get("extra_content")).get("google")).get("thought_signature"))
 
 
 def sign_call(call: JsonObject) -> JsonObject:
-    """A call of chat, signed."""
+    """A chat call, signed."""
     if is_signed_call(call):
         return call
     return {**call, "extra_content": {"google": {"thought_signature": SKIP}}}

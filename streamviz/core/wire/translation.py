@@ -1,4 +1,4 @@
-"""What the formats say alike in other words: why a response ended, and the tokens it took; and what has none."""
+"""Translating between formats why a response ended and the tokens it took, and which blocks only one format has."""
 
 from enum import StrEnum
 
@@ -15,8 +15,8 @@ GEMINI = "gemini"
 
 
 class Ending(StrEnum):
-    """Why a response ended, in no format's words. ENDED is STOP or CALLS: some formats do not tell these apart, some
-    providers tell them wrong."""
+    """Why a response ended, in no format's words. ENDED is STOP or CALLS: some formats do not distinguish these, and
+    some providers get them wrong."""
 
     ENDED = "ended"
     STOP = "stop"
@@ -33,7 +33,7 @@ _READ = {
         "function_call": Ending.CALLS,
         "length": Ending.LENGTH,
         "content_filter": Ending.FILTERED,
-        # What some providers say in place of these.
+        # What some providers send instead.
         "max_tokens": Ending.LENGTH,
         "model_length": Ending.LENGTH,
         "model_context_window_exceeded": Ending.LENGTH,
@@ -66,7 +66,7 @@ _READ = {
         "IMAGE_SAFETY": Ending.FILTERED,
     },
 }
-# A failure is told by an error; the word beside it is the format's plainest.
+# A failure is reported by an error; the finish_reason beside it is the format's most neutral one.
 _WRITTEN = {
     OPENAI_CHAT: {
         Ending.STOP: "stop",
@@ -100,24 +100,24 @@ _WRITTEN = {
 
 
 def has_no_place_elsewhere(event: BlockStarted) -> bool:
-    """Whether no other format has a place for a block: for media, for what is of a kind of the format's own, for a
-    call that its provider carries out."""
+    """Whether no other format has a place for a block: it is media, of a kind that only its format has, or a call that
+    its provider runs."""
     return event.kind.is_opaque or runner_of(event.label) is Runner.PROVIDER
 
 
 def ending_of(reason: str, source: str) -> Ending:
-    """What a finish_reason of the format `source` means; a word that is new counts as an ordinary end."""
+    """What a finish_reason of the format `source` means; an unknown one counts as an ordinary end."""
     return _READ[source].get(reason, Ending.ENDED)
 
 
 def is_cut_off(reason: str, source: str) -> bool:
-    """Whether a response of the format `source` that ended so ended before its model was done."""
+    """Whether this finish_reason of the format `source` says that the response ended before its model was done."""
     return ending_of(reason, source) not in (Ending.ENDED, Ending.STOP, Ending.CALLS)
 
 
 def translate_reason(reason: str, source: str, target: str, *, has_calls: bool) -> str:
-    """A finish_reason of one format in the words of another; `has_calls` tells whether there were tool calls of the
-    client's own, which some clients carry out only where the reason says so."""
+    """A finish_reason of one format as one of another; `has_calls` says whether there were tool calls of the client's
+    own, which some clients run only if the reason says so."""
     if source == target:
         return reason
     if is_cut_off(reason, source):
@@ -126,7 +126,7 @@ def translate_reason(reason: str, source: str, target: str, *, has_calls: bool) 
 
 
 def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
-    """Usage of one format in the words of another; what is not known is left out."""
+    """Usage of one format in the terms of another; unknown counts are left out."""
     if source == target:
         return usage
     tokens = tokens_of(usage)
@@ -146,7 +146,7 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
 
 
 def _messages(tokens: Tokens) -> JsonObject:
-    """Its input is without what came from the cache, and what went there."""
+    """Anthropic's input excludes what came from the cache and what was written to it."""
     cached = (tokens.cache_read or 0) + (tokens.cache_written or 0)
     return _known(
         input_tokens=None if tokens.input is None else max(0, tokens.input - cached),
@@ -157,7 +157,7 @@ def _messages(tokens: Tokens) -> JsonObject:
 
 
 def _gemini(tokens: Tokens, total: int | None) -> JsonObject:
-    """Its output is without the thinking."""
+    """Gemini's output excludes the thinking."""
     return _known(
         promptTokenCount=tokens.input,
         candidatesTokenCount=None if tokens.output is None else max(0, tokens.output - (tokens.reasoning or 0)),

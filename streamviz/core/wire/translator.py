@@ -1,4 +1,4 @@
-"""A stream of one wire format written in another."""
+"""Translating a stream of one wire format into another."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from streamviz.core.wire.openai_responses_composer import OpenAIResponsesCompose
 from streamviz.core.wire.plain_text import PlainCalls
 from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
 
-# Upstream names what there is.
+# Limits on `left_out`, as upstream decides what is in it.
 _MOST_NAMED = 20
 _LONGEST_NAME = 50
 
@@ -28,12 +28,12 @@ def translating_composer(source: str, target: str, head: JsonObject) -> Composer
 
 @dataclass(slots=True)
 class Translator:
-    """Takes chunks of the format `source` and gives the bytes that say the same in the format `target`.
+    """Translates chunks of the format `source` into bytes of the format `target`.
 
-    `tool_names` gives the client's own names of tools that upstream knows by other ones, `most_blocks` how many blocks
-    there may be: `take` raises UpstreamError for more; `plain` the names of functions in place of tools that take plain
-    text, `namespaces` the namespace and the name there of tools that have one, by the name that upstream knows.
-    `left_out` names what of the answer has no place in `target`.
+    `tool_names` has the client's own names of tools that upstream knows by other names. `most_blocks` is the number of
+    blocks that there may be: `take` raises UpstreamError for more. `plain` are the names of functions in place of tools
+    that take plain text. `namespaces` has, by the name that upstream knows, a tool's namespace and its name in that.
+    `left_out` names the parts of the answer that have no place in `target`.
     """
 
     source: str
@@ -63,12 +63,12 @@ class Translator:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """By the words of `source`, as far as it has come."""
+        """What has been left out so far, in the terms of `source`."""
         return tuple(self._left_out)
 
     def take(self, chunk: Chunk) -> bytes:
         """The bytes for one more chunk; there may be none yet."""
-        # What is written is what was read, so it can be read in one way only.
+        # The output is written from what was read here, so it can only be read in one way.
         events = [event for event in self._aggregator.aggregate(chunk) if not _is_contradiction(event)]
         if not self._head:
             self._read_head()
@@ -81,7 +81,7 @@ class Translator:
         return b"".join([*self._composer.compose(events), *self._composer.end()])
 
     def keep_alive(self) -> bytes:
-        """Bytes that say nothing, for a client that waits while all that comes has to wait for its place."""
+        """Bytes without meaning, for a client that waits while nothing of what comes can be written yet."""
         return self._composer.keep_alive()
 
     def _read_head(self) -> None:
@@ -109,7 +109,7 @@ class Translator:
 
 
 def collected(stream: bytes, wire_format: str) -> bytes:
-    """A whole stream as the one answer that it adds up to."""
+    """The non-streaming answer that a whole stream adds up to."""
     parser, aggregator = SSEParser(), WIRE_FORMATS[wire_format].aggregator()
     for event in (*parser.feed(stream), *parser.close()):
         aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
