@@ -93,7 +93,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
         self.body: json_value.JsonObject = {}
-        # The values before the latest chunk of what it changed in the head.
+        # The values in the head that the latest chunk replaced.
         self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._prepared: _Prepared | None = None

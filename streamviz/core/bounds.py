@@ -27,7 +27,7 @@ class Bounds:
             raise too_much(f"an answer of more than {self.answer_bytes / MIB:g} MiB", "MAX_ANSWER_MB")
 
     def require_event(self, waiting: int) -> None:
-        """Raises UpstreamError if an event that is not whole has more bytes, `waiting`."""
+        """Raises UpstreamError if an incomplete event already has more bytes, `waiting`."""
         if waiting > self.event_bytes:
             raise too_much(f"an event of more than {self.event_bytes / MIB:g} MiB", "MAX_EVENT_MB")
 

@@ -187,7 +187,7 @@ class PolicyChain:
             self._texts.begin(block, watching, self._blocks.raised(block.ordinal), context)
 
     def _bound(self, block: StreamBlock, context: ChainContext) -> None:
-        """Ask about a held block that grew: if it is too much, the stream ends where the block began."""
+        """Ask the policies about a held block that grew: if it is too much, the stream ends where the block began."""
         if (judgement := self._bounding.grew(block, context)) is not None:
             halt = replace(judgement.verdict, decision=Decision.HALT)
             self._deny(block.ordinal, Change(judgement.policy, halt, block), context)

@@ -86,7 +86,7 @@ class Composer(ABC):
         return []
 
     def stop(self) -> list[bytes]:
-        """What upstream would have sent after the finish_reason; it does not come if a policy halted upstream."""
+        """What upstream would have sent after the finish_reason; it does not come if a policy halted the stream."""
         return []
 
     @abstractmethod

@@ -32,7 +32,7 @@ class SessionCounts:
 
     `is_estimate` says that a provider did not report the tokens of one; `unpriced` counts those of unknown price.
     `running` counts other streams that are under way: they may still add `reserved_tokens` and `reserved_cost`, and
-    `unbounded` of them have no limit. `trouble` says why all this is not known.
+    `unbounded` of them have no limit. `trouble` says why none of this is known.
     """
 
     began_at: int = 0

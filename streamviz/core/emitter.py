@@ -91,8 +91,8 @@ class Emitter(BlockLimit):
         """Note that upstream said something that clients may read differently from this aggregator.
 
         If a policy acts, neither this chunk nor what follows reaches the client; if none does, the stream is only
-        marked. To be called while the chunk is read; whatever else is found in it does not matter then. `why` quotes
-        nothing of what upstream said: clients get it, whatever policies mask.
+        marked. To be called while the chunk is read; whatever else is found in it does not matter then. `why` must not
+        quote upstream: clients get it, whatever policies mask.
         """
         if not self.state.contradiction:
             self._emit(StreamFailed(f"upstream contradicts itself: {why}", kind=CONTRADICTION))

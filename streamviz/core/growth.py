@@ -9,7 +9,7 @@ from streamviz.core.events import BlockCompleted, BlockDelta, BlockSealed, Block
 
 
 def numbers() -> "array[int]":
-    """Numbers of events, or of characters."""
+    """An empty array for numbers of events, or of characters."""
     return array("I")
 
 

@@ -10,8 +10,8 @@ from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEve
 
 @dataclass(slots=True)
 class Instead:
-    """What replaces a block. `kind` is the kind that the client sees, as a denied call is a text to it, and `choice`
-    the choice in which it sees it."""
+    """What replaces a block. `kind` is the kind that the client sees (a denied call is a text to it), `choice` the
+    choice in which it sees it."""
 
     kind: BlockKind
     pieces: list[str] = field(default_factory=list)

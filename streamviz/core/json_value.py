@@ -33,7 +33,7 @@ def decode(data: bytes | str) -> object:
     """The JSON value in `data`. Raises ValueError if it is not JSON, or is nested deeper than MAX_DEPTH.
 
     What only lenient clients accept is read, too, or it would reach them unjudged: lone surrogates and bytes that are
-    not UTF-8 are replaced by a mark, NaN and numbers that do not fit into a double become null.
+    not UTF-8 are replaced by a placeholder, NaN and numbers that do not fit into a double become null.
     """
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
@@ -159,7 +159,7 @@ class _Kinds:
         self._different = set(self._types)
 
     def of(self, kind: type[T]) -> list[T]:
-        """The values of exactly this type: JSON has no subclasses."""
+        """The values of exactly this type: decoded JSON has no subclasses."""
         values = cast(list[T], self._level)
         if kind not in self._different:
             return []

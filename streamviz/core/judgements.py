@@ -25,7 +25,7 @@ class Judgement:
     `ordinal` is the block's, None if it is about a request or a stream. `failure` says what went wrong if the policy
     failed and the decision is its fail mode's, or if a person was asked and nobody answered in time (`is_unanswered`).
     `by` names the person who decided by hand. `client_had` is how much of the block the client already had
-    (characters), 0 where it was held.
+    (characters), 0 if it was held.
     """
 
     policy: ActivePolicy
@@ -47,8 +47,8 @@ class Hold:
     A hold ends when the block, or what replaces it, goes out, or when the stream ends: `ended_at` is None until then,
     whatever was decided. `released_at` is when the block itself went out, None if it never did. While a model or a
     person is asked, `until` is when it is decided without their answer. While a person is asked, `asks` is the number
-    of the question, `asked_by` the policy whose verdict it is about, `asked_at` since when, `reason` why the policy
-    would not allow it, and `otherwise` the decision without an answer.
+    of the question, `asked_by` the policy whose verdict it is about, `asked_at` when it was asked, `reason` why the
+    policy would not allow it, and `otherwise` the decision without an answer.
     """
 
     since: int
@@ -155,7 +155,7 @@ class ChainContext(StreamingContext):
 
     `questions` go by number: the driver has them answered and tells the chain. `halted_by` names the policy that ended
     the stream. By ordinal, `masked` is what may be kept of blocks, once that is known, and `instead` what the client
-    has in place of them; `begun` are those that have begun to go out, None where all do as they come.
+    has in place of them; `begun` are those that have begun to go out, None if all do as they come.
     """
 
     judgements: list[Judgement] = field(default_factory=list)

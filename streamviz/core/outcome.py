@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """How a stream ended, as we saw it."""
+    """How a stream ended, as streamviz saw it."""
 
     COMPLETED = "completed"
     HALTED = "halted"

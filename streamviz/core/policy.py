@@ -139,9 +139,9 @@ class Policy:
         return text
 
     def found_beside(self, text: str, is_word: bool) -> str:
-        """What it finds of what it looks for in a text that is in no block: an id, a count, an error, what an answer
-        repeats of its request. Empty if there is nothing. Nothing can be replaced there, so whatever is found ends the
-        stream. `is_word` says whether the text is a single word, or a number. A long text comes in pieces."""
+        """What the policy finds, of what it looks for, in a text that is in no block: an id, a count, an error, what an
+        answer repeats of its request. Empty if there is nothing. Nothing can be replaced there, so whatever is found
+        ends the stream. `is_word` says whether the text is a single word, or a number. A long text comes in pieces."""
         return ""
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
@@ -194,7 +194,7 @@ def has_on_chunk(policy: Policy) -> bool:
 class ActivePolicy:
     """A policy as one stream has it: `version` and `mode` stay what they were when the stream began.
 
-    `version_id` is the version's key in the record. With `fail_open` a policy that fails allows, else it denies.
+    `version_id` is the version's key in the record. With `fail_open` a policy that fails allows, otherwise it denies.
     `time_limit` (seconds) is how long it may take to answer.
     """
 

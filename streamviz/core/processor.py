@@ -35,8 +35,8 @@ class StreamProcessor:
 
     At the end of input it calls back once more with None as the chunk: blocks that nothing else ended are complete
     then. With `is_enforcing`, if a policy acts on the stream, members that its format does not have and that contain
-    text are left out of chunks, and it ends before a chunk that contradicts what came before, or on which streamviz
-    itself fails. Long chunks are read `aside`, as far as that changes nothing that others see.
+    text are left out of chunks, and the stream ends before a chunk that contradicts what came before, or on which
+    streamviz itself fails. Long chunks are read `aside`, as far as that changes nothing that others see.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class Release:
         self._writing = FrameWriter(composer)
         self._pending: deque[_Item] = deque()
         # How much of each block waits (characters), how many events of the first item were looked at, and how much of
-        # which running texts that item needs.
+        # each running text that item needs.
         self._waiting: Counter[int] = Counter()
         self._looked_at = 0
         self._wanted: dict[int, int] | None = None

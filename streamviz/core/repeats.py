@@ -152,8 +152,8 @@ class Repeats:
         return self._tries > 0
 
     def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        """Remember this event to recognise the next chunk by it. It was read as `name` and `payload`, and `made` a
-        block grow."""
+        """Remember this event to recognise the next chunk by it. It was read as `name` and `payload`, and added `made`
+        to a block."""
         self._tries -= 1
         text = made.text
         # An empty text may be harmless where any other would not be.

@@ -115,7 +115,7 @@ def without_credentials(fields: JsonObject) -> JsonObject:
 
 
 def _changed(value: object, places: Places) -> object:
-    """A value with what its `places` say changed; the same object if nothing is."""
+    """A value with the members in `places` changed; the same object if none is."""
     is_any_masked = callable(places.get("*"))
     if isinstance(value, list):
         if not is_any_masked and _HOLDING.isdisjoint(map(type, value)):

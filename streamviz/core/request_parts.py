@@ -82,7 +82,7 @@ def media(role: str, name: str, source: object) -> Part:
 
 
 def other(role: str, value: object) -> Part:
-    """What is not known, as it is."""
+    """A part for anything unknown, as it is."""
     said = _as_said(value)
     return Part(PartKind.OTHER, role, said, as_text(as_object(value).get("type")), size=_size(said))
 

@@ -35,8 +35,8 @@ class Recording(NamedTuple):
 class Rerun:
     """The result of a rerun. `denied` is the verdict that kept the request from going upstream; nothing follows then.
 
-    `longest_wait` is the longest that a chunk would have been kept back (µs), with judges that answer at once. `asked`
-    counts the questions that came up.
+    `longest_wait` is the longest that a chunk would have been kept back (µs), assuming that judges answer at once.
+    `asked` counts the questions to models and people that came up.
     """
 
     state: StreamState

@@ -87,7 +87,8 @@ class RunningText:
             self._released += piece.source
 
     def take_plain(self, source: int) -> bool:
-        """Take the next `source` characters of upstream's if just those may go out, as they came: nearly always so."""
+        """Take the next `source` characters of upstream's if exactly those may go out, unchanged, as is nearly always
+        the case. False if not."""
         ready = self._ready
         if len(ready) != 1 or ready[0].source != source or ready[0].is_changed:
             return False

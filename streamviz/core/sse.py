@@ -25,8 +25,8 @@ _MOST_LINES = 20_000
 _OTHER_ENDS_OF_ASCII = b"\x0b\x0c\x1c\x1d\x1e"
 _OTHER_ENDS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 _OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
-# Of those that JSON has unescaped: the last byte, which is looked for first as that is quick, all bytes, and the
-# escape.
+# For each that JSON may contain unescaped: its last byte, which is looked for first as that is quick, all of its bytes,
+# and its escape.
 _ESCAPED = (
     (0xA8, b"\xe2\x80\xa8", b"\\u2028"),
     (0xA9, b"\xe2\x80\xa9", b"\\u2029"),
@@ -127,7 +127,7 @@ class SSEParser:
 
 
 def events_in(raw: bytes) -> Sequence[SSEEvent]:
-    """The events in bytes that nothing follows."""
+    """All events in bytes that are complete."""
     if is_one_line(raw):
         return (SSEEvent(raw, raw[6:-2]),)
     parser = SSEParser()

@@ -1,7 +1,7 @@
 """The tokens of a call in one normal form, whatever the provider's counts include.
 
-The input is all input, including what was read from a cache and what was written to one, which are also given by
-themselves; the output is all output, including the thinking, which is also given by itself. Providers differ in what
+The input is all input, including what was read from a cache and what was written to one, which are also given
+separately; the output is all output, including the thinking, which is also given separately. Providers differ in what
 their counts include: Anthropic's `input_tokens` leave out what came from and went to the cache, Gemini's
 `candidatesTokenCount` and xAI's `completion_tokens` the thinking. Their own words stay as they are in
 `StreamState.usage`.
@@ -142,7 +142,7 @@ def _of_gemini(usage: JsonObject) -> Tokens:
 
 
 def _whole(counted: int | None, *parts: int | None) -> int | None:
-    """A count with its parts. If they are more than it, it does not include them."""
+    """A count that includes its parts: one that is smaller than they are leaves them out, so they are added."""
     within = sum(part or 0 for part in parts)
     return counted + within if counted is not None and within > counted else counted
 

@@ -82,7 +82,7 @@ class WireFormat:
         return self.path.removesuffix(self.upstream_path)
 
     def url(self, base_url: str) -> str:
-        """Where calls go at a base URL, with or without the version that the path has, too."""
+        """The URL of calls at a base URL, which may contain the version that the path has, too."""
         base_url = base_url.rstrip("/")
         if self.upstream_path.startswith("/v1/"):
             base_url = base_url.removesuffix("/v1")

@@ -19,7 +19,7 @@ class _UsualDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _UsualEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A piece of a block, with every member that it may have: what is skipped might not be JSON."""
+    """A piece of a block, with every member that it may have: what is skipped might not be valid JSON."""
 
     type: Literal["content_block_delta"]
     index: int

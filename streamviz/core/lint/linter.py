@@ -91,7 +91,7 @@ class Linter(ABC):
 
 
 def objects_in(value: object) -> list[JsonObject]:
-    """The objects in a list; none if it is not a list."""
+    """The elements of a list as objects, empty for any other value; none if it is not a list."""
     return [as_object(each) for each in value] if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""Composing Anthropic's messages if some of upstream's own frames go out among composed ones.
+"""Writing Anthropic's messages, with upstream's own frames among composed ones.
 
 Blocks that no verdict changes keep upstream's frames, each reduced to the members it is known to have.
 """

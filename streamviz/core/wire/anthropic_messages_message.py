@@ -1,4 +1,4 @@
-"""The non-streaming answer of Anthropic's messages, from blocks.
+"""A non-streaming answer of Anthropic's messages, from blocks.
 
 Format: https://docs.anthropic.com/en/api/messages.
 """

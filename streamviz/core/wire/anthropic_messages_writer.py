@@ -180,7 +180,7 @@ class MessageWriter(Composer):
 
     def _complete(self, ordinal: int, is_sealed: bool) -> list[bytes]:
         block = self._blocks.get(ordinal)
-        # A call that is complete may still grow where the format interleaves calls.
+        # A call that is complete may still grow if the format interleaves calls.
         if block is None or (block.kind is BlockKind.TOOL_CALL and not is_sealed):
             return []
         block.is_ended = True

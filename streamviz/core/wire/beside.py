@@ -49,7 +49,7 @@ def member_names(names: str) -> frozenset[str]:
 
 
 def is_small(value: object) -> bool:
-    """Whether a value is a number with too few digits to contain anything."""
+    """Whether a value is a number too short for policies to find anything in it."""
     return isinstance(value, _NUMBERS) and -LARGE < value < LARGE
 
 
@@ -127,7 +127,8 @@ def _say(others: JsonObject, part: JsonObject, known: frozenset[str]) -> bool:
 
 
 def is_odd(members: JsonObject, name: str, *expected: type) -> bool:
-    """Whether a member contains text but does not have its format's type: its reader ignores any other."""
+    """Whether a member contains text but is not of the type that the format has for it: its reader ignores any other
+    type."""
     value = members.get(name)
     return value is not None and not isinstance(value, expected) and has_text(value)
 

@@ -1,7 +1,7 @@
 """OpenAI's embeddings: an answer of numbers, of which only the usage, or an error, is read.
 
-Format: https://platform.openai.com/docs/api-reference/embeddings. An answer may have millions of numbers, so it is
-scanned and they are not decoded; it has nothing that a policy could judge.
+Format: https://platform.openai.com/docs/api-reference/embeddings. An answer may have millions of numbers, which are
+skipped and not decoded; there is nothing in it for a policy to judge.
 """
 
 import re
@@ -73,8 +73,8 @@ class EmbeddingsComposer(BodyComposer):
 
 
 def unread_in(fields: JsonObject) -> str:
-    """The member of a request that may have something embedded which is not read here: numbers of tokens, or a member
-    other than the input, should a provider take it; "" if there is none."""
+    """The member of a request that may contain something to embed that is not read here: numbers of tokens as input, or
+    a member beside the input that a provider may accept; "" if there is none."""
     if any(not isinstance(each, str) for each in as_list(fields.get("input"))):
         return "input"
     return next((name for name, value in fields.items() if name not in _KNOWN and not _is_setting(value)), "")

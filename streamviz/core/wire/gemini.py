@@ -49,7 +49,7 @@ class _Candidate:
 class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     """Reads the chunks of a streamed answer, and a whole `GenerateContentResponse` as one chunk.
 
-    `head` is the answer without its candidates, so far; it stays the same object for the whole stream.
+    `head` is the answer so far, without its candidates; it stays the same object for the whole stream.
     """
 
     def clear(self) -> None:

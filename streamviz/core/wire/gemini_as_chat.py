@@ -136,7 +136,7 @@ def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
 
 
 def _shown(result: JsonObject) -> list[JsonObject]:
-    """The images of a tool's result, said after it, as not every provider takes them in a result."""
+    """The images of a tool's result, sent after it, as not every provider accepts them in a result."""
     pictures = [_said(part) for part in _parts(result.get("parts"))]
     return [{"type": "text", "text": f"What {as_text(result.get('name'))} shows:"}, *pictures] if pictures else []
 

@@ -1,4 +1,4 @@
-"""The members of upstream's that are kept in a Gemini answer if verdicts change something else in it.
+"""Which of upstream's members are kept in a Gemini answer if verdicts change something else in it.
 
 Providers repeat texts in members that nobody reads, so once a verdict changes anything, only those members are kept
 that are known to repeat nothing.

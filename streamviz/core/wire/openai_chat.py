@@ -23,7 +23,7 @@ from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
 from streamviz.core.wire.openai_chat_validity import Types
 
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
-# Of a name that comes in pieces, each of which makes a new string.
+# The longest name (characters) that pieces are still added to: each piece makes a new string.
 _LONGEST_NAME = 1_000
 _PLAIN = frozenset(("role", "content"))
 
@@ -91,8 +91,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(error)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
-        """Check what SDKs would skip: chunks of another kind, for some also members of other types, and a choice that
-        comes a second time in the same chunk."""
+        """Check for what SDKs skip: chunks of another kind, for some also chunks with members of other types, and a
+        choice that comes a second time in the same chunk."""
         if not self.body and self._types.differ(payload, self.state.events, self.state.blocks):
             self._contradict("a member of a chunk is of another type")
         word = payload.get("object")
@@ -219,7 +219,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._grow(block, f"\n{line}" if block.length else line)
 
     def _read_parts(self, choice: Choice, parts: list[object], thinking: str) -> None:
-        """Read a list of content. Thinking in it that a field of the delta has said, too (`thinking`), counts once."""
+        """Read a list of content. Thinking in it that a field of the delta has, too (`thinking`), counts once."""
         for part in self._few(parts):
             details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
             kind = as_text(details.get("type"))

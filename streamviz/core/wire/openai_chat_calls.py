@@ -62,8 +62,7 @@ def _given(said: JsonObject, *, is_custom: bool, is_new: bool) -> tuple[object, 
 
 
 def _says_twice(said: JsonObject, *, is_new: bool) -> bool:
-    """Whether there is more that clients may take for the arguments. `_given` deals with both `arguments` and
-    `input`."""
+    """Whether other members may be taken for the arguments; `_given` deals with `arguments` and `input`."""
     carriers = {key for key in CARRIERS if said.get(key)} - {"arguments", "input"}
     return bool(carriers) and not (is_new and not said.get("arguments") and not said.get("input"))
 

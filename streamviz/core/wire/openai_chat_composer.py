@@ -29,7 +29,7 @@ from streamviz.core.wire.translation import OPENAI_CHAT
 
 @dataclass(slots=True)
 class _Part:
-    """A chunk of which some goes out as it came: what was read in it, what the client is to get, which blocks are
+    """A chunk, parts of which may go out as they came: what was read in it, what the client is to get, which blocks are
     changed."""
 
     read: Sequence[StreamEvent]

@@ -1,4 +1,4 @@
-"""The fields of upstream's that are kept in an answer of OpenAI's chat if verdicts change something else in it.
+"""Which of upstream's fields are kept in an answer of OpenAI's chat if verdicts change something else in it.
 
 Providers repeat a text or a call in fields that nobody reads, so a field is kept only if it is known what it belongs
 to, and if that goes out unchanged.

@@ -31,7 +31,7 @@ class Types:
 
     def differ(self, chunk: JsonObject, events: Sequence[StreamEvent], blocks: Sequence[StreamBlock]) -> bool:
         """Whether clients that check have some, but not all, of a block that grew by these `events` of the chunk. They
-        may lack the end of a text, as of one that breaks off."""
+        may lack the end of a text, as if it broke off."""
         grown = [blocks[event.ordinal] for event in events if isinstance(event, BlockDelta)]
         is_right = bool(grown) and is_valid(chunk)
         differs = [self._differs(block, is_right) for block in grown]

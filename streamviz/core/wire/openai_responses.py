@@ -19,7 +19,7 @@ from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
 
-# The words of events for a part of the thinking: those of events for its text.
+# By the words of events for a part of the thinking, those of events for its text.
 _THOUGHT_PARTS = {"reasoning_summary_part": "reasoning_summary_text", "reasoning_part": "reasoning_text"}
 # Events that add a text to a block as it is, and the members that they may have.
 _PLAIN_DELTAS = {
@@ -127,7 +127,7 @@ class OpenAIResponsesAggregator(TextReader):
         self._finish(as_text(response.get("status")) or status)
 
     def _check_output_text(self, response: JsonObject) -> None:
-        """Check a member that some clients read instead of the items."""
+        """Check `output_text`, which some clients read instead of the items."""
         told = as_text(response.get("output_text"))
         if told and self._may_reread("output_text"):
             said = "".join(block.text for block in self.state.blocks if block.kind is BlockKind.CONTENT)
@@ -156,7 +156,7 @@ class OpenAIResponsesAggregator(TextReader):
         return item if item is not None and (index is None or item.wire == index) else None
 
     def _tell_item(self, item: Item, details: JsonObject, is_whole: bool) -> None:
-        """Take from an item what no earlier event said; one that `is_whole` must not say anything else."""
+        """Take from an item what no earlier event said; if it `is_whole`, it must agree with all of them."""
         block = item.block
         if block is None:
             self._tell_parts(item, details, is_whole)

@@ -1,4 +1,5 @@
-"""Whether the arguments of a call are the same, or continue others, in whatever form they come."""
+"""Comparing the arguments of calls, in whatever form they come: whether they are the same, or one continues the
+other."""
 
 from streamviz.core.json_value import as_list, decode, has_more_values
 

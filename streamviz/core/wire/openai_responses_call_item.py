@@ -20,7 +20,7 @@ _REQUIRED: dict[str, JsonObject] = {
 
 
 def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
-    """The item of a call. `told` are the other members of upstream's."""
+    """The item of a call. `told` are the other members of upstream's item."""
     type = block.label or "function_call"
     details: JsonObject = {**told, "type": type}
     shape = shape_of(details)
@@ -49,7 +49,7 @@ def kept_of(told: JsonObject) -> JsonObject:
 def _carried(shape: Shape, text: str, details: JsonObject) -> JsonObject:
     if not shape.carrier:
         said = object_in(text)
-        # Plain text has no field of its own to go to.
+        # There is no field of its own for plain text.
         return said or ({"arguments": text} if text else {})
     value = text if shape.is_text else _value(text)
     if not isinstance(value, dict):

@@ -15,7 +15,7 @@ from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 class Shape(NamedTuple):
     """Where a type of call has its arguments.
 
-    `carrier` is the field that has all of them; without one, `fields` make them up together. `beside` are arguments
+    `carrier` is the field that has all of them; without one, `fields` together make them up. `beside` are arguments
     outside the carrier, `kept` the other fields that say how the call is to be run; the rest is about its result.
     """
 

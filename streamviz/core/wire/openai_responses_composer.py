@@ -42,10 +42,9 @@ class OpenAIResponsesComposer(ResponseWriter):
     """Writes a stream.
 
     `head` holds the response's fields (id, created_at, model), and is read again for each frame. Without a `source`,
-    composed frames follow upstream's own, and those of upstream's that nothing is changed in are carried over; the
-    response ends with upstream's. With a `source`, the format that the events come from, everything is composed, and
-    `end()` writes the end; `namespaces` then has, by the name of a tool in `source`, its namespace and its name in
-    that.
+    composed frames follow upstream's own, which are carried over if nothing in them changes; the response ends with
+    upstream's. With a `source`, the format that the events come from, everything is composed, and `end()` writes the
+    end; `namespaces` then has, by the name of a tool in `source`, its namespace and its name in that.
     """
 
     namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -145,8 +144,8 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def keep_alive(self) -> bytes:
         """OpenAI's own event: Codex gives up on a stream without an event for 5 minutes, and a comment is not one. SDKs
-        accept no event before the response is created. If upstream's own frames may follow, it has the number of the
-        last one."""
+        accept no event before the response is created. If upstream's own frames may follow, it repeats the number of
+        the last one."""
         if not self._has_begun and not self.counts_events:
             return sse.write_comment("keep-alive")
         if self._source:
@@ -265,7 +264,8 @@ class OpenAIResponsesComposer(ResponseWriter):
         yield from close(item, "incomplete" if is_part else "completed")
 
     def _ends_early(self, event: StreamEvent) -> bool:
-        """Whether upstream ends here before its model was done: an incomplete call is not a call then."""
+        """Whether this event ends the answer before the model was done, so that an incomplete call is marked as
+        such."""
         if isinstance(event, StreamFinished):
             return is_cut_off(event.reason, self._source)
         return isinstance(event, BlockCompleted) and event.truncated
@@ -284,7 +284,7 @@ class OpenAIResponsesComposer(ResponseWriter):
 
 
 def _last_word_in(events: Sequence[StreamEvent]) -> int | None:
-    """The block that says which policy halts the answer with these events."""
+    """The block that says which policy halts the answer, if these events halt it."""
     if not any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
         return None
     return max((event.ordinal for event in events if isinstance(event, BlockStarted)), default=None)

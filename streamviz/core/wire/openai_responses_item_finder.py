@@ -70,7 +70,7 @@ class ItemFinder(ItemReader):
         return self._start(BlockKind.TOOL_CALL, index=item.place, id=id, name=name, label=label)
 
     def _item(self, payload: JsonObject, wanted: str) -> Item:
-        """The item of this type that an event is about, begun now if no event began it."""
+        """The item of this type that an event is about, started now if no event has started it."""
         index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
         item = self._find_item(index, id)
         is_alike = item is not None and wanted in CALLS and isinstance(item.block, ToolCallStreamBlock)

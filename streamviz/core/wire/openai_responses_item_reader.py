@@ -69,7 +69,7 @@ class ItemReader(ThinkingReader):
         """Give blocks that never came as a whole what they were announced with; what is cut off stays so."""
         for block in item.unsealed:
             begun = {key: value for key, value in item.told.pop(block.ordinal, {}).items() if not is_empty(value)}
-            # The id of the call that it is the result of is not content of its own.
+            # The id of the call that a result belongs to is not content.
             is_told = bool(begun) and not (is_broken and begun.keys() <= {"call_id"})
             if is_told and not (block.length or block.is_sealed):
                 text = as_json_text(begun)
@@ -176,7 +176,7 @@ class ItemReader(ThinkingReader):
         self._grow(block, item.writer.piece(key, as_index(payload.get(f"{key}_index")), text))
 
     def _check_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
-        """Check a field against its end, where it comes again as a whole."""
+        """Check a field against the whole of it, which comes again at its end."""
         key = key_of(item, field)
         number, whole = as_index(payload.get(f"{key}_index")), as_json_text(payload.get(key))
         came = None if item.writer is None else item.writer.said.get((key, number))
@@ -220,7 +220,7 @@ class ItemReader(ThinkingReader):
         item.unsealed.append(item.media)
         return item.media
 
-    # Texts that are told as a whole
+    # Texts that come as a whole
 
     def _complete_with(self, block: StreamBlock, whole: str, is_complete: bool = True) -> None:
         """Add the part of `whole` that has not come yet; the block is then complete, unless that was only a
@@ -234,7 +234,7 @@ class ItemReader(ThinkingReader):
             self._complete(block)
 
     def _rest_of(self, block: StreamBlock, whole: str) -> str:
-        """The part of a whole text beyond what came, which has to be its beginning."""
+        """What a whole text adds to the part that came; it has to begin with that part."""
         goes_on = len(whole) >= block.length and whole.startswith(block.text)
         if whole and not goes_on and not self._is_same_call(block, whole):
             self._contradict("a text is told again otherwise")

@@ -70,7 +70,7 @@ class ClientOutput(Composer):
     # What the client gets as upstream's own
 
     def _follow(self, events: Sequence[StreamEvent]) -> OutputItem | None:
-        """Keep track of what the client gets as upstream's own; the item that it is about, if it is about one."""
+        """Keep track of what the client gets as upstream's own; return the item that it is about, if any."""
         item = self._at_hand
         for event in events:
             match event:
@@ -105,7 +105,7 @@ class ClientOutput(Composer):
             item = self._places[place] = self._add_item(type, wire, details, is_added=True)
         return item
 
-    # What a chunk says of items
+    # What a chunk says about items
 
     @property
     def _at_hand(self) -> OutputItem | None:
@@ -126,7 +126,7 @@ class ClientOutput(Composer):
         index, details = as_index(payload.get("output_index")), as_object(payload.get("item"))
         self._fresh.append((index, details or {"id": id_in(payload)}))
         if payload.get("type") == ADDED and details.get("type") == "message" and self._at_hand is None:
-            # It can have begun for the client before there is a block in it.
+            # For the client it can begin before there is a block in it.
             place = self._next_place if index is None else index
             if place not in self._places:
                 self._fresh.clear()

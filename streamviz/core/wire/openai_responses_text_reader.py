@@ -178,8 +178,8 @@ class TextReader(ItemFinder):
         item.first_id, item.latest_id = item.first_id or id, id
 
     def _read_other_delta(self, word: str, payload: JsonObject, text: str) -> None:
-        """Read text of a call that is not a function's, or of an unknown kind; the latter adds nothing to known
-        kinds."""
+        """Read text of a call that is not a function's, or of an unknown kind; the latter adds nothing to blocks of
+        known kinds."""
         item, field = self._other_item(word, payload)
         block = item.block
         if block is None or not text:
@@ -221,7 +221,8 @@ class TextReader(ItemFinder):
         self._complete_with(block, whole)
 
     def _whole_text(self, field: str, payload: JsonObject) -> str:
-        """The text in `field`, which must not differ in another: some clients take the first that they find."""
+        """The text in `field`; no other field may have a different one, as some clients take the first that they
+        find."""
         whole = as_json_text(payload.get(field))
         if any(payload.get(key) and as_json_text(payload[key]) != whole for key in _WHOLES):
             self._contradict("the end of a text tells two")

@@ -29,7 +29,8 @@ _EMPTY: JsonObject = {
     "tools": [],
     "top_p": None,
 }
-# Without numbers, Vercel's SDK, and opencode with it, does not see the end of an answer, and opencode asks on for ever.
+# Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
+# asking for ever.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},

@@ -36,7 +36,7 @@ def kind_of(label: str) -> BlockKind:
 
 
 def parts_in(value: object) -> list[JsonObject]:
-    """The parts of a content or of a summary; anything that is not a part counts as one of text."""
+    """The parts of a content or of a summary; anything that is not a part counts as a text part."""
     if isinstance(value, list):
         return [part if isinstance(part, dict) else _part(part) for part in value]
     return [value] if isinstance(value, dict) else [_part(value)] if value else []

@@ -1,4 +1,4 @@
-"""Translating between formats why a response ended and the tokens it took, and which blocks only one format has."""
+"""Translating between formats: why a response ended, the tokens it took, and which blocks only one format has."""
 
 from enum import StrEnum
 
