@@ -11,7 +11,7 @@ _MOST_WORDS = 800
 
 
 class Part(NamedTuple):
-    """A piece of both texts; one that only one of them has is empty in the other."""
+    """A piece of both texts; if only one of them has it, it is empty in the other."""
 
     before: str
     after: str

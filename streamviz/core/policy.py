@@ -116,9 +116,10 @@ class Policy:
     counts_session: bool = False
     # The same for the key's totals: the period (hour, day or month) over which they are added up; empty if it does not.
     counts_key: str = ""
-    # Whether it depends on the cost in those totals (US dollars): a stream of unknown price then has no bound.
+    # Whether it depends on the cost in those totals (US dollars): a stream of unknown price is then unbounded.
     counts_cost: bool = False
-    # Whether its verdict on a request is the same for content that nobody reads, such as files, images and sounds.
+    # Whether it judges a request without reading it, and so also requests that pass unread, such as those for files,
+    # images and sounds.
     judges_unread: bool = False
     # Set if another process can make the policy, too. No hook may take long then: it raises TakesLong instead.
     recipe: Recipe | None = None

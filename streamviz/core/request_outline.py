@@ -99,7 +99,7 @@ def new_in(outline: RequestOutline, before: RequestOutline | None) -> New:
 
 
 def asked_since(outline: RequestOutline) -> list[bytes]:
-    """The turns after the model's last words; if it said nothing, all except the system prompt."""
+    """The turns after the model's last answer; if it gave none, all except the system prompt."""
     turns = outline.turns[outline.standing :]
     return list(takewhile(lambda turn: not _is_answer(turn), reversed(turns)))[::-1]
 

@@ -29,7 +29,7 @@ class Tokens(NamedTuple):
     """The tokens of a call; None is unknown, which is not 0.
 
     `cache_read` and `cache_written` are parts of `input`, `reasoning` is a part of `output`. The rest says which parts
-    have another price: `written_1h` and `written_12h` are the parts of `cache_written` that are kept for so long,
+    have another price: `written_1h` and `written_12h` are the parts of `cache_written` that are kept for that long,
     `cached_audio` is a part of `cache_read`. `tier` is the service tier (`flex`, `priority`, `batch`, …; empty for the
     standard one), `speed` and `region` are Anthropic's, `searches` the web searches that it made and bills. `told_cost`
     is the provider's own price (US dollars). `is_estimated` says that the provider gave no count, so `input` or

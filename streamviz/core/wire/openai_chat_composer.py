@@ -82,7 +82,7 @@ class OpenAIChatComposer(ChatWriter):
             return None
         choices = objects(payload.get("choices"))
         if touched and any(isinstance(as_object(choice.get("delta")).get("content"), list) for choice in choices):
-            # Its parts are of many kinds.
+            # Its parts may be of several kinds.
             return None
         self._number(part)
         return self._frames_of(chunk, payload, choices, part)
