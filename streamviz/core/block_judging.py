@@ -45,8 +45,7 @@ class BlockJudging:
         *,
         counts: bool,
     ) -> Judging[StreamBlock]:
-        """The verdicts on a whole block, from the policies that have not `said` theirs yet; `counts` says whether it
-        was held."""
+        """The verdicts on a whole block by policies that have not `said` theirs; `counts`: whether it was held."""
         own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         say = partial(self._say, running=running, context=context)
         return Judging(block, own, say, revised, ordinal=block.ordinal, counts=counts)

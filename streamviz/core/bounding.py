@@ -25,8 +25,7 @@ class Bounding:
             self.asked[block.ordinal] = asked
 
     def grew(self, block: StreamBlock, context: ChainContext) -> Judgement | None:
-        """The judgement that ends the stream in this block; None if it may go on. All judgements are noted in the
-        context."""
+        """The judgement that ends the stream in this block, or None. All judgements are noted in the context."""
         ordinal = block.ordinal
         for active in list(self.asked[ordinal]):
             judgement = _too_much(active, block, context)
@@ -48,8 +47,7 @@ class Bounding:
 
 
 def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
-    """Whether a policy is asked about a block that grows. If a person has the last word, it waits until the block is
-    whole."""
+    """Whether to ask a policy about a growing block; if a person has the last word, only about a whole one."""
     return active.by_hand is None and active.scope.may_apply(block)
 
 

@@ -39,8 +39,7 @@ class Composer(ABC):
         """Note that these events reached the client as upstream's own bytes, those of `chunk`."""
 
     def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
-        """Note that all that `aggregator` took in reached the client as upstream's own bytes, the last of them in
-        `last`.
+        """Note that the client has all that `aggregator` took in as upstream's own bytes, `last` being the last.
 
         For a composer that saw none of it, because nothing had to be composed.
         """
@@ -51,11 +50,9 @@ class Composer(ABC):
         """The frames for `events`, in order."""
 
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
-        """Upstream's own frames for a chunk in which no verdict changes anything, if other parts of the response are
-        composed.
-
-        Everything that upstream says beside the events stays; only places, counts and repetitions of what was changed
-        are adjusted. The frame is `chunk.raw` itself if nothing had to be. None if `events` are to be composed.
+        """Upstream's own frames for a chunk that no verdict changes, in a response that is otherwise composed:
+        everything beside the events stays; only places, counts and repetitions of what was changed are adjusted. It is
+        `chunk.raw` itself if nothing had to be, None if `events` are to be composed.
 
         `events` are the chunk's, with the finish_reason that the client is to get. Called in place of `compose` for
         them.

@@ -56,8 +56,7 @@ class Emitter(BlockLimit):
         name: str = "",
         label: str = "",
     ) -> StreamBlock:
-        """Begin a block; one without an id of upstream's, unless a call, is named by its kind, numbered from the second
-        of its choice on."""
+        """Begin a block; except for calls, its kind replaces a missing id, numbered from the second in a choice."""
         blocks = self.state.blocks
         self._require_room(len(blocks))
         if not id and kind is not BlockKind.TOOL_CALL:

@@ -38,8 +38,7 @@ class FrameWriter:
         origin: str,
         context: StreamingContext,
     ) -> bool:
-        """Send upstream's own frames, if the composer can carry them over; those that it changed have the origin
-        `origin`."""
+        """Send upstream's own frames if the composer can carry them over; those it changed are `origin`'s."""
         composer = self._composer
         frames = composer.carry_part(chunk, read, said, touched) if touched else composer.carry(chunk, said)
         for raw in frames or ():

@@ -34,8 +34,7 @@ def called(hook: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Faile
 def verdict_of(
     active: ActivePolicy, hook: Callable[P, object], *args: P.args, **kwargs: P.kwargs
 ) -> tuple[Verdict | None, str]:
-    """The verdict of a hook that must not ask anybody. If it fails, the verdict is its fail mode's, and the text says
-    why."""
+    """The verdict of a hook that must not ask anybody; if it fails, its fail mode's verdict, and why it failed."""
     said = called(lambda: checked(hook(*args, **kwargs)))
     return (active.failed(said.words), said.words) if isinstance(said, Failed) else (said, "")
 

@@ -64,9 +64,8 @@ def object_in(data: bytes | str | None) -> JsonObject:
 
 
 def decode_for_all(data: bytes) -> tuple[object, bool]:
-    """As `decode`, and whether all clients that read JSON accept it. Some skip JSON with a control character in a text,
-    with NaN or a number that does not fit into a double, or with a name by which JavaScript would change all
-    objects."""
+    """As `decode`, and whether all clients accept it. Some skip JSON with a control character in a text, NaN, a number
+    that no double holds, or a name by which JavaScript would change all objects."""
     try:
         value = _decode(data)
     except (ValueError, RecursionError):

@@ -63,8 +63,7 @@ def _verdict_in(consult: Consult | None, answer: Answer) -> Verdict:
 
 
 def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy) -> tuple[Verdict | None, str]:
-    """The first verdict that does not allow, whatever became of the other parts; else the first failure, else the first
-    verdict."""
+    """The first verdict that does not allow, or else the first failure, or else the first verdict."""
     for verdict, failure in opinions:
         if verdict is not None and verdict.decision is not Decision.ALLOW:
             return verdict, failure

@@ -54,8 +54,7 @@ class Release:
         self._composer = composer
         self._writing = FrameWriter(composer)
         self._pending: deque[_Item] = deque()
-        # How much of each block waits (characters), how many events of the first item were looked at, and how much of
-        # each running text that item needs.
+        # The characters of each block that wait, how many events of the first item were seen, what texts it needs.
         self._waiting: Counter[int] = Counter()
         self._looked_at = 0
         self._wanted: dict[int, int] | None = None

@@ -87,8 +87,7 @@ class Repeats:
         self._tries = _TRIES
 
     def text_of(self, raw: bytes) -> str:
-        """The text of a chunk that is otherwise the same as the last; empty if it is not, or may not be to some
-        clients.
+        """The text of a chunk that is otherwise like the last; empty if it is not, or may not be to some clients.
 
         If there is one JSON text between the two ends of the last chunk, the rest means what it meant there, to any
         reader of JSON. What is not to the letter of the format is read like any other chunk.
@@ -152,8 +151,7 @@ class Repeats:
         return self._tries > 0
 
     def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        """Remember this event to recognise the next chunk by it. It was read as `name` and `payload`, and added `made`
-        to a block."""
+        """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block."""
         self._tries -= 1
         text = made.text
         # An empty text may be harmless where any other would not be.

@@ -27,8 +27,7 @@ def _plain(value: object) -> object:
 
 
 def _bare_address(value: object) -> object:
-    """An address without user and password, and with its query and fragment masked, as many servers have credentials
-    there."""
+    """An address without user and password, its query and fragment masked: many servers have secrets there."""
     if not isinstance(value, str) or not any(mark in value for mark in "@?#"):
         return value
     if len(value) > _LONGEST_ADDRESS:

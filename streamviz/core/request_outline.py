@@ -142,8 +142,7 @@ def _are_same(one: bytes, other: bytes) -> bool:
 
 
 def _may_be_same(one: bytes, other: bytes) -> bool:
-    """Whether two turns may differ in marks only: those are short, so turns of very different length need not be
-    decoded."""
+    """Whether two turns may differ only in marks, which are short: if not, they need not be decoded."""
     return abs(len(one) - len(other)) < 400 + len(one) // 4
 
 

@@ -87,8 +87,7 @@ class RunningText:
             self._released += piece.source
 
     def take_plain(self, source: int) -> bool:
-        """Take the next `source` characters of upstream's if exactly those may go out, unchanged, as is nearly always
-        the case. False if not."""
+        """Take `source` of upstream's characters if exactly those may go out, unchanged: nearly always so."""
         ready = self._ready
         if len(ready) != 1 or ready[0].source != source or ready[0].is_changed:
             return False
@@ -144,8 +143,7 @@ class RunningTexts:
         of = block.kind, block.choice
         last = self._last.get(of)
         if last is not None and last.is_over:
-            # In a whole answer the ends of texts come after all of them; what is found at the end of one belongs to
-            # that one.
+            # A whole answer ends its texts after all of them; what is found at the end of one belongs to that one.
             last.feed("", True, context)
         self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, last)
 

@@ -31,8 +31,7 @@ def media_of_line(line: str) -> list[Medium]:
 
 
 def _is_sound(value: JsonObject, medium: Medium) -> bool:
-    """Whether what a line has may be a piece of a sound: by its type or, if that is not known, by being in a sound's
-    member."""
+    """Whether a medium may be a piece of a sound: by its type or, if unknown, by the member that has it."""
     return bool(medium.data) and (is_sound(medium.type) or ("data" in value and not medium.type))
 
 

@@ -19,8 +19,7 @@ def summary(state: StreamState) -> JsonObject:
 
 
 def _told(blocks: Iterable[StreamBlock]) -> list[JsonObject]:
-    """The blocks, with what a provider's call made as part of the call: the expected results of recorded streams have
-    one for both."""
+    """The blocks. What a provider's call made is in the call, as in the expected results of recorded streams."""
     told: list[JsonObject] = []
     calls: dict[int | None, JsonObject] = {}
     for block in blocks:

@@ -104,8 +104,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                     self._fail(error)
 
     def _read_label(self, word: str, payload: JsonObject, name: str) -> None:
-        """Check an event's name, and read any `content` it has: no event should have one, but clients read a whole
-        answer whatever its type."""
+        """Check an event's name, and read any `content` it has: clients read a whole answer whatever its type."""
         if trouble := self._names.trouble(word, payload, name):
             self._contradict(trouble)
         if word != "message" and parts_of(payload.get("content")):

@@ -127,8 +127,7 @@ def _say(others: JsonObject, part: JsonObject, known: frozenset[str]) -> bool:
 
 
 def is_odd(members: JsonObject, name: str, *expected: type) -> bool:
-    """Whether a member contains text but is not of the type that the format has for it: its reader ignores any other
-    type."""
+    """Whether a member contains text but is not of a type that the format has for it, so that nothing reads it."""
     value = members.get(name)
     return value is not None and not isinstance(value, expected) and has_text(value)
 
@@ -186,8 +185,7 @@ TOKEN = member_names("token top_logprobs")
 
 
 def any_token_beside(tokens: list[object]) -> bool:
-    """Whether any of the tokens that come with their probabilities has text in another member. There may be tens of
-    thousands."""
+    """Whether any token with its probability has text in another member; there may be tens of thousands."""
     objects = [token for token in tokens if isinstance(token, dict)]
     others = [value for token in objects for name, value in token.items() if name not in TOKEN]
     names = set().union(*objects)

@@ -92,8 +92,7 @@ class _Ids:
         return id
 
     def of_result(self, result: JsonObject) -> str:
-        """The id of the call that this answers: the one it names, or else the first of its name that has no result yet,
-        or else the name."""
+        """The id of the call that this answers: its own, or the first of its name without a result, or the name."""
         name = as_text(result.get("name"))
         id = as_text(result.get("id")) or self._first_open(name)
         self._answered.add(id)

@@ -132,8 +132,7 @@ def _call_says_beside(call: object) -> bool:
 
 
 def _is_odd(value: object, expected: type) -> bool:
-    """Whether something contains text but is not of the type that the format has for it: its reader ignores any other
-    type."""
+    """Whether a value contains text but is not of the type that the format has for it, so that nothing reads it."""
     return value is not None and not isinstance(value, expected) and has_text(value)
 
 

@@ -45,8 +45,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._has_deltas = False
         self._has_own_usage = False
         self._object: object = None
-        # Calls whose arguments came as JSON rather than as text; and for each call, where its pieces have what they
-        # say.
+        # Calls whose arguments came as JSON rather than as text; and where each call's pieces have their content.
         self._as_objects: set[int] = set()
         self._said_where: dict[int, tuple[object, str]] = {}
         self._types = Types()
@@ -91,8 +90,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(error)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
-        """Check for what SDKs skip: chunks of another kind, for some also chunks with members of other types, and a
-        choice that comes a second time in the same chunk."""
+        """Check for what SDKs skip: chunks of another kind, for some of other types; a choice twice in a chunk."""
         if not self.body and self._types.differ(payload, self.state.events, self.state.blocks):
             self._contradict("a member of a chunk is of another type")
         word = payload.get("object")

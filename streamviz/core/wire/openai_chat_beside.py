@@ -89,8 +89,7 @@ def chat_needed_of(payload: JsonObject, *, has_deltas: bool) -> JsonObject:
 
 
 def chat_known_of(payload: JsonObject) -> object:
-    """The payload without those members of its choices and messages that the format does not have and that contain
-    text."""
+    """The payload without members of choices and messages that contain text and are not in the format."""
     return replaced(payload, "choices", _known_choice)
 
 

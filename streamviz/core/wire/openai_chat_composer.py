@@ -53,8 +53,7 @@ class OpenAIChatComposer(ChatWriter):
 
     def __init__(self, head: JsonObject, source: str = OPENAI_CHAT) -> None:
         super().__init__(head, source)
-        # The kind and choice of each of upstream's blocks; by choice, the kinds of block that verdicts have changed
-        # anything in.
+        # The kind and choice of upstream's blocks; by choice, the kinds of block that verdicts changed anything in.
         self._blocks: dict[int, tuple[BlockKind, int]] = {}
         self._changed: dict[int, set[BlockKind]] = {}
 
@@ -165,8 +164,7 @@ class OpenAIChatComposer(ChatWriter):
         if ordinal in part.begun:
             piece = self._signed(self._blocks[ordinal][1], piece)
         if not piece.get("type", ""):
-            # SDKs tell a call's kind by its type, and use the last one; some providers leave it out, or send null for
-            # it later.
+            # SDKs go by the last type that a call has; some providers leave it out, or send null for it later.
             piece.pop("type", None)
             piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
         return piece

@@ -18,8 +18,7 @@ _CHOICE = frozenset("index finish_reason native_finish_reason content_filter_res
 
 
 def kept_top(payload: JsonObject, changed: Set[BlockKind]) -> JsonObject:
-    """The fields beside the choices; `changed` are the kinds of block that verdicts changed anything in, in any
-    choice."""
+    """The fields beside the choices; `changed` are the kinds of block that verdicts changed in any choice."""
     names = _TOP if BlockKind.CONTENT in changed else _TOP | _FOUND
     kept = {key: value for key, value in payload.items() if key in names}
     if "x_groq" in kept:

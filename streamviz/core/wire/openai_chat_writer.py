@@ -99,8 +99,7 @@ class ChatWriter(Composer):
     def _start(self, event: BlockStarted) -> bytes:
         self._started[event.ordinal] = event
         if event.kind is not BlockKind.TOOL_CALL or runner_of(event.label) is Runner.PROVIDER:
-            # Texts have no start of their own; other blocks, and calls that the provider runs, have no place in this
-            # format.
+            # Texts need no start; other blocks, and calls that the provider runs, have no place in this format.
             return b""
         if event.label == LEGACY_CALL and not self._is_translating:
             self._calls[event.ordinal] = -1
@@ -114,8 +113,7 @@ class ChatWriter(Composer):
         return self._chunk(event.choice, {"tool_calls": [self._signed(event.choice, call)]})
 
     def _signed(self, choice: int, call: JsonObject) -> JsonObject:
-        """The start of a call, signed if it is the first after one whose signature was lost: it has to have a
-        signature."""
+        """The start of a call, which has to be signed if it is the first after one whose signature was lost."""
         if choice not in self._unsigned:
             return call
         self._unsigned.discard(choice)

@@ -7,8 +7,7 @@ _MOST_VALUES = 100_000
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts are the same arguments, whatever their spacing. With very many values, they have to be the same
-    text."""
+    """Whether two texts are the same arguments, however spaced; with very many values they must be identical."""
     if one == other:
         return True
     if any(has_more_values(text.encode("utf-8", "replace"), _MOST_VALUES) for text in (one, other)):

@@ -84,8 +84,7 @@ def is_call(details: JsonObject) -> bool:
 
 
 def shape_of(details: JsonObject) -> Shape:
-    """Where an item has its arguments; if its type is unknown, in the only field that may have them, or else in all
-    that do not describe it."""
+    """Where an item has its arguments; if of unknown type, in its only such field, or in all but descriptions."""
     known = CALLS.get(as_text(details.get("type")))
     if known is not None:
         return known
@@ -207,8 +206,7 @@ def preview_in(event: JsonObject) -> str:
 
 
 def split_word(word: str) -> tuple[str, str]:
-    """Split a `word` of an event's name into the type of the item that it is about and the field: `shell_call`,
-    `command`."""
+    """Split a word of an event's name into an item's type and a field: `shell_call`, `command`."""
     for type in CALLS:
         if word.startswith(f"{type}_"):
             return type, word[len(type) + 1 :]

@@ -143,9 +143,8 @@ class OpenAIResponsesComposer(ResponseWriter):
         return [self._write(frame) for frame in self._finish()]
 
     def keep_alive(self) -> bytes:
-        """OpenAI's own event: Codex gives up on a stream without an event for 5 minutes, and a comment is not one. SDKs
-        accept no event before the response is created. If upstream's own frames may follow, it repeats the number of
-        the last one."""
+        """OpenAI's own event: Codex gives up on a stream without one for 5 minutes, and a comment does not count. SDKs
+        accept none before the response is created. If upstream's frames may follow, it repeats the last number."""
         if not self._has_begun and not self.counts_events:
             return sse.write_comment("keep-alive")
         if self._source:
@@ -208,8 +207,7 @@ class OpenAIResponsesComposer(ResponseWriter):
             yield from begin(held)
 
     def _mark(self, held: OutputBlock) -> None:
-        """Note whether the client gets the block differently from how upstream sent it; without a chunk nothing is
-        upstream's."""
+        """Note whether the client gets the block changed; without a chunk nothing is upstream's."""
         index = held.block.index
         is_changed = self._changed is None or held.block.ordinal in self._changed
         if is_changed or index is None or index in self._silenced:
@@ -264,15 +262,13 @@ class OpenAIResponsesComposer(ResponseWriter):
         yield from close(item, "incomplete" if is_part else "completed")
 
     def _ends_early(self, event: StreamEvent) -> bool:
-        """Whether this event ends the answer before the model was done, so that an incomplete call is marked as
-        such."""
+        """Whether the answer ends here before the model was done: an incomplete call is then marked as such."""
         if isinstance(event, StreamFinished):
             return is_cut_off(event.reason, self._source)
         return isinstance(event, BlockCompleted) and event.truncated
 
     def _settle(self) -> Iterator[Frame]:
-        """The frames due for the last item before the next can begin: its start or, if none of its blocks is open, its
-        end."""
+        """The frames due for the last item before the next begins: its start or, with no block open, its end."""
         if self._items:
             last = self._items[-1]
             yield from add(last) if last.open else close(last)

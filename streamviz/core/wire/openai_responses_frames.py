@@ -33,8 +33,7 @@ def payload_in(chunk: Chunk) -> JsonObject:
 
 
 def tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:
-    """Whether a chunk that passes may say something about an item: nearly all are text, and need not be decoded for
-    that."""
+    """Whether a passing chunk may say something about an item; nearly all are text, and not decoded for it."""
     if events:
         return any(isinstance(event, BlockStarted | BlockSealed) for event in events)
     return chunk.name in _TELLING

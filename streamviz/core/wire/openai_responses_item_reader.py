@@ -223,8 +223,7 @@ class ItemReader(ThinkingReader):
     # Texts that come as a whole
 
     def _complete_with(self, block: StreamBlock, whole: str, is_complete: bool = True) -> None:
-        """Add the part of `whole` that has not come yet; the block is then complete, unless that was only a
-        beginning."""
+        """Add what of `whole` has not come yet; the block is then complete, unless that was only a beginning."""
         rest = self._rest_of(block, whole)
         if block.is_sealed:
             return
@@ -254,7 +253,6 @@ def _is_same_payload(payload: JsonObject, text: str) -> bool:
 
 
 def key_of(item: Item, field: str) -> str:
-    """The field of the arguments that an event's field stands for: `diff` for the `operation_diff` of an
-    `operation`."""
+    """The field of the arguments that an event's field is: `diff` for the `operation_diff` of an `operation`."""
     shape = CALLS.get(item.type)
     return field.removeprefix(f"{shape.carrier}_") if shape is not None and shape.carrier else field

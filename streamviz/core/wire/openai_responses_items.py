@@ -105,8 +105,7 @@ class OutputBlock:
 
     @property
     def words(self) -> tuple[str, str] | None:
-        """The middle word of the events for the block's text, and its field; None for a call or another block that is
-        written as a whole."""
+        """The middle word of the events with its text, and its field; None for a block written as a whole."""
         return _TEXT_WORDS.get(self.block.kind) or _CALL_WORDS.get(self.item.type)
 
     @property

@@ -194,8 +194,7 @@ class ClientOutput(Composer):
         return any(as_text(details.get(key)) in self._gone for key in ("call_id", "id"))
 
     def _is_of_none(self, event: BlockStarted) -> bool:
-        """Whether a block belongs to no item of the client's: it was made by a call that the client does not get, or is
-        a sound, which goes with its part."""
+        """Whether a block has no item: a call that was denied made it, or it is a sound, which its part has."""
         if is_speech(event.kind, event.label):
             return True
         item = None if event.index is None else self._places.get(event.index)

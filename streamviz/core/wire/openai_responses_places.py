@@ -27,8 +27,7 @@ def made_by_call(event: BlockStarted) -> bool:
 
 
 def continues(item: OutputItem, event: BlockStarted) -> bool:
-    """Whether a block goes into an item that has begun: as another part of a message, as what a call made, or as its
-    first block."""
+    """Whether a block goes into an item that has begun: as another part, as what a call made, or as its first."""
     if item.is_done:
         return False
     if item.type == "message":

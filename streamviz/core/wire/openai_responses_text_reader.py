@@ -129,8 +129,7 @@ class TextReader(ItemFinder):
             self._grow(block, text)
 
     def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
-        """Check that a text always comes in the same kind of event: some clients take a block's text from one kind
-        only, and skip an event whose members are of other types."""
+        """Check that a text stays in one kind of event: some clients read only one, and skip one of other types."""
         logprobs = payload.get("logprobs")
         types = tuple(map(type, map(payload.get, _OF_TEXTS)))
         by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs), types
@@ -178,8 +177,7 @@ class TextReader(ItemFinder):
         item.first_id, item.latest_id = item.first_id or id, id
 
     def _read_other_delta(self, word: str, payload: JsonObject, text: str) -> None:
-        """Read text of a call that is not a function's, or of an unknown kind; the latter adds nothing to blocks of
-        known kinds."""
+        """Read text of a call that is not a function's, or of an unknown kind, which adds nothing to known kinds."""
         item, field = self._other_item(word, payload)
         block = item.block
         if block is None or not text:
@@ -221,8 +219,7 @@ class TextReader(ItemFinder):
         self._complete_with(block, whole)
 
     def _whole_text(self, field: str, payload: JsonObject) -> str:
-        """The text in `field`; no other field may have a different one, as some clients take the first that they
-        find."""
+        """The text in `field`; no other may have a different one, as some clients take the first they find."""
         whole = as_json_text(payload.get(field))
         if any(payload.get(key) and as_json_text(payload[key]) != whole for key in _WHOLES):
             self._contradict("the end of a text tells two")

@@ -34,8 +34,7 @@ def is_marked(sealed: object) -> bool:
 
 
 def signed_blocks(text: str, sealed: object) -> list[JsonObject]:
-    """The blocks that a text of thinking and its seals came from; none if it is unclear which text belongs to which
-    seal."""
+    """The blocks of a thinking text and its seals; none if it is unclear which text belongs to which seal."""
     seals = list(_seals(sealed))
     if sum(kind == "thinking" for kind, _ in seals) > 1:
         return []
