@@ -236,7 +236,7 @@ async def test_what_needs_a_person_is_apart_and_says_who_asks_what_and_why() -> 
     running = await asking(walls, session_label="a")
     assert rows(page) == {"asks": ["a"]}
     row = page.text(f"r-{running.id.hex}")
-    assert 'rm path: "a.py", 16 B' in row
+    assert 'rm path: "a.py", 16 chars' in row
     assert "guard would deny it: listed" in row
     assert walls.wall.entries[running.id].asked_by == ("guard",)
     assert "other" not in row

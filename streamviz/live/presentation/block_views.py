@@ -232,8 +232,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     @property
     def size(self) -> str:
         """How much of it there is, and how long it took to arrive."""
-        unit = "byte" if self.is_tool_call else "character"
-        size = plural(self.length, unit)
+        size = plural(self.length, "character")
         if self.completed_at is None:
             return f"{size}, {self._unfinished}"
         held = f" · held {exact(self.hold)}" if self.hold else ""

@@ -2,15 +2,15 @@
 
 import jiter
 
-from streamviz.live.presentation.figures import byte_size, plural
+from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.text import one_line
 
 _CHARACTERS = 240
 _VALUE_CHARACTERS = 120
 
 
-def call_line(arguments: str, size: int) -> str:
-    """`path: "a.py", hunks: 2 items, 214 B`; `arguments` may be the beginning of a text of `size` characters."""
+def call_line(arguments: str, length: int) -> str:
+    """`path: "a.py", hunks: 2 items, 214 chars`; `arguments` may be the beginning of a text of `length` characters."""
     try:
         value = jiter.from_json(arguments.encode("utf-8", "replace"), partial_mode="trailing-strings")
     except ValueError:
@@ -18,7 +18,7 @@ def call_line(arguments: str, size: int) -> str:
     if not isinstance(value, dict):
         return one_line(arguments, _CHARACTERS)
     said = ", ".join(f"{name}: {_short(each)}" for name, each in list(value.items())[:_CHARACTERS])
-    return ", ".join(each for each in (one_line(said, _CHARACTERS), byte_size(size)) if each)
+    return ", ".join(each for each in (one_line(said, _CHARACTERS), f"{length:,} chars") if each)
 
 
 def _short(value: object) -> str:
