@@ -22,10 +22,10 @@ def chosen(query: Mapping[str, str], now: datetime, oldest: datetime | None, usu
     since, until = _moment(query.get("since", "")), _moment(query.get("until", ""))
     if since and until and since < until:
         return _spanning("", since, until)
-    name = query.get("range", usual)
+    name = query.get("range", "")
+    name = name if name in {ALL, *RANGES} else usual
     if name == ALL:
         return _spanning(ALL, min(oldest or now, now), now)
-    name = name if name in RANGES else USUAL
     return _spanning(name, now - RANGES[name][1], now)
 
 

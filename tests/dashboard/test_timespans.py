@@ -47,6 +47,7 @@ NONE = [
 @pytest.mark.parametrize("query", NONE)
 def test_what_is_no_time_is_the_usual_one(query: dict[str, str]) -> None:
     assert chosen(query, NOW, OLD).name == "24h"
+    assert chosen(query, NOW, OLD, "all").name == "all"
     assert chosen({**query, "range": "all"}, NOW, OLD).name == "all"
 
 

@@ -21,7 +21,7 @@ class GeminiLinter(Linter):
         super().__init__()
         self._candidates: dict[int, bool] = {}
         self._has_usage = False
-        self._continues = False
+        self._continued: set[int] = set()
         self._is_blocked = False
 
     def _may_follow(self, payload: JsonObject) -> bool:
@@ -46,14 +46,14 @@ class GeminiLinter(Linter):
             self._note("after_finish", "more behind finishReason")
         for part in parts:
             if "functionCall" in part:
-                self._read_call(as_object(part["functionCall"]))
+                self._read_call(as_object(part["functionCall"]), index)
         self._candidates[index] = self._candidates.get(index, False) or bool(as_text(candidate.get("finishReason")))
 
-    def _read_call(self, call: JsonObject) -> None:
+    def _read_call(self, call: JsonObject, candidate: int) -> None:
         """Arguments may be streamed: the pieces after the first have no name."""
-        if not as_text(call.get("name")) and not self._continues:
+        if not as_text(call.get("name")) and candidate not in self._continued:
             self._note("call_without_name", "a functionCall without a name")
-        self._continues = bool(call.get("willContinue"))
+        (self._continued.add if call.get("willContinue") else self._continued.discard)(candidate)
 
     def end(self, is_whole: bool = True) -> None:
         """As in all formats, but a stream ends with its last candidate's finishReason."""

@@ -176,6 +176,15 @@ def test_a_candidate_without_end_is_found() -> None:
     assert broken("gemini", tape) == {"call_without_name", "finish_missing", "usage_missing"}
 
 
+def test_each_candidate_of_gemini_continues_its_own_calls() -> None:
+    def said(index: int, call: JsonObject) -> bytes:
+        return sse({"candidates": [{"index": index, "content": {"parts": [{"functionCall": call}]}}]})
+
+    tape = said(0, {"name": "cook", "willContinue": True}) + said(1, {"name": "eat"}) + said(0, {"partialArgs": []})
+    assert "call_without_name" not in broken("gemini", tape)
+    assert "call_without_name" in broken("gemini", said(0, {"name": "cook", "willContinue": True}) + said(1, {}))
+
+
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_whatever_comes_nothing_raises(format: str) -> None:
     odd: tuple[object, ...] = (None, 1, "x", [], [1], {}, {"a": [None]})
