@@ -1,1 +1,1 @@
-"""What a chunk costs: `make bench`. docs/performance.md says how to read its table."""
+"""Benchmarks of what a chunk costs: `make bench`. docs/performance.md says how to read the tables."""

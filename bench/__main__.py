@@ -1,4 +1,4 @@
-"""`make bench`: streamviz beside the LiteLLM proxy and the direct connection; prints tables in markdown."""
+"""`make bench`: compare streamviz with the LiteLLM proxy and a direct connection; prints tables in markdown."""
 
 import argparse
 import subprocess
@@ -30,7 +30,7 @@ def main() -> None:
 
 @contextmanager
 def _watched(link: str) -> Iterator[None]:
-    """The Live page stays open meanwhile."""
+    """Keep the Live page open while the block runs."""
     watcher = subprocess.Popen([sys.executable, "-m", "bench.watcher", link], stdout=subprocess.PIPE, cwd=gateways.ROOT)
     try:
         if watcher.stdout is None or watcher.stdout.readline().decode().strip() != WATCHING:

@@ -1,4 +1,4 @@
-"""Two machines with three servers behind nginx, with all that they need; ended when the block is."""
+"""Two machines with three servers behind nginx and everything they need, stopped when the block ends."""
 
 import os
 import re
@@ -25,7 +25,7 @@ GRACE_SECONDS = 20
 
 @contextmanager
 def running(commit: str) -> Iterator["Fleet"]:
-    """Of this checkout, or of another commit where one is named."""
+    """Run the code of this checkout, or of `commit` if one is given."""
     folder = Path(tempfile.mkdtemp(prefix="streamviz-bench-"))
     folder.chmod(0o755)  # PgBouncer runs as another user
     try:
@@ -47,7 +47,7 @@ def _checkout(folder: Path, commit: str) -> Iterator[Path]:
 
 
 class Fleet:
-    """All that runs."""
+    """All the processes of the deployment."""
 
     def __init__(self, stack: ExitStack, folder: Path, root: Path) -> None:
         self.redis = stack.enter_context(Redis(_program("redis-server")))
@@ -83,7 +83,7 @@ class Fleet:
         return Machine(folder, url, simulator, **settings, **proxy, LOG_LEVEL="INFO", DATABASE_POOL="4")
 
     def start_server(self, machine: Machine) -> None:
-        """Return once all of its servers take requests."""
+        """Start the server and wait until all of its worker processes accept requests."""
         machine.start_server()
         until(lambda: len(servers(machine)) == int(machine.environment["WORKERS"]), 60)
         until(lambda: state(machine) != "", 60)
@@ -95,7 +95,7 @@ class Fleet:
         self.start_server(machine)
 
     def upgrade(self, machine: Machine) -> None:
-        """Replace what it runs by this checkout's. The writer first: it reads what older servers write."""
+        """Restart the machine on this checkout's code. The writer goes first: it can read what older servers write."""
         assert machine.writer
         machine.root = ROOT
         machine.writer.process.send_signal(signal.SIGTERM)
@@ -113,7 +113,7 @@ class Fleet:
 
 
 def state(machine: Machine) -> str:
-    """What it is in, as /readyz has it; empty where nobody answers."""
+    """The state that /readyz reports; empty if the server does not answer."""
     try:
         return str(httpx.get(f"{machine.base_url}/readyz", timeout=30).json()["state"])
     except httpx.HTTPError:
@@ -121,7 +121,7 @@ def state(machine: Machine) -> str:
 
 
 def servers(machine: Machine) -> list[psutil.Process]:
-    """The processes that serve: with several, those below the one that keeps them."""
+    """The processes that serve requests: if there are several, the children of the one that supervises them."""
     assert machine.server
     keeper = psutil.Process(machine.server.process.pid)
     below = [each for each in keeper.children() if "serve" in _command(each)]
@@ -129,7 +129,7 @@ def servers(machine: Machine) -> list[psutil.Process]:
 
 
 def _command(process: psutil.Process) -> list[str]:
-    """Nothing of one that has just ended."""
+    """The process's command line; empty if it has just exited."""
     try:
         return process.cmdline()
     except psutil.NoSuchProcess:
@@ -148,7 +148,7 @@ def _bouncer(data: Path, port: int) -> str:
 
 @contextmanager
 def _nginx(folder: Path, ports: list[int]) -> Iterator[str]:
-    """With our file, but for names, ports and a certificate that nobody vouches for: its URL."""
+    """Run nginx with our configuration, except for names, ports and a self-signed certificate; gives its URL."""
     certificate = "req -x509 -newkey rsa:2048 -nodes -subj /CN=x -days 2".split()
     files = ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.pem")]
     subprocess.run([_program("openssl"), *certificate, *files], check=True, capture_output=True)
@@ -170,7 +170,7 @@ def _nginx(folder: Path, ports: list[int]) -> Iterator[str]:
         running.process.terminate()
         running.wait()
         for line in (folder / "nginx.log").read_text().splitlines():
-            if "Connection refused" not in line:  # it then asked another
+            if "Connection refused" not in line:  # nginx then tried another server
                 print(line, file=sys.stderr)
 
 

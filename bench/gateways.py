@@ -1,4 +1,4 @@
-"""What is measured: the upstream itself, streamviz and the LiteLLM proxy, started as processes and ended again."""
+"""What is measured: the upstream alone, streamviz and the LiteLLM proxy, run as processes."""
 
 import os
 import re
@@ -26,14 +26,14 @@ model_list:
 """
 START_SECONDS = 240
 STOP_SECONDS = 30
-# Those that a process may run on, as taskset lists them; None for all.
+# The CPUs that a process may run on, in taskset's list format; None for all.
 Cpus = int | str | None
 FORM_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
 @dataclass
 class Gateway:
-    """A gateway that runs: where it listens, the key it wants, its server, and the process that started all of it."""
+    """A running gateway: its port, the key it expects, its server process and the process that started everything."""
 
     name: str
     port: int
@@ -43,7 +43,7 @@ class Gateway:
     starter: psutil.Process | None = None
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """CPU time so far: the server's, and that of all processes together."""
+        """CPU time so far: of the server, and of all processes together."""
         started = self.starter.children(recursive=True) if self.starter else []
         own = _cpu_seconds(self.server) if self.server else 0.0
         return own, own + sum(_cpu_seconds(process) for process in started if process != self.server)
@@ -57,7 +57,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
 
 
 def cpus() -> tuple[int | None, int | None]:
-    """A CPU for what measures and one for what is measured, where the system can pin processes to them."""
+    """One CPU for the load generators and one for what is measured, if the system can pin processes."""
     if not hasattr(os, "sched_getaffinity"):
         return None, None
     cpus = sorted(os.sched_getaffinity(0))
@@ -72,7 +72,7 @@ def free_port() -> int:
 
 @contextmanager
 def upstream(cpu: Cpus) -> Iterator[Gateway]:
-    """The fixed upstream, which is also what clients call directly."""
+    """The upstream with fixed answers, which clients also call directly."""
     port = free_port()
     with _running([sys.executable, "-m", "bench.upstream", str(port)], "upstream", {}, cpu) as process:
         _wait_until_it_listens(port, process, "upstream")
@@ -81,7 +81,7 @@ def upstream(cpu: Cpus) -> Iterator[Gateway]:
 
 @contextmanager
 def provider(command: list[str], port: int, cpu: Cpus) -> Iterator[None]:
-    """Another upstream, listening at `port`."""
+    """Another upstream, listening on `port`."""
     with _running(command, "provider", {}, cpu) as process:
         _wait_until_it_listens(port, process, "provider")
         yield
@@ -89,7 +89,7 @@ def provider(command: list[str], port: int, cpu: Cpus) -> Iterator[None]:
 
 @contextmanager
 def streamviz(upstream_port: int, cpu: Cpus, **settings: str) -> Iterator[Gateway]:
-    """streamviz with a database of its own, empty at first. One with settings of its own may run beside another."""
+    """streamviz with an empty database of its own. Instances with different settings can run at the same time."""
     name = "-".join(["streamviz", *settings.values()])
     shutil.rmtree(VAR / name, ignore_errors=True)
     port = free_port()
@@ -112,7 +112,7 @@ def streamviz(upstream_port: int, cpu: Cpus, **settings: str) -> Iterator[Gatewa
 
 
 def sign_in(link: str) -> dict[str, str]:
-    """The cookies of somebody who is signed in; the link is good for once, and shows a button to press."""
+    """Sign in and return the cookies. The link works once and leads to a page with a button to press."""
     with httpx.Client(timeout=30) as client:
         found = FORM_TOKEN.search(client.get(link).text)
         assert found, f"{link} has no form"
@@ -136,7 +136,7 @@ def litellm_proxy(upstream_port: int, cpu: Cpus) -> Iterator[Gateway]:
 
 
 def litellm_environment() -> Path:
-    """A virtual environment with the proxy of the LiteLLM release that streamviz uses; made when it is not there."""
+    """A virtual environment with the proxy of the LiteLLM release that streamviz uses; created if missing."""
     folder = VAR / f"litellm-{version('litellm')}"
     done = folder / "installed"
     if not done.exists():
@@ -151,7 +151,7 @@ def litellm_environment() -> Path:
 
 
 def say(line: str) -> None:
-    """Progress, beside the table."""
+    """Print progress to stderr, so it stays out of the table."""
     print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
@@ -159,7 +159,7 @@ def say(line: str) -> None:
 def _running(
     command: list[str], name: str, environment: dict[str, str], cpu: Cpus
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that is pinned to a CPU, with all that it starts, and ended with the block. Its output is in VAR."""
+    """Run a process, pinned to a CPU with all its children, until the block ends. Its output is logged in VAR."""
     VAR.mkdir(parents=True, exist_ok=True)
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     with (VAR / f"{name}.log").open("wb") as log:

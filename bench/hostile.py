@@ -1,9 +1,9 @@
-"""What hostile input of a megabyte does to a stream beside it: `python -m bench.hostile`. Prints a table in markdown.
+"""What a megabyte of hostile input does to another stream: `python -m bench.hostile`. Prints a table in markdown.
 
-A provider sends one chunk each 20 ms to one client, and to another, a process of its own, the worst that is known for a
-kind of policy, again and again. The longest gap between two chunks of the first is what counts. It is one machine: the
-provider, the clients and the processes that judge are in it too, so the rows without a policy are what all others are
-to be compared with.
+A provider sends a chunk every 20 ms to one client. Another client, in its own process, repeatedly requests the worst
+known input for one kind of policy. The result is the longest gap between two chunks of the first stream. Everything
+runs on one machine, including the provider, the clients and the processes that judge, so compare all rows with those
+that have no policy.
 """
 
 import argparse
@@ -31,10 +31,10 @@ _EVENTS, _JSON = "text/event-stream", "application/json"
 
 
 class Case(NamedTuple):
-    """A policy (none where `kind` is empty), what the model says, and what else is in the request.
+    """A policy (none if `kind` is empty), what the model answers, and what else the request contains.
 
-    `beside` is JSON that stands beside what it says, in an event that is `around` it; with `is_whole` the answer is no
-    stream. The request goes to `path`.
+    `beside` is JSON for a member other than the text: of an event in the shape `around`, or of the body if `is_whole`,
+    when the answer is not streamed. The request goes to `path`.
     """
 
     kind: str
@@ -75,12 +75,12 @@ def _rule(**rule: str) -> dict[str, str]:
 
 
 def _in_choice(member: str) -> str:
-    """A chat event that has something in a choice."""
+    """A chat event with the member in a choice."""
     return f'{{"choices":[{{"index":0,"delta":{{}},"{member}":%s}}]}}'
 
 
 def _in_delta(member: str) -> str:
-    """One that has it in a delta."""
+    """A chat event with the member in a delta."""
     return f'{{"choices":[{{"index":0,"delta":{{"content":"","{member}":%s}}}}]}}'
 
 
@@ -172,7 +172,7 @@ def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
 
 
 def _hostile(case: Case) -> bytes:
-    """All of an answer, its head too."""
+    """The complete HTTP response, including its head."""
     kind, body = (_JSON, _whole(case)) if case.is_whole else (_EVENTS, _streamed(case))
     return _HEAD.format(kind).encode() + body
 
@@ -208,7 +208,7 @@ async def _answer(answers: list[bytes], reader: asyncio.StreamReader, writer: as
 
 
 async def serve(port: int) -> None:
-    """The provider, until it is ended."""
+    """Run the provider until the process is killed."""
     answers = list(map(_hostile, CASES.values()))
     server = await asyncio.start_server(partial(_answer, answers), "127.0.0.1", port, limit=2**24)
     await server.serve_forever()
@@ -218,7 +218,7 @@ async def serve(port: int) -> None:
 
 
 async def _paced(client: httpx.AsyncClient, headers: dict[str, str]) -> AsyncIterator[tuple[float, float]]:
-    """When each chunk came and when it left, in seconds."""
+    """When each chunk arrived and when it was sent, in seconds."""
     body = {"model": "openai/paced", "stream": True, "messages": []}
     async with client.stream("POST", "/v1/chat/completions", json=body, headers=headers) as answer:
         async for line in answer.aiter_lines():
@@ -228,7 +228,7 @@ async def _paced(client: httpx.AsyncClient, headers: dict[str, str]) -> AsyncIte
 
 
 async def attack(port: int, key: str, number: int, seconds: float) -> None:
-    """Make a case's hostile calls for so long, once a line on standard input says so; print how long each took (s)."""
+    """Make a case's hostile calls for `seconds` from the first line on stdin; print how long each took (s)."""
     case = list(CASES.values())[number]
     body = {"model": f"openai/hostile-{number}", "stream": not case.is_whole, "messages": [], **case.fields}
     data = json.dumps(body).encode()
@@ -246,14 +246,14 @@ async def attack(port: int, key: str, number: int, seconds: float) -> None:
 
 
 class Seen(NamedTuple):
-    """Gaps and delays of the paced stream's chunks, and how long hostile calls took (s)."""
+    """Gaps between the paced stream's chunks, their delays, and how long the hostile calls took (all in s)."""
 
     gaps: list[float]
     delays: list[float]
     took: list[float]
 
     def row(self) -> str:
-        """In ms."""
+        """The worst of each in ms, as cells of the table."""
         worst = [f"{max(each) * 1000:.0f}" for each in self]
         return f"{worst[0]} | {worst[1]} | {len(self.took)} | {worst[2]}"
 

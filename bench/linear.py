@@ -1,8 +1,9 @@
-"""Whether the cost of a delta stays the same in a long stream: `python -m bench.linear`.
+"""Whether the cost of a delta stays constant in a long stream: `python -m bench.linear`.
 
-Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas, of each kind that a
-wire format has, best of several rounds, and prints µs a delta and their ratio. Then the same with policies
-(`bench/linear_policies.py`). Exits with 1 where a ratio is above 1.5, or above 3 a doubling with policies.
+Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas, for each kind of
+delta in each wire format, taking the best of several rounds, and prints µs per delta and the ratio of the two. Then
+does the same with policies (`bench/linear_policies.py`). Exits with 1 if a ratio is above 1.5, or, with policies, above
+3 per doubling.
 """
 
 import asyncio
@@ -132,12 +133,12 @@ DELTAS: dict[str, dict[str, Make]] = {
 
 
 def stream(make: Make, length: int) -> bytes:
-    """The bytes of a stream with so many deltas of one kind."""
+    """The bytes of a stream with `length` deltas of one kind."""
     return b"".join(b"data: %b\n\n" % json.dumps(make(number)).encode() for number in range(length))
 
 
 async def take(wire_format: str, data: bytes) -> None:
-    """The way of a stream through the core, a socket read at a time."""
+    """Run a stream through the core, one socket read at a time."""
     parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
     chain = PolicyChain([], COMPOSERS[wire_format](aggregator.head))
     processor = StreamProcessor(chain.on_chunk, aggregator)
@@ -150,7 +151,7 @@ async def take(wire_format: str, data: bytes) -> None:
 
 
 def cost(wire_format: str, make: Make, length: int) -> float:
-    """µs of CPU a delta, best of several rounds; a short stream is repeated, so that both do the same work in all."""
+    """µs of CPU per delta, best of several rounds; a short stream is repeated to equal the work of a long one."""
     data = stream(make, length)
     repeats = LONG // length // 10 or 1
     best = float("inf")
@@ -163,7 +164,7 @@ def cost(wire_format: str, make: Make, length: int) -> float:
 
 
 def main() -> int:
-    gc.set_threshold(20_000, 20, 20)  # as the server has it
+    gc.set_threshold(20_000, 20, 20)  # as in the server
     worst = 0.0
     print(f"{'wire format':<20}{'deltas':<18}{'at 1,000':>10}{'at 100,000':>12}{'ratio':>8}   (µs a delta)")
     for wire_format, kinds in DELTAS.items():

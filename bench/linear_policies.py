@@ -1,7 +1,7 @@
-"""Whether what policies cost grows with a stream, and no faster: part of `python -m bench.linear`.
+"""Whether the cost of policies grows only linearly with a stream: part of `python -m bench.linear`.
 
-Streams that policies make long work of, in each wire format, through one enforcing policy of each kind, at 1,000 to
-8,000 pieces. Prints ms of CPU and by how much they grow each time the stream doubles: 2 where the cost is linear.
+Feeds streams that make a lot of work for policies, in each wire format, to one enforced policy of each kind, at 1,000
+to 8,000 pieces. Prints ms of CPU and the growth each time the stream doubles: 2 if the cost is linear.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Payloads = list[JsonObject]
 
 
 class OnEachChunk(Policy):
-    """Somebody's own policy that looks at the chunks and lets all of them on."""
+    """A custom policy that looks at the chunks and lets all of them through."""
 
     kind = "on_chunk"
     parameters_schema = {}
@@ -40,7 +40,7 @@ class OnEachChunk(Policy):
 
 
 class HoldsAll(Policy):
-    """Somebody's own policy that holds every call and reads it as it grows."""
+    """A custom policy that holds every call and reads it as it grows."""
 
     kind = "holds_all"
     parameters_schema = {}
@@ -69,13 +69,13 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 
 
 class Writer:
-    """Pieces of a stream in one wire format. Places are counted from 0; a place holds a text or a call."""
+    """Payloads in one wire format. Places are counted from 0; each holds a text or a call."""
 
     def __init__(self, format: str) -> None:
         self.format = format
 
     def text(self, place: int, text: str) -> Payloads:
-        """More of a text."""
+        """Another piece of a text."""
         if self.format == "openai_chat":
             return [_chat({"content": text})]
         if self.format == "anthropic_messages":
@@ -85,7 +85,7 @@ class Writer:
         return [_told("output_text", place, text)]
 
     def call(self, place: int, arguments: str) -> Payloads:
-        """The beginning of a call; Gemini has all of it in one piece."""
+        """The beginning of a call; in Gemini, the whole call in one piece."""
         if self.format == "gemini":
             return [_gemini(_gemini_call(place))]
         if self.format == "openai_chat":
@@ -101,7 +101,7 @@ class Writer:
                 *self.more(place, arguments)]  # fmt: skip
 
     def more(self, place: int, arguments: str) -> Payloads:
-        """More of a call."""
+        """Another piece of a call."""
         if self.format == "openai_chat":
             return [_chat({"tool_calls": [{"index": place, "function": {"arguments": arguments}}]})]
         if self.format == "anthropic_messages":
@@ -109,7 +109,7 @@ class Writer:
         return [_told("function_call_arguments", place, arguments)]
 
     def end_call(self, place: int, arguments: str) -> Payloads:
-        """The end of a call, where the format has one."""
+        """The end of a call, if the format has one."""
         if self.format in ("openai_chat", "gemini"):
             return []
         if self.format == "anthropic_messages":
@@ -117,7 +117,7 @@ class Writer:
         return [{"type": "response.output_item.done", "output_index": place, "item": _item(place, arguments)}]
 
     def long_call(self, pieces: Sequence[str]) -> Payloads:
-        """A call that is given one long text."""
+        """A call with one long text as its argument."""
         if self.format == "gemini":
             return [_gemini({"functionCall": {"id": "c0", "name": "run", "args": {"a": "".join(pieces)}}})]
         more = [payload for piece in pieces for payload in self.more(0, piece)]
@@ -125,7 +125,7 @@ class Writer:
         return [*self.call(0, '{"a": "'), *more, *self.more(0, '"}'), *self.end_call(0, whole)]
 
     def at_once(self, count: int) -> JsonObject:
-        """One event that tells of so many calls."""
+        """One event that contains `count` calls."""
         if self.format == "openai_chat":
             calls = [
                 {"index": at, "id": f"c{at}", "function": {"name": "run", "arguments": "{}"}} for at in range(count)
@@ -224,7 +224,7 @@ STREAMS: dict[str, Callable[[Writer, int], Payloads]] = {
 
 
 def chunks(format: str, stream: str, count: int) -> list[Chunk]:
-    """The chunks of a stream, so many pieces long."""
+    """The chunks of a stream made of `count` pieces."""
     say = Writer(format)
     made: list[Chunk] = []
     for payload in [*STREAMS[stream](say, count), *say.end()]:
@@ -234,7 +234,7 @@ def chunks(format: str, stream: str, count: int) -> list[Chunk]:
 
 
 async def take(format: str, stream: Sequence[Chunk], policy: Policy) -> ChainContext:
-    """A stream through the chain; judges answer once all has come, one after the other."""
+    """Run a stream through the chain; judges answer one after the other, once all chunks have arrived."""
     aggregator = AGGREGATORS[format]()
     context = ChainContext("bench", lambda: 0, ModelCall(format, {"model": "m"}), state=aggregator.state)
     active = ActivePolicy(policy, "bench", 1, 1, Mode.ENFORCE)
@@ -260,7 +260,7 @@ def cost(format: str, stream: str, kind: str, count: int) -> float:
 
 
 def worst_growth() -> float:
-    """Measure and print all of it; the largest growth from one doubling to the next but one, as a ratio a doubling."""
+    """Measure and print everything; returns the largest ratio per doubling, averaged over all sizes."""
     worst = 0.0
     sizes = "".join(f"{size:>9,}" for size in SIZES)
     print(f"{'wire format':<20}{'stream':<18}{'policy':<19}{sizes}{'ratio':>8}   (ms; ratio a doubling)")

@@ -1,8 +1,8 @@
 """The Live page under load: `python -m bench.live`. Prints a table in markdown.
 
-How long a chunk takes from upstream to a browser's socket, what watching costs the clients of the same streams, and
-what memory it takes, with one browser among them that has stopped reading. The server has a CPU to itself; all other
-processes, streamviz's and those that measure, share another.
+Measures how long a chunk takes from upstream to a browser's socket, what watching costs the clients of the same
+streams, and how much memory it takes when one of the browsers has stopped reading. The server has a CPU to itself; all
+other processes, both streamviz's and the load generators, share another.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from bench.load import percentile
 from bench.wire import STAMP
 
 _TAIL = re.compile(rb'id="r-([0-9a-f]{32})-tail"><bdi>([^<]*)</bdi>')
-_MEASURED_EACH = 5  # to look into all messages of all browsers would load the machine more than streamviz does
+_MEASURED_EACH = 5  # parsing every browser's messages would load the machine more than streamviz does
 _WARM_UP_SECONDS = 3.0
 _DIRECT_STREAMS = 4
 _READ_ON_SECONDS = 10.0
@@ -39,8 +39,8 @@ _OTHERS_CPU, _SERVERS_CPU = gateways.cpus()
 
 @dataclass
 class Watched:
-    """What all browsers saw: how long each chunk took (µs), how often text was left out, and what was sent to the one
-    that read nothing (bytes) before it was sent away with a code."""
+    """What all browsers saw: the latency of each chunk (µs), how often text was skipped, and how many bytes were sent
+    to the browser that did not read, before its connection was closed with a code."""
 
     latencies: list[int] = field(default_factory=list)
     messages: int = 0
@@ -51,9 +51,9 @@ class Watched:
 
 
 async def watch(url: URL, cookies: dict[str, str], browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
-    """So many browsers on the Live page, and one more that reads nothing after its first message.
+    """Open the Live page in `browsers` browsers, and in one more that reads nothing after its first message.
 
-    `begin` is called once all are there.
+    `begin` is called once all are connected.
     """
     seen = Watched()
     async with aiohttp.ClientSession(cookies=cookies, cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
@@ -74,7 +74,7 @@ async def watch(url: URL, cookies: dict[str, str], browsers: int, seconds: float
 
 
 async def _read_on(socket: aiohttp.ClientWebSocketResponse, seen: Watched) -> None:
-    """What waits for one that has not read for long, to its end."""
+    """Read everything that is still queued for a browser that has not read for a long time."""
     with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
         async with asyncio.timeout(_READ_ON_SECONDS):
             while (message := await socket.receive()).type is aiohttp.WSMsgType.TEXT:
@@ -101,7 +101,7 @@ async def _browse(client: aiohttp.ClientSession, address: URL, seen: Watched, nu
 
 
 def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:
-    """How old the chunks are that this message is the first to show."""
+    """The ages (µs) of the chunks that this message is the first to show."""
     found = []
     for row, tail in _TAIL.findall(text):
         stamps = [int(stamp) for stamp in STAMP.findall(tail)]
@@ -115,7 +115,8 @@ def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:
 def start_load(
     gateway: gateways.Gateway, kind: str, streams: int, seconds: float, spread: float = 0.0
 ) -> "subprocess.Popen[str]":
-    """So many clients at once, for so long; returns once all have begun, at different moments of `spread` seconds."""
+    """Start `streams` clients for `seconds`, at different moments within `spread` seconds; returns once all have
+    begun."""
     asked = [str(gateway.port), kind, str(streams), str(seconds), gateway.key or "none", str(spread)]
     load = subprocess.Popen([sys.executable, "-m", "bench.load", *asked], stdout=subprocess.PIPE, text=True)
     time.sleep(spread)
@@ -125,8 +126,8 @@ def start_load(
 def start_loads(
     upstream: gateways.Gateway, ours: gateways.Gateway, streams: int, seconds: float, spread: float
 ) -> list["subprocess.Popen[str]"]:
-    """A few streams that go by no gateway, which tell how late a chunk is on this machine by itself, and those that go
-    through ours; returns once all have begun."""
+    """Start a few streams that bypass the gateway, to measure this machine's own latency, and those that go through
+    streamviz; returns once all have begun."""
     direct = start_load(upstream, "long", _DIRECT_STREAMS, spread + seconds, 1.0)
     return [direct, start_load(ours, "long", streams, seconds, spread)]
 
@@ -138,8 +139,8 @@ def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
 
 
 class Server(threading.Thread):
-    """Notes the memory (MB) of the server, and of the process that has the browsers' websockets, from time to time
-    while they are measured, how busy the server is, and what share of its CPUs' time the machine's host took away."""
+    """Samples the memory (MB) of the server and of the process that has the browsers' websockets during a measurement;
+    also notes the server's CPU load and the share of CPU time that the machine's host took away."""
 
     def __init__(self, gateway: gateways.Gateway, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -153,7 +154,7 @@ class Server(threading.Thread):
 
     def run(self) -> None:
         began, before = time.monotonic(), sum(self._process.cpu_times()[:2])
-        psutil.cpu_times_percent()  # the next call tells of the time since this one
+        psutil.cpu_times_percent()  # the next call reports the time since this one
         for _ in range(_MEMORY_STEPS):
             time.sleep(self._step)
             self.megabytes.append(_megabytes(self._process))
@@ -164,13 +165,13 @@ class Server(threading.Thread):
         self.stolen = getattr(psutil.cpu_times_percent(), "steal", 0.0) / 100
 
     def watched(self) -> "Server":
-        """Itself, begun."""
+        """Start this thread and return it."""
         self.start()
         return self
 
 
 def separate(server: psutil.Process) -> None:
-    """Give the server a CPU to itself: its websockets' process, which it starts, goes where all others are."""
+    """Give the server a CPU to itself; its child process with the websockets goes to the CPU of all others."""
     if _OTHERS_CPU is None or _SERVERS_CPU is None:
         return
     for process, cpu in [(server, _SERVERS_CPU), *((child, _OTHERS_CPU) for child in server.children())]:
@@ -184,8 +185,8 @@ def _megabytes(process: psutil.Process) -> float:
 
 @dataclass
 class Round:
-    """The same load twice: while nobody watches, and while browsers do. Each result is that of the streams that go
-    direct and of those that go through."""
+    """The same load twice: while nobody watches, and while browsers do. Each result is that of the direct streams, then
+    of those through streamviz."""
 
     alone: list[dict[str, int]]
     watched: list[dict[str, int]]
@@ -197,7 +198,7 @@ class Round:
 def measure(
     upstream: gateways.Gateway, ours: gateways.Gateway, cookies: dict[str, str], asked: argparse.Namespace
 ) -> Round:
-    """One round."""
+    """Run one round."""
     server = ours.server
     assert server
     separate(server)
@@ -208,7 +209,7 @@ def measure(
     busy = Server(ours, asked.seconds)
 
     def begin() -> None:
-        separate(server)  # its websockets' process is there now
+        separate(server)  # the process with its websockets has started by now
         loads.extend(start_loads(upstream, ours, asked.streams, asked.seconds + _WARM_UP_SECONDS, asked.spread))
         busy.start()
 
@@ -217,13 +218,13 @@ def measure(
 
 
 def added(results: list[dict[str, int]]) -> float:
-    """By how much the p99 of what goes through is above that of what goes direct (ms)."""
+    """How much higher the p99 is through streamviz than directly (ms)."""
     direct, through = results
     return (through["latency_p99"] - direct["latency_p99"]) / 1000
 
 
 def latency_rows(rounds: list[Round]) -> Iterator[tuple[str, float, float]]:
-    """The table: what, its p50 and its p99 (ms), each the median of all rounds."""
+    """Rows of the table: name, p50 and p99 (ms), each the median of all rounds."""
     browsers = [[(percentile(each.seen.latencies, percent) or 0) / 1000 for percent in (50, 99)] for each in rounds]
     yield "chunk to browser's socket", *map(median, zip(*browsers, strict=True))
     for when, of in (("nobody watches", lambda each: each.alone), ("watched", lambda each: each.watched)):
@@ -242,7 +243,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="how often all is measured: the table has the medians")
     asked = parser.parse_args()
     if _OTHERS_CPU is not None:
-        os.sched_setaffinity(0, {_OTHERS_CPU})  # and all that is started from here on
+        os.sched_setaffinity(0, {_OTHERS_CPU})  # inherited by every process started from here on
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
         cookies = gateways.sign_in(ours.sign_in_link)
         rounds = [measure(upstream, ours, cookies, asked) for _ in range(asked.rounds)]
@@ -257,7 +258,7 @@ def main() -> None:
 
 
 def print_round(each: Round) -> None:
-    """What of one round is not in the table."""
+    """Print the results of one round that are not in the table."""
     seen, idle, busy = each.seen, each.idle, each.busy
     print(f"the server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
     print(f"taken away by the host: {idle.stolen:.1%} while nobody watches, {busy.stolen:.1%} while watched")

@@ -1,9 +1,9 @@
-"""Clients that read streams as fast as they come: `python -m bench.load PORT KIND STREAMS SECONDS KEY [SPREAD]`.
+"""Clients that read streams as fast as they arrive: `python -m bench.load PORT KIND STREAMS SECONDS KEY [SPREAD]`.
 
-A closed loop: so many clients at once, each asking again when its stream has ended, until the time is up. They begin in
-the same instant, and streams that run at the end are read to theirs; or, with SPREAD, they begin at different moments
-of so many seconds, which come before the others and are not measured, and leave when the time is up. Prints one JSON
-object with what they saw; times are in microseconds.
+A closed loop: STREAMS clients run at once, and each sends its next request when its stream has ended, until SECONDS are
+over. Without SPREAD all begin at the same instant, and streams still running at the end are read to their ends. With
+SPREAD they begin at different moments within that many seconds, which come first and are not measured, and disconnect
+when the time is up. Prints one JSON object with the results; times are in microseconds.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from bench.wire import CHUNKS, STAMP, STAMP_DIGITS, request_body
 
 END = b"0\r\n\r\n"
 LONGEST_STREAM_SECONDS = 600
-_GOLDEN = 0.618034  # its multiples never fall into step, neither with one another nor with the streams' pace
-_KEPT = STAMP_DIGITS + 1  # of a read: the longest beginning of a stamp, which the next read completes
+_GOLDEN = 0.618034  # its multiples never align with one another or with the streams' pace
+_KEPT = STAMP_DIGITS + 1  # bytes kept of a read: the longest incomplete stamp, which the next read completes
 
 
 class Seen:
@@ -31,7 +31,7 @@ class Seen:
         self.begin(seconds)
 
     def begin(self, seconds: float) -> None:
-        """Measure from now on; what was seen before does not count, but errors do."""
+        """Start measuring now; earlier results are discarded, except errors."""
         self.began = time.monotonic()
         self.until = self.began + seconds
         self.first: list[int] = []
@@ -52,7 +52,7 @@ class Seen:
 
 
 class Client(asyncio.Protocol):
-    """One connection, and one stream after another on it."""
+    """One connection that carries one stream after another."""
 
     def __init__(self, request: bytes, seen: Seen) -> None:
         self._request = request
@@ -80,7 +80,7 @@ class Client(asyncio.Protocol):
         self._transport.write(self._request)
 
     def _read_head(self, data: bytes) -> bytes:
-        """What follows the head; until that is whole, all waits in `_rest`."""
+        """What follows the head; an incomplete head is kept in `_rest`."""
         head, found, rest = data.partition(b"\r\n\r\n")
         self._rest = b"" if found else data
         self._head_is_read = bool(found)
@@ -98,7 +98,7 @@ class Client(asyncio.Protocol):
         if data.endswith(END):
             self._stream_ended()
         else:
-            # Only the beginning of a stamp, or of the end, is read again with what follows.
+            # Keep only what may be the beginning of a stamp or of the end; it is read again with the next bytes.
             self._rest = data[-_KEPT:]
 
     def _stream_ended(self) -> None:
@@ -121,12 +121,12 @@ class Client(asyncio.Protocol):
 
 
 def percentile(values: list[int], percent: int) -> int | None:
-    """The value that `percent` of 100 do not exceed; None where there are none."""
+    """The value that `percent` % of the values do not exceed; None if there are no values."""
     return sorted(values)[max(0, -(-percent * len(values) // 100) - 1)] if values else None
 
 
 def request(port: int, kind: str, key: str) -> bytes:
-    """A whole HTTP request."""
+    """The complete HTTP request."""
     body = request_body(kind)
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
@@ -136,7 +136,7 @@ def request(port: int, kind: str, key: str) -> bytes:
 
 
 async def load(port: int, kind: str, streams: int, seconds: float, key: str, spread: float) -> dict[str, object]:
-    """What `streams` clients at once see in `seconds`, once all have begun."""
+    """Run `streams` clients and return what they see in `seconds`, once all have begun."""
     seen = Seen(kind, seconds)
     asked = request(port, kind, key)
     clients = [asyncio.create_task(_ask(port, asked, seen, spread * (n * _GOLDEN % 1))) for n in range(streams)]
@@ -151,7 +151,7 @@ async def load(port: int, kind: str, streams: int, seconds: float, key: str, spr
 
 
 async def _ask(port: int, asked: bytes, seen: Seen, delay: float) -> None:
-    """One client, from its first request to the end of its last answer."""
+    """Run one client, from its first request to the end of its last answer."""
     await asyncio.sleep(delay)
     _, client = await asyncio.get_running_loop().create_connection(lambda: Client(asked, seen), "127.0.0.1", port)
     await client.done

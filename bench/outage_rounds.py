@@ -1,4 +1,4 @@
-"""Outages, one after the other, under clients that call without a pause."""
+"""Outages, one after the other, while clients call without a pause."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ HEADER = ("while", "requests", "refused", "cut off", "longest wait between chunk
 
 
 class Clients:
-    """So many, who call again and again until `finish`; every fifth asks for long streams."""
+    """Clients that call again and again until `finish`; every fifth client asks for long streams."""
 
     def __init__(self, url: str, key: str, number: int) -> None:
         self.tapes: list[Tape] = []
@@ -40,7 +40,7 @@ class Clients:
         until(lambda: any(tape.received for tape in self.tapes), 60)
 
     def finish(self) -> list[Tape]:
-        """All tapes, once the streams that run have ended."""
+        """All tapes, once the streams that are still running have ended."""
         self._is_over.set()
         self._thread.join()
         return self.tapes
@@ -60,7 +60,7 @@ class Clients:
             except (aiohttp.ClientError, OSError) as error:
                 tape.error = repr(error)
             if not tape.is_whole:
-                await asyncio.sleep(0.1)  # as clients wait before they try again
+                await asyncio.sleep(0.1)  # as real clients wait before they retry
 
     async def _call(self, http: aiohttp.ClientSession, model: str, tape: Tape) -> None:
         body = {"model": f"sim/{model}", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
@@ -75,9 +75,9 @@ class Clients:
 
 
 def measure(clients: int, requests: int, seconds: float, only: str, commit: str, streams: int) -> None:
-    """Print a row for each whose name has `only` in it, then whether the record has what clients got. So many requests
-    are made during the restarts by turns; Redis and a writer are away for so many seconds. Where a commit is named, all
-    run that at first, on a record of so many streams, and are upgraded from it."""
+    """Print a row for each outage whose name contains `only`, then whether the record has what clients got. Machines
+    are restarted in turn until `requests` have been made; Redis and a writer are down for `seconds`. The record has
+    `streams` streams at first. If a `commit` is given, all machines start on it and are then upgraded."""
     with running(commit) as fleet:
         if streams:
             amounts = ("--streams", str(streams), "--chunks", str(20 * streams), "--days", "14")
@@ -108,7 +108,7 @@ def _measure(fleet: Fleet, outages: dict[str, Outage], number: int) -> None:
 
 
 def _outages(fleet: Fleet, requests: int, seconds: float) -> dict[str, Outage]:
-    """What happens, by its name; each gives what /readyz said meanwhile."""
+    """The outages by name; each returns what /readyz reported meanwhile."""
     first = fleet.machines[0]
 
     def away(end: Callable[[], object], begin: Callable[[], object], seconds: float) -> Outage:
@@ -139,7 +139,7 @@ def _restart_by_turns(fleet: Fleet, requests: int, clients: Clients) -> str:
 
 
 def _upgrade_by_turns(fleet: Fleet, _: Clients) -> str:
-    """The database while all servers are the old ones, then machine after machine."""
+    """Migrate the database while all servers still run the old version, then upgrade one machine after the other."""
     first = fleet.machines[0]
     first.root = ROOT
     began = time.monotonic()
@@ -171,6 +171,6 @@ def _figures(tapes: list[Tape]) -> tuple[str, str, str, str]:
 
 
 def _state_after(machine: Machine, seconds: float) -> str:
-    """Let so much time pass: what /readyz says at its end."""
+    """What /readyz reports after `seconds`."""
     time.sleep(seconds)
     return state(machine)

@@ -1,8 +1,8 @@
-"""`python -m bench.outages`: what clients notice while parts of a deployment are restarted, killed or away.
+"""`python -m bench.outages`: what clients notice while parts of a deployment are restarted, killed or down.
 
-nginx with deploy/nginx.conf before three servers on two machines (two VAR_DIRs, two writers), PgBouncer before
-Postgres, and Redis. Clients call without a pause; then the record is checked against what each of them received. Takes
-some 7 minutes.
+The deployment is nginx with deploy/nginx.conf in front of three servers on two machines (two VAR_DIRs, two writers),
+PgBouncer in front of Postgres, and Redis. Clients call without a pause; afterwards the record is checked against what
+each of them received. Takes some 7 minutes.
 """
 
 import argparse

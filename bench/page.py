@@ -1,7 +1,7 @@
 """The Live page in a browser: `python -m bench.page`. Prints a table in markdown.
 
-A hundred rows that change ten times a second, and beside them a stream of 3,000 chunks as it grows: how long Chromium's
-main thread is busy without a pause, and what memory the page takes over five minutes.
+Shows a hundred rows that change ten times a second, next to a growing stream of 3,000 chunks, and measures how long
+Chromium's main thread is busy without a pause and how much memory the page takes over five minutes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.lo
 
 @dataclass
 class Memory:
-    """What the page takes after garbage was collected."""
+    """What the page uses after a garbage collection."""
 
     seconds: float
     heap_mb: float
@@ -41,7 +41,7 @@ class Memory:
 
 @contextmanager
 def chromium_page() -> Iterator[Page]:
-    """A page of the installed Chromium that notes its long tasks."""
+    """A page of the installed Chromium that records its long tasks."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -51,7 +51,7 @@ def chromium_page() -> Iterator[Page]:
 
 
 def memory(session: CDPSession, began: float) -> Memory:
-    """As it is now."""
+    """Collect garbage and measure."""
     session.send("HeapProfiler.collectGarbage")
     found = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
     heap = found["JSHeapUsedSize"] / 2**20
@@ -59,8 +59,8 @@ def memory(session: CDPSession, began: float) -> Memory:
 
 
 def longest_task(page: Page) -> tuple[float, float]:
-    """The longest task of the page's main thread in a trace, by the clock and by CPU time (ms): where other processes
-    want the CPU too, the clock tells how long they had it."""
+    """The longest task of the page's main thread in a trace, in wall-clock and CPU time (ms): the difference is time
+    during which other processes had the CPU."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         assert page.context.browser
@@ -79,8 +79,8 @@ def longest_task(page: Page) -> tuple[float, float]:
 
 
 def watch(page: Page, link: str, streams: int, seconds: float) -> tuple[tuple[float, float], list[Memory]]:
-    """Open a stream beside the list and look on; gives the longest task of a trace (ms) at the end, where the stream is
-    longest, and memory from time to time."""
+    """Open a stream next to the list and keep watching; returns the longest task (ms) of a trace taken at the end, when
+    the stream is longest, and memory sampled from time to time."""
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
     page.goto(link.split("/sign-in/")[0])

@@ -1,4 +1,4 @@
-"""README's pictures: `make pictures` plays the demo agent through a streamviz of its own and looks at the pages."""
+"""README's screenshots: `make pictures` runs the demo agent on a streamviz of its own and captures the pages."""
 
 import os
 import re
@@ -24,7 +24,7 @@ LINK_FILE = "sign_in_link"
 
 
 def main() -> None:
-    """Make all pictures, in light and in dark."""
+    """Make all pictures, in light and dark mode."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     with _demo() as link, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"])
@@ -36,7 +36,7 @@ def main() -> None:
 
 @contextmanager
 def _demo() -> Iterator[str]:
-    """A running demonstration; gives its sign-in link."""
+    """A running demo; gives its sign-in link."""
     with tempfile.TemporaryDirectory(prefix="streamviz-pictures-") as folder:
         environment = {
             **os.environ,
@@ -49,7 +49,7 @@ def _demo() -> Iterator[str]:
         program = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert program.stdout is not None
-            # Where nobody reads the output it names a file that has the link.
+            # If its output is not a terminal, it prints the name of a file that has the link.
             next(line for line in program.stdout if LINK_FILE in line)
             yield (Path(folder) / LINK_FILE).read_text().strip()
         finally:
@@ -66,7 +66,7 @@ def _signed_in(browser: Browser, link: str) -> Page:
 
 
 def _live(page: Page) -> None:
-    """While the agent waits for a person, who then allows what it asks."""
+    """While the agent waits for a person, who then allows the call."""
     page.goto(URL)
     allow = page.locator("#wall").get_by_role("button", name=re.compile("^Allow")).first
     allow.wait_for()
@@ -75,7 +75,7 @@ def _live(page: Page) -> None:
 
 
 def _rest(page: Page) -> None:
-    """The session when it is over, and the tapes of its stream that was denied."""
+    """The session after it is over, and the tapes of its denied stream."""
     page.goto(f"{URL}/sessions/?range=1h")
     page.locator("tr[data-row] a").first.click()
     # The agent's last turn calls no tool.

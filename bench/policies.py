@@ -1,7 +1,7 @@
-"""What policies that hold nothing cost a chunk: `python -m bench.policies`. Prints a table in markdown.
+"""What policies that hold nothing cost per chunk: `python -m bench.policies`. Prints a table in markdown.
 
-The same streams through one streamviz, in turns with no policy and with three enforcing ones: a rule for tools, a check
-of schemas, and a pattern in text. No tool is called and nothing matches, so all three judge and none acts.
+Sends the same streams through one streamviz, alternating between no policy and three enforced ones: a tool rule, a
+schema check and a text pattern. No tool is called and nothing matches, so all three judge and none acts.
 """
 
 import argparse
@@ -21,39 +21,39 @@ _WARM_UP_SECONDS = 3.0
 
 
 class Operator:
-    """The administrator, who switches policies as a person does."""
+    """The administrator, who switches policies through the pages as a person does."""
 
     def __init__(self, ours: gateways.Gateway) -> None:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{ours.port}", timeout=30)
         self.post(ours.sign_in_link, ours.sign_in_link)
 
     def post(self, path: str, page: str, **fields: str) -> None:
-        """Send a page's form."""
+        """Submit a page's form."""
         found = gateways.FORM_TOKEN.search(self._http.get(page).text)
         assert found, f"{page} has no form"
         answer = self._http.post(path, data={**fields, "csrfmiddlewaretoken": found[1]})
         assert answer.status_code == 302, answer.text[:2000]
 
     def make(self, kind: str, name: str, rule: dict[str, str], models: str = "") -> None:
-        """A policy of a kind, off at first, for all models or for some."""
+        """Create a policy of a kind, off at first, for all models or for some."""
         fields = {"name": name, "mode": "off", "order": "90", "time_limit": "30", "by_hand_seconds": "120"}
         path = f"/policies/new/{kind}/"
         self.post(path, path, **fields, **rule, models_scope=models, reason="bench")
 
     def make_text_rule(self) -> None:
-        """A rule with a pattern that no stream has."""
+        """Create a rule with a pattern that occurs in no stream."""
         rule = {"p.patterns": "sk-[A-Za-z0-9]{20}", "p.action": "replace", "p.in": "content", "p.look_back": "200"}
         self.make("text_rule", "bench-text", rule)
 
     def switch(self, mode: str) -> None:
-        """All three."""
+        """Set the mode of all three."""
         for name in GUARDS:
             self.set_mode(name, mode)
 
     def set_mode(self, name: str, mode: str) -> None:
-        """Switch a policy, and wait until every worker has it so."""
+        """Set a policy's mode, and wait until every worker has it."""
         self.post(f"/policies/{name}/mode/", "/policies/", mode=mode, reason="bench")
-        # While workers are waited for the answer asks for itself again.
+        # While some workers do not have it yet, the fragment polls again.
         while "hx-get" in self._http.get(f"/policies/{name}/spread/").text:
             pass
 

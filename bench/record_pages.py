@@ -1,4 +1,4 @@
-"""The pages that look at the record, each with what it is asked for. Import it once Django is set up."""
+"""The pages that query the record, each with its parameters. Import this only once Django is set up."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _HTMX = {"HX-Request": "true"}
 
 
 def pages(client: Any) -> dict[str, Ask]:
-    """Pages as Django answers for them, from its middleware to the last byte, and what they have brought afterwards."""
+    """Each page, as Django serves it from middleware to last byte, and the fragments that it loads afterwards."""
 
     def ask(query: Callable[[], str], path: str = "", headers: dict[str, str] | None = None) -> None:
         answer = client.get(path + query(), headers=headers or {})
@@ -42,7 +42,7 @@ def pages(client: Any) -> dict[str, Ask]:
 
 
 def stream_of(chunks: int) -> Stream:
-    """One of about so many chunks, or of as many as there are, that are on record: copies have none of their own."""
+    """A stream of about `chunks` chunks, or the longest below that, that has chunks on record: copies have none."""
     has_chunks = Exists(UpstreamRun.objects.filter(stream=OuterRef("pk")))
     found = Stream.objects.filter(has_chunks, chunk_count__lte=chunks).order_by("-chunk_count").first()
     assert found is not None
@@ -107,7 +107,7 @@ def _general() -> dict[str, Callable[[], str]]:
 
 
 def _session_pages() -> dict[str, Callable[[], str]]:
-    """Sessions of some turns, of the most, and of the longest requests."""
+    """Sessions with an ordinary number of turns, with the most turns, and with the longest requests."""
     usual = Session.objects.order_by("-last_at").annotate(n=Count("streams")).filter(n__gte=10, n__lt=50).first()
     longest = Session.objects.annotate(n=Count("streams")).order_by("-n").first()
     assert usual is not None

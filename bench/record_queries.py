@@ -1,9 +1,9 @@
 """How long pages and their queries take on a large record: `DATABASE_URL=… python -m bench.record_queries`.
 
-Asks for each some tens of times, on what the database has (`manage.py seed_history` makes a history), prints the median
-and the 95th percentile, the CPU time of ours and of Postgres', which a busy machine changes less, and, where Postgres
-reads a big table from its beginning to its end, which. Pages are asked for as an administrator who is made for that and
-deleted at the end. Run it on the machine of the database.
+Runs each of them some tens of times on the data in the database (`manage.py seed_history` makes a history). Prints the
+median and the 95th percentile, the CPU time of our process and of Postgres, which varies less on a busy machine, and
+any big tables that Postgres scans from beginning to end. Pages are requested as an administrator who is created for
+this and deleted at the end. Run it on the machine that has the database.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-BIG = 10_000  # rows, about
+BIG = 10_000  # rows, approximately
 SCANNED = re.compile(r"Seq Scan on (\w+)")
 SIZE = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = to_regclass(%s)"
 VISITOR = "bench-record-queries"
@@ -41,7 +41,7 @@ def main() -> None:
 
     from bench.record_pages import pages
 
-    # A page would give its connection back, and with it the process whose time is looked at.
+    # A page would otherwise close the connection at its end, and with it the process whose CPU time is read.
     connection.settings_dict["CONN_MAX_AGE"] = None
     visitor, _ = User.objects.get_or_create(username=VISITOR, is_superuser=True)
     client = Client(SERVER_NAME="localhost")
@@ -53,7 +53,7 @@ def main() -> None:
             if asked.only not in name:
                 continue
             run()
-            gc.freeze()  # what is loaded stays, as in the server
+            gc.freeze()  # as in the server, what is loaded by now stays loaded
             looks = [_look(run, is_new=asked.new) for _ in range(asked.times)]
             taken = sorted(look.taken for look in looks)
             ours, theirs = fmean(look.ours for look in looks), fmean(look.theirs for look in looks)
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 class Look(NamedTuple):
-    """How long a page took, and the CPU time of us and of Postgres, in ms."""
+    """How long a page took, and the CPU time of our process and of Postgres, in ms."""
 
     taken: float
     ours: float
@@ -87,7 +87,7 @@ def _look(run: Callable[[], Any], *, is_new: bool) -> Look:
 
 
 def _postgres_seconds() -> float:
-    """CPU time of the process that answers us."""
+    """CPU time of the Postgres process that serves our connection."""
     from django.db import connection
 
     connection.ensure_connection()
@@ -95,7 +95,7 @@ def _postgres_seconds() -> float:
 
 
 def _scans(run: Callable[[], Any]) -> set[str]:
-    """The big tables that a query scans, found by having each of its statements explained."""
+    """The big tables that a query scans, according to EXPLAIN of each of its statements."""
     from django.db import connection
 
     found: set[str] = set()
@@ -132,7 +132,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
     chance = random.Random(3)  # noqa: S311
     streams = Stream.objects.count()
     newest = Stream.objects.aggregate(Max("requested_at"))["requested_at__max"]
-    newest -= (newest - ORIGIN) % HALF_HOUR  # as the pages' stretches of time begin
+    newest -= (newest - ORIGIN) % HALF_HOUR  # aligned like the pages' time ranges
     day, week, month = (newest - timedelta(days=days) for days in (1, 7, 30))
     long = stream_of(3_100)
     middle = newest - timedelta(days=3)

@@ -1,8 +1,8 @@
 """What a chunk takes on disk, and what writing it costs: `python -m bench.record_storage`.
 
-Stores the recorded OpenAI chat streams in an empty Postgres (one of its own, or DATABASE_URL's server) as the writer
-does, in runs of several sizes and flushed at several intervals, and prints for each the bytes a chunk on disk and the
-chunks a second. `--streams` names the folder of recordings.
+Stores the recorded OpenAI chat streams in an empty Postgres (its own, or DATABASE_URL's server) as the writer does, in
+runs of several sizes and flushed at several intervals, and prints the bytes per chunk on disk and the chunks per second
+for each. `--streams` names the folder of recordings.
 """
 
 import argparse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streamviz.records.writer.pending import Batch
 
 RUNS = (16, 32, 64, 128, 256)
-# A model's usual pace, in chunks a second.
+# A model's usual pace, in chunks per second.
 PACE = 40
 INTERVALS = (1, 2, 5, 10)
 TABLES = ("records_upstreamrun", "records_clientrun")
@@ -76,7 +76,7 @@ def _measure(
 
 
 def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval: int, least: int) -> tuple[int, int]:
-    """Each stream in flushes of so many seconds; gives how many chunks and how many rows of them there are."""
+    """Store each stream in flushes of `interval` seconds; returns how many chunks that is, and in how many rows."""
     from streamviz.records.writer.store import copy_runs
 
     chunks = rows = 0
@@ -91,7 +91,7 @@ def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval:
 
 
 def _batches(stream: list[bytes], interval: int) -> "Iterator[Batch]":
-    """A stream's chunks and frames, as they fall due: a read a chunk, at a usual pace."""
+    """A stream's chunks and frames as they become due: one chunk per read, at a usual pace."""
     from streamviz.core.context import Frame
     from streamviz.records.ids import uuid7
     from streamviz.records.recorder import ChunksReceived, FramesSent

@@ -1,8 +1,8 @@
-"""How many chunks the record takes, and what they cost: `python -m bench.record_writer`.
+"""How many chunks per second can be recorded, and what they cost: `python -m bench.record_writer`.
 
 Journals recorded OpenAI chat streams, 50 at once, as the relay does, then has the writer move the journal into an empty
-Postgres (one of its own, or DATABASE_URL's server), and prints CPU time a chunk for each of the three, which a busy
-machine does not change, and chunks a second, which it does. `--streams` names the folder of recordings.
+Postgres (its own, or DATABASE_URL's server). Prints CPU time per chunk for each of the three, which does not change on
+a busy machine, and chunks per second, which does. `--streams` names the folder of recordings.
 """
 
 import argparse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streamviz.records.recorder import AnyEntry
 
 AT_ONCE = 50
-READS = (1, 10, 50)  # chunks that come in one read
+READS = (1, 10, 50)  # chunks that arrive in one read
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def _measure(url: str, streams: list[list[bytes]], read: int, least: int) -> Non
 
 
 def _story(streams: list[list[bytes]], read: int, least: int) -> "tuple[list[list[AnyEntry]], int]":
-    """What is flushed together, in order, and how many chunks that is: some streams take turns, read by read."""
+    """The entries of each flush, in order, and the number of chunks: streams take turns, one read each."""
     story, chunks, again = [], 0, cycle(streams)
     while chunks < least:
         some = list(islice(again, AT_ONCE))
@@ -123,11 +123,11 @@ def _entries(stream: list[bytes], read: int) -> "Iterator[list[AnyEntry]]":
 
 
 def _postgres_cpu(url: str) -> float:
-    """Seconds of CPU time of the server and all that it started, so far."""
-    time.sleep(1)  # A connection that was just closed counts once its process is gone.
+    """CPU seconds of the Postgres server and its child processes so far."""
+    time.sleep(1)  # A connection that was just closed counts once its process has exited.
     with psycopg.connect(url) as connection:
         [[pid]] = connection.execute("SELECT pg_backend_pid()").fetchall()
-        # While the connection is open: Postgres' process for it ends with it.
+        # Look it up while the connection is open: its Postgres process exits with it.
         server = psutil.Process(pid).parent() if psutil.pid_exists(pid) else None
     if server is None:
         return 0.0
@@ -136,7 +136,7 @@ def _postgres_cpu(url: str) -> float:
 
 
 def _own_cpu(process: psutil.Process) -> float:
-    """Nothing where it has ended meanwhile: the server has that."""
+    """Zero if the process has exited meanwhile: its time is then counted in the server's."""
     try:
         return float(sum(process.cpu_times()[:2]))
     except psutil.NoSuchProcess:

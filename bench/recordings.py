@@ -24,7 +24,7 @@ def recorded_streams(folder: Path) -> list[list[bytes]]:
 
 @contextmanager
 def empty_database() -> Iterator[str]:
-    """The URL of DATABASE_URL's database, else of one on a server that is started for it."""
+    """The URL of DATABASE_URL's database, or else of one on a server started for this."""
     if given := os.environ.get("DATABASE_URL"):
         yield given
         return

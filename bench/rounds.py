@@ -1,4 +1,4 @@
-"""Rounds of the benchmark: every gateway with every load, in turn, so that a slow minute of the machine hits all."""
+"""Rounds of the benchmark: every gateway with every load, in turn, so that a slow minute of the machine affects all."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ KINDS = ("paced", "flooding")
 
 
 class Load(NamedTuple):
-    """So many streams at once, `paced` or `flooding`."""
+    """A number of concurrent streams, `paced` or `flooding`."""
 
     kind: str
     streams: int
@@ -28,11 +28,11 @@ Measured = dict[tuple[str, Load], Figures]
 
 
 def run(gateways: Sequence[Gateway], rounds: int, seconds: float, cpu: int | None) -> Measured:
-    """The medians of all rounds. Ends the program where a stream failed: what is measured must work."""
+    """The medians of all rounds. Exits if a stream failed, as only what works can be measured."""
     all_rounds: defaultdict[tuple[str, Load], list[Figures]] = defaultdict(list)
     for gateway in gateways:
         for kind in KINDS:
-            _measure(gateway, Load(kind, 1), 1.0, cpu)  # warms it up
+            _measure(gateway, Load(kind, 1), 1.0, cpu)  # warm it up
     for number in range(1, rounds + 1):
         for load in LOADS:
             say(f"round {number} of {rounds}: {load.streams} {load.kind}")
@@ -68,7 +68,7 @@ def _measure(gateway: Gateway, load: Load, seconds: float, cpu: int | None) -> F
 
 
 def _with_added(figures: Figures, direct: Figures) -> Figures:
-    """With what the gateway added to the time that the same stream took directly, in the same round."""
+    """The figures, plus what the gateway added to the time that the same stream took directly in the same round."""
     added: Figures = {}
     for name in ("ttft_p50", "ttft_p99", "latency_p50", "latency_p99"):
         value, without = figures[name], direct[name]

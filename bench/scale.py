@@ -1,8 +1,8 @@
-"""What a number of requests a second takes, and what gives in first: `python -m bench.scale`.
+"""What a given number of requests per second takes, and what saturates first: `python -m bench.scale`.
 
-Costs a stream are measured: by the benchmarks of docs/performance.md, and by `python -m bench.scale_costs`. What one
-part of a fleet can bear is assumed, and all else is arithmetic. docs/scale.md says which figure is which. `--requests`,
-`--machines`, `--cores`, `--chunks`, `--seconds`, `--watched` change the load and the fleet.
+The costs of a stream are measured, by the benchmarks of docs/performance.md and by `python -m bench.scale_costs`. The
+capacity of each part of a fleet is assumed, and the rest is arithmetic. docs/scale.md says which figure is which.
+`--requests`, `--machines`, `--cores`, `--chunks`, `--seconds` and `--watched` change the load and the fleet.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from math import ceil
 
 DAY = 86_400
-# A core that is busier has queues: chunks come late before the rest is used.
+# Above this load a core builds up queues: chunks are late before the rest of it is used.
 BUSY = 0.7
 REMINDERS_A_SECOND = 0.5
 UPDATES_A_SECOND = 10.0
@@ -19,8 +19,8 @@ UPDATES_A_SECOND = 10.0
 
 @dataclass(frozen=True)
 class Costs:
-    """What is measured: CPU in µs, sizes in bytes; `chunk_…` of a chunk (docs/performance.md: 100 paced streams, one
-    chunk a read), `stream_…` of a stream of 53 chunks (`bench.scale_costs`)."""
+    """Measured costs: CPU in µs, sizes in bytes; `chunk_…` per chunk (docs/performance.md: 100 paced streams, one chunk
+    per read), `stream_…` per stream of 53 chunks (`bench.scale_costs`)."""
 
     chunk_server_us: float = 298.0
     chunk_writer_us: float = 27.0
@@ -36,7 +36,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Load:
-    """Requests a second, chunks of each, how long each lasts (s), and screens processes that have a browser."""
+    """Requests per second, chunks per request, seconds that each lasts, and screens processes that have a browser."""
 
     requests: float = 10_000
     chunks: int = 53
@@ -46,8 +46,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Machines, with servers on all cores but one, which the writer and the screens share; days that chunks stay in
-    Postgres, and that streams do."""
+    """Machines, each with servers on all cores but one, which the writer and the screens share; and how many days
+    chunks and streams stay in Postgres."""
 
     machines: int = 100
     cores: int = 8
@@ -56,19 +56,19 @@ class Fleet:
 
     @property
     def servers(self) -> int:
-        """Server processes in all."""
+        """The number of server processes."""
         return self.machines * (self.cores - 1)
 
     @property
     def processes(self) -> int:
-        """Those that hear each other: servers and one screens process for each."""
+        """The processes that exchange messages: the servers, and one screens process for each."""
         return 2 * self.servers
 
 
 @dataclass(frozen=True)
 class Bearable:
-    """What one of a thing bears: assumed, to be replaced by figures of one's own. Bytes a second but for the first two,
-    and the last, which is bytes."""
+    """The capacity of one unit of each resource: assumptions, to be replaced by your own figures. `postgres_cores` and
+    `redis_messages` are counts (messages per second), `postgres_disk` is in bytes, the rest in bytes per second."""
 
     postgres_cores: float = 32
     redis_messages: float = 200_000
@@ -80,7 +80,7 @@ class Bearable:
 
 @dataclass(frozen=True)
 class Use:
-    """How much of a thing is used, and how much one of it, or all of them, bear, in `unit`."""
+    """How much of a resource is used, and how much one unit or all of the fleet's units can bear, in `unit`."""
 
     name: str
     used: float
@@ -89,18 +89,18 @@ class Use:
 
     @property
     def share(self) -> float:
-        """1 is all of it."""
+        """1 means that all of it is used."""
         return self.used / self.bears
 
     @property
     def needed(self) -> int:
-        """How many times as much there must be."""
+        """By what factor the resource must be multiplied."""
         return max(1, ceil(self.share))
 
 
 def uses(costs: Costs, load: Load, fleet: Fleet, bearable: Bearable) -> list[Use]:
-    """Everything that can give in, the fullest first. `bears` is of the fleet as it is: its machines, one Postgres, one
-    Redis."""
+    """Everything that can saturate, the fullest first. `bears` is for the fleet as given: its machines, one Postgres
+    and one Redis."""
     chunks = load.requests * load.chunks
     days = fleet.chunk_days * load.chunks * costs.chunk_stored + fleet.stream_days * costs.stream_rows
     heard = fleet.processes * REMINDERS_A_SECOND * (fleet.processes - 1)
@@ -120,8 +120,8 @@ def uses(costs: Costs, load: Load, fleet: Fleet, bearable: Bearable) -> list[Use
 
 @dataclass(frozen=True)
 class Totals:
-    """What is not a share of anything: streams at once on a server, of a day, and what a day adds to the archive and
-    its index."""
+    """Figures that are not a share of a capacity: concurrent streams per server, streams per day, and what a day adds
+    to the archive and its index (bytes)."""
 
     open_streams: float
     streams_a_day: float
@@ -130,19 +130,19 @@ class Totals:
 
 
 def totals(costs: Costs, load: Load, fleet: Fleet) -> Totals:
-    """Of a fleet that is evenly loaded."""
+    """Totals of an evenly loaded fleet."""
     a_day = load.requests * DAY
     at_once = load.requests * load.seconds / fleet.servers
     return Totals(at_once, a_day, a_day * costs.stream_archived, a_day * costs.stream_part)
 
 
 def postgres_needed(found: Iterable[Use]) -> int:
-    """Into how many nodes streams must be split."""
+    """The number of nodes that streams must be split across."""
     return max(use.needed for use in found if use.name.startswith("Postgres"))
 
 
 def amount(value: float, unit: str) -> str:
-    """For people."""
+    """Format a value for people to read."""
     if unit not in ("B", "B/s"):
         return f"{value:,.0f} {unit}"
     for power, prefix in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
@@ -152,7 +152,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def table(found: Iterable[Use]) -> str:
-    """As in docs/scale.md."""
+    """The table as in docs/scale.md."""
     lines = ["| | used | there is | share | so many are needed |", "|---|---:|---:|---:|---:|"]
     for use in found:
         cells = (use.name, amount(use.used, use.unit), amount(use.bears, use.unit))

@@ -1,8 +1,8 @@
 """What a stream costs Postgres and the archive, in bytes: `python -m bench.scale_costs`.
 
-Stores made-up streams of `--chunks` chunks as the writer does, in a Postgres of its own (or DATABASE_URL's server),
-and archives all of them into memory. Prints the bytes of its write-ahead log, of its tables with their indexes less the
-chunks', of the archive's objects and of their index, each a stream.
+Stores made-up streams of `--chunks` chunks as the writer does, in a Postgres of its own (or DATABASE_URL's server), and
+archives all of them into memory. Prints bytes per stream: of the write-ahead log, of the tables and their indexes
+without those of the chunks, of the archive's objects and of their index.
 """
 
 import argparse
@@ -46,10 +46,10 @@ def _measure(connection: psycopg.Connection, streams: int, chunks: int) -> None:
     from streamviz.records.seeding import Size, seed
 
     class Memory(Bucket):
-        """Only counts what it is given."""
+        """Counts what it is given and stores nothing."""
 
         def put(self, key: str, data: bytes) -> None:
-            """Nothing is kept."""
+            """Drop the data."""
 
     policy = Policy(name="made-up", kind="tool_rule")
     policy.save()

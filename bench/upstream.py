@@ -1,7 +1,7 @@
 """A provider that costs next to nothing: `python -m bench.upstream PORT`.
 
-It answers every request with the same stream: at once where the model's name says `flooding`, a chunk each 20 ms where
-it says `paced` or `long`, each 100 ms where it says `story`. Their chunks carry the time at which they left.
+It answers every request with the same stream: a chunk every 20 ms if the model's name ends in `paced` or `long`, every
+100 ms for `story`, otherwise (`flooding`) all at once. Paced chunks carry the time at which they were sent.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ HEAD = (
 
 
 def framed(event: bytes) -> bytes:
-    """One HTTP chunk."""
+    """An event as one HTTP chunk."""
     return b"%x\r\n%b\r\n" % (len(event), event)
 
 
@@ -30,7 +30,7 @@ PACED = {kind: [framed(event) for event in events(kind)] for kind in PACE_SECOND
 
 
 class Provider(asyncio.Protocol):
-    """One connection; requests come one after another."""
+    """One connection; requests arrive one after another."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -48,11 +48,11 @@ class Provider(asyncio.Protocol):
         if kind is None:
             self._transport.write(FLOOD)
             return
-        self._transport.write(HEAD + PACED[kind][0])  # it has no text yet: what has some follows at once
+        self._transport.write(HEAD + PACED[kind][0])  # it has no text yet; the first with text follows at once
         self._send(PACED[kind], PACE_SECONDS[kind], 1, self._loop.time())
 
     def _send(self, paced: list[bytes], pace: float, position: int, due: float) -> None:
-        """Send a chunk and arrange for the next; one that is late does not delay those after it."""
+        """Send a chunk and schedule the next; a late chunk does not delay those after it."""
         if self._transport.is_closing():
             return
         chunk = STAMP.sub(stamp(time.monotonic_ns() // 1000), paced[position])

@@ -1,4 +1,4 @@
-"""A browser's part while streamviz is measured: `python -m bench.watcher SIGN_IN_LINK`, the Live page, watched."""
+"""Plays a browser while streamviz is measured: `python -m bench.watcher SIGN_IN_LINK` watches the Live page."""
 
 import asyncio
 import sys
@@ -13,8 +13,8 @@ AGAIN_SECONDS = 0.5
 
 
 async def watch(link: str) -> None:
-    """Sign in, then watch until this process is ended; come back where the server sends us away."""
-    jar = aiohttp.CookieJar(unsafe=True)  # which takes cookies of an address, too
+    """Sign in, then watch until this process is killed; reconnect if the server closes the connection."""
+    jar = aiohttp.CookieJar(unsafe=True)  # accepts cookies for an IP address, too
     async with aiohttp.ClientSession(cookies=sign_in(link), cookie_jar=jar) as client:
         while True:
             await _take_in(client, URL(link).with_path("/ws/live/"))
@@ -22,7 +22,7 @@ async def watch(link: str) -> None:
 
 
 async def _take_in(client: aiohttp.ClientSession, url: URL) -> None:
-    """What the websocket says, each message confirmed as a browser does."""
+    """Read the websocket's messages and confirm each, as a browser does."""
     async with client.ws_connect(url, origin=str(url.origin()), max_msg_size=0) as socket:
         async for message in socket:
             print(WATCHING, flush=True)

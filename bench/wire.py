@@ -1,9 +1,9 @@
-"""The stream that every gateway carries in the benchmark, and the stamps in it."""
+"""The stream that every gateway carries in the benchmark, and the timestamps in it."""
 
 import json
 import re
 
-CHUNKS = {"paced": 50, "long": 1_000, "story": 3_000, "flooding": 200}  # stamped chunks a stream
+CHUNKS = {"paced": 50, "long": 1_000, "story": 3_000, "flooding": 200}  # stamped chunks per stream
 PACE_SECONDS = {"paced": 0.02, "long": 0.02, "story": 0.1}  # from one chunk to the next
 _CHUNKS_A_LINE = 25  # 500 characters, a short paragraph
 STAMP_DIGITS = 16
@@ -12,7 +12,7 @@ _ARGUMENTS = ('{"', "city", '":"', "Par", "is", '","', "unit", '":"', "celsius",
 
 
 def request_body(kind: str) -> bytes:
-    """What clients send; `kind` is one of CHUNKS."""
+    """The body that clients send; `kind` is one of CHUNKS."""
     messages = [{"role": "user", "content": "Write a story about a proxy"}]
     return json.dumps({"model": f"openai/{kind}", "stream": True, "messages": messages}).encode()
 
@@ -20,7 +20,7 @@ def request_body(kind: str) -> bytes:
 def events(kind: str) -> list[bytes]:
     """The chunks of an answer as server-sent events: text, two tool calls, the finish, the end.
 
-    Stamps are the chunks' numbers at first: LiteLLM breaks off a stream whose chunks are all the same.
+    The stamps are the chunks' numbers at first: LiteLLM aborts a stream whose chunks are all the same.
     """
     deltas: list[dict[str, object]] = [{"role": "assistant", "content": "", "refusal": None}]
     deltas += [{"content": stamp(number).decode() + _after(number)} for number in range(CHUNKS[kind])]
@@ -34,12 +34,12 @@ def events(kind: str) -> list[bytes]:
 
 
 def _after(number: int) -> str:
-    """Text has lines, as models' answers do."""
+    """End of a chunk's text: with line breaks now and then, as in models' answers."""
     return " \n" if number % _CHUNKS_A_LINE == _CHUNKS_A_LINE - 1 else " l"
 
 
 def stamp(microseconds: int) -> bytes:
-    """The mark of a chunk that left at that time."""
+    """The stamp of a chunk that was sent at that time."""
     return b"@@%0*d" % (STAMP_DIGITS, microseconds)
 
 

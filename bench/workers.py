@@ -1,9 +1,9 @@
 """What a second worker on a second core is worth: `python -m bench.workers`. Prints a table in markdown.
 
-One worker on one core, and two on two, each with all that its streams need on the same cores: upstream, clients, writer
-and Postgres. So both pay for the tools by the stream, and neither borrows a core from them. The capacity of each is
-found by halving: the most paced streams, not in step, of which 99 % of the chunks arrive within the limit. Both stand
-idle while the other is measured, by turns. Wants a machine of two cores that does nothing else; takes some 5 minutes.
+Compares one worker on one core with two on two. Upstream, clients, writer and Postgres of each run on the same cores as
+its workers, so both pay their overhead per stream, and neither borrows a core for it. The capacity of each is found by
+bisection: the most paced streams, not in step, of which 99 % of the chunks arrive within the limit. They are measured
+in turn, each idle while the other runs. Needs a machine with two cores and no other load; takes some 5 minutes.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from bench.gateways import Gateway
 
 SPREAD_SECONDS = 3.0
 STEPS = 5
-LEAST, MOST = 8, 72  # streams a worker
+LEAST, MOST = 8, 72  # streams per worker
 
 
 @dataclass
 class Arm:
-    """So many workers on so many cores, and what they carried in each round."""
+    """A number of workers on a number of cores, and how many streams they carried in each round."""
 
     workers: int
     cpus: str
@@ -51,7 +51,7 @@ def main() -> None:
         print("| workers | streams | chunk p50 ms | p99 ms | servers' CPU a chunk µs | all | the busier's share |")
         print("|---|---:|---:|---:|---:|---:|---:|")
         for arm in arms:
-            _probe(arm, LEAST, asked.seconds)  # warms it up
+            _probe(arm, LEAST, asked.seconds)  # warm it up
         for _ in range(asked.rounds):
             for arm in arms:
                 arm.carried.append(_capacity(arm, asked.seconds, asked.limit * 1000))
@@ -83,7 +83,7 @@ def _capacity(arm: Arm, seconds: float, limit: float) -> int:
 
 
 def _probe(arm: Arm, streams: int, seconds: float) -> float:
-    """The p99 (µs) of a chunk's time from upstream to its client, with so many streams."""
+    """The p99 (µs) of a chunk's time from upstream to its client, with `streams` streams."""
     command = ["taskset", "--cpu-list", arm.cpus, sys.executable, "-m", "bench.load", str(arm.ours.port), "paced"]
     asked = [str(streams), str(seconds), arm.ours.key, str(SPREAD_SECONDS)]
     with subprocess.Popen([*command, *asked], cwd=gateways.ROOT, stdout=subprocess.PIPE) as load:

@@ -1,7 +1,7 @@
-"""Make .venv and install the pinned packages of one lock file into it: `python3 scripts/install.py run|dev`.
+"""Create .venv and install the pinned packages of one lock file into it: `python3 scripts/install.py run|dev`.
 
-Runs before anything is installed, so it uses the standard library only. Does nothing when the lock file is the one
-that was installed last.
+Runs before anything is installed, so it uses the standard library only. Does nothing if the lock file is the one that
+was installed last.
 """
 
 import fcntl
@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LEAST_PYTHON = (3, 11)
-# One keeps a core busy most of the time; beyond these the network and the disk do not keep up.
+# One pip keeps a core busy most of the time; with more than this, network and disk do not keep up.
 MOST_PIPS = 4
-# Where making .venv was interrupted, pip is not whole: the list of its files, which comes last, is not there.
+# If creating .venv was interrupted, pip is incomplete: the list of its files, which is written last, is missing.
 CHECK = f"""
 import sys
 from importlib.metadata import files
@@ -45,8 +45,8 @@ def main(kind: str) -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Wait for another that installs: of two at once, as `make run` and `make test`, each would spoil what the other
-    has made."""
+    """Wait for another installation to finish: two at once, such as `make run` and `make test`, would corrupt each
+    other."""
     with opened(Path(__file__)) as own:
         try:
             fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,7 +57,7 @@ def alone() -> Iterator[None]:
 
 
 def opened(own: Path) -> TextIO:
-    """To be locked, which some network file systems want to be open for writing. Raises SystemExit where it cannot."""
+    """Open for locking, for writing as some network file systems require. Raises SystemExit if that fails."""
     try:
         return own.open("r+")
     except OSError as error:
@@ -68,18 +68,18 @@ def opened(own: Path) -> TextIO:
 
 
 def is_installed(lock: Path) -> bool:
-    """Whether it is the lock file that was installed last."""
+    """Whether this lock file is the one that was installed last."""
     noted = note_of(lock)
     return venv_works() and noted.exists() and noted.read_bytes() == lock.read_bytes()
 
 
 def note_of(lock: Path) -> Path:
-    """The copy that says it was installed."""
+    """The copy of a lock file that says that it was installed."""
     return VENV / f"installed-{lock.name}"
 
 
 def bring_up_to_date(lock: Path) -> None:
-    """Install a lock file's packages, into a new .venv where there is none that works."""
+    """Install a lock file's packages, into a new .venv if there is no working one."""
     os.umask(0o022)  # the embedded Postgres may run as another user, who must be able to read it
     if not venv_works():
         make_venv()
@@ -89,7 +89,7 @@ def bring_up_to_date(lock: Path) -> None:
 
 
 def venv_works() -> bool:
-    """Whether .venv has a Python that starts, is new enough and has the whole of pip."""
+    """Whether .venv has a Python that starts and is new enough, and a complete pip."""
     return PYTHON.exists() and subprocess.run([PYTHON, "-c", CHECK], stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -101,16 +101,17 @@ def make_venv() -> None:
 
 
 def why_no_venv(said: str) -> str:
-    """What the venv module says, as of a full disk; where it is not whole, as Debian has it, how to have it so."""
+    """Why venv failed, in its own words if the system caused it, such as a full disk; otherwise how to install the
+    module, which Debian splits off."""
     reason = said.strip().rpartition("\n")[2]
-    if reason.startswith("Error: [Errno "):  # from the system: of its own command it says no more than that it failed
+    if reason.startswith("Error: [Errno "):  # from the system; about its own subprocess venv only says that it failed
         return f": {reason.removeprefix('Error: ')}"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f". Install its venv module (on Debian and Ubuntu: apt install python{version}-venv)."
 
 
 def install(lock: Path) -> None:
-    """Run pip, once for each core, and say how far it is. Raises SystemExit with what pip said went wrong."""
+    """Run one pip per core and show progress. Raises SystemExit with the errors that pip reported."""
     packages = read_packages(lock)
     print(f"streamviz: installing {len(packages)} packages, which takes a few minutes the first time", flush=True)
     count = min(os.cpu_count() or 1, MOST_PIPS, len(packages))
@@ -125,12 +126,12 @@ def install(lock: Path) -> None:
 
 
 def read_packages(lock: Path) -> list[str]:
-    """What a lock file says of each package: a line that names it, and indented ones with its hashes."""
+    """The entry of each package in a lock file: a line with its name, and indented ones with its hashes."""
     return re.findall(r"^\w.*\n(?:[ \t].*\n)*", lock.read_text(), re.MULTILINE)
 
 
 def install_part(part: Path) -> list[str]:
-    """Run pip on a part of a lock file: what went wrong. The whole is complete, so no dependencies are looked for."""
+    """Run pip on a part of a lock file and return its errors. The whole is complete: no dependencies are resolved."""
     command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-color"]
     command += ["--progress-bar", "off", "--no-compile", "--no-deps", "--require-hashes", "-r", part]
     faults = []
@@ -142,14 +143,14 @@ def install_part(part: Path) -> list[str]:
 
 
 def compile_installed() -> None:
-    """Make the packages' bytecode on all cores: pip takes one, and half a minute. What does not compile is, as some
-    packages' templates, not meant to."""
+    """Compile the packages to bytecode on all cores: pip would use one, and half a minute. Files that do not compile,
+    such as some packages' templates, are not meant to."""
     command = [PYTHON, "-m", "compileall", "-q", "-j", "0", VENV / "lib"]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def show_progress(line: str) -> None:
-    """Of pip's lines those with a package's name tell a person how far it is."""
+    """Show the packages' names from pip's output as progress."""
     if line.startswith("Collecting "):
         print(f"  {line.split()[1].partition('==')[0]}", end="", flush=True)
 
