@@ -1,4 +1,4 @@
-# `make run` starts streamviz; on the first run it also makes .venv and installs the pinned packages into it.
+# `make run` starts streamviz; the first time it also creates .venv and installs the pinned packages into it.
 
 PYTHONS = python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(shell for python in $(PYTHONS); do \
@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in $(PYTHONS); do \
 LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
-# Where bytecode is not kept, each process of a run compiles the tests, and what it imports of streamviz, anew.
+# With this set, every process of a test run would compile the tests and streamviz's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := run
@@ -15,28 +15,28 @@ unexport PYTHONDONTWRITEBYTECODE
 run: install
 	@exec .venv/bin/python manage.py up
 
-# The same with a coding agent at work whose model is simulated, in a database of its own.
+# `make run` with a coding agent at work, whose model is simulated, and a database of its own.
 demo: install
 	@VAR_DIR=$${VAR_DIR:-var/demo} exec .venv/bin/python manage.py demo
 
-# README's pictures, made anew of a run of that agent. Needs Chromium.
+# Recreate README's screenshots from a run of the demo agent. Needs Chromium.
 pictures: install-dev
 	@.venv/bin/python -m bench.pictures
 
-# Arguments for pytest go into ARGS: make test ARGS="tests/core -x"
+# ARGS are pytest's arguments: make test ARGS="tests/core -x"
 test: install-dev
 	@.venv/bin/python -m pytest $(ARGS)
 
-# Real clients, which are installed into var/clients the first time; Node's only where npm is.
+# Tests with real clients, which are installed into var/clients the first time; those for Node only if npm is there.
 test-clients: install-dev
 	@.venv/bin/python -m pytest -m clients -n0 $(ARGS) tests/clients
 
-# streamviz beside the LiteLLM proxy (in an environment of its own under var/) and the direct connection, as tables in
-# markdown. Takes about 15 minutes; `make bench ARGS="--rounds 1"` is quick and rough.
+# Compare streamviz with the LiteLLM proxy (installed in its own environment under var/) and a direct connection. Prints
+# tables in markdown. Takes about 15 minutes; `make bench ARGS="--rounds 1"` is quick and rough.
 bench: install-dev
 	@.venv/bin/python -m bench $(ARGS)
 
-# By .venv's Python, as scripts in .venv name the path that it was made at, and a clone may have been moved since.
+# Tools in Python run as `python -m`: their scripts in .venv name its original path, and a clone may have been moved.
 lint: install-dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -45,7 +45,7 @@ lint: install-dev
 	.venv/bin/python -c 'from importlinter.cli import lint_imports_command as lint; lint()' --no-logo
 	.venv/bin/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-# The files under deploy/ by their formats' own schemas, which are fetched the first time.
+# Check docker-compose.yml and the Kubernetes files against their schemas, which are downloaded the first time.
 lint-deploy: install-dev
 	.venv/bin/uv tool run --from check-jsonschema==0.39.0 check-jsonschema \
 		--builtin-schema vendor.compose-spec docker-compose.yml
