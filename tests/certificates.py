@@ -1,4 +1,4 @@
-"""The certificates that HTTP clients trust, which each would read anew: 50 ms of CPU for a client."""
+"""The CA certificates that HTTP clients trust: loading them takes each client 50 ms of CPU."""
 
 import os
 import ssl
@@ -11,7 +11,7 @@ _read = default.create_ssl_context
 
 
 def read_once() -> None:
-    """From now on a process reads them once for each file of them, as such files do not change meanwhile."""
+    """Have this process load each certificate file only once; such files do not change during a test run."""
     default.create_ssl_context = cast(Any, _kept)
 
 

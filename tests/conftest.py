@@ -1,4 +1,4 @@
-"""Tiers, and what tests share: a Postgres server, Redis, a browser, and streamviz itself as real processes."""
+"""Tiers, and shared fixtures: a Postgres server, Redis, a browser, and streamviz itself as real processes."""
 
 import fcntl
 import gc
@@ -41,7 +41,7 @@ from tests.services import (
 from tests.static_files import find_once
 from tests.thorough import examples
 
-# How long an example takes says how busy the machine is, and must not decide whether a test passes.
+# No deadline: how long an example takes depends on how busy the machine is, and must not decide whether a test passes.
 hypothesis.settings.register_profile(
     "untimed", max_examples=examples(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -49,14 +49,15 @@ hypothesis.settings.load_profile("untimed")
 empty_quickly()
 find_once()
 read_once()
-# A password is to cost whoever guesses it; each would cost a test half a second. Servers know it from its hash.
+# Hashing is slow on purpose, to make guessing expensive; at the default each password costs a test half a second. The
+# hash contains its number of iterations, so servers can check it.
 PBKDF2PasswordHasher.iterations = 1_000
 
-# By when of a run, as a part of its files, the slow ones have begun.
+# The share of a run's files after which all slow ones have begun.
 SLOW_UNTIL = 0.8
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
-# A Postgres that is thrown away. To empty a table it looks through all of its buffers; and nothing in it lasts for long
-# enough to be vacuumed.
+# For a Postgres that is thrown away. Truncating a table scans all shared buffers, so there are few; and nothing lives
+# long enough to be vacuumed.
 FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "autovacuum": "off"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
 COUNT_TOKENS = estimates._count
@@ -68,12 +69,12 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--process-per-site",  # or each page of a test is a process that reads all scripts anew
+    "--process-per-site",  # otherwise each page of a test gets a process that parses all scripts again
 ]
 
 
 def tier(item: pytest.Item) -> str:
-    """What a test needs decides its tier: real clients, real processes, a database, or none of these."""
+    """A test's tier, by what it needs: real clients, real processes, a database, or none of these."""
     if "clients" in item.path.parts:
         return "clients"
     if "e2e" in item.path.parts:
@@ -83,31 +84,32 @@ def tier(item: pytest.Item) -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Real clients are fetched from their registries, and so only where they are asked for by name."""
+    """Collect the tests with real clients only if asked for by name, as these are downloaded from their registries."""
     is_wanted = config.option.markexpr == "clients" or collection_path.parts[-2:] != ("tests", "clients")
     return None if is_wanted else True
 
 
 def pytest_collection() -> None:
-    """What is imported and collected stays: looking through it again and again takes a third of the time."""
+    """Collect no garbage while importing and collecting: everything stays, and scanning it takes a third of the
+    time."""
     gc.disable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark each test with its tier, which -m selects by."""
+    """Mark each test with its tier, so that -m can select by it."""
     item.add_marker(tier(item))
 
 
-@pytest.hookimpl(trylast=True)  # pytest-django puts all that need a database first
+@pytest.hookimpl(trylast=True)  # pytest-django moves all tests that need a database to the front
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the files of the slowest tests over the run: they wait more than they compute, so others are to run beside
-    them, and at the end no process is to wait long for one."""
+    """Spread the files of the slowest tests over the run: they wait more than they compute, so others should run at the
+    same time, and no process should be left waiting for one at the end."""
     slow: dict[Path, float] = {}
     others: dict[Path, float] = {}
     for item in items:
         is_slow = item.get_closest_marker("e2e") is not None
         (slow if is_slow else others)[item.path] = 0.0
-    # Files alike have names alike: those of the browser, which compute most, are not to run all at once.
+    # Similar files have similar names: the browser tests, which compute the most, must not all run at once.
     mixed = sorted(slow, key=lambda path: sha256(path.name.encode()).digest())
     for files, order, until in ((slow, mixed, SLOW_UNTIL), (others, list(others), 1.0)):
         files.update({path: until * number / len(order) for number, path in enumerate(order)})
@@ -115,17 +117,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Left to the collector, what is there by now takes a sixth of the tests' time, and to look through it once, for
-    the little that could go, 1.5 s in each process."""
+    """Exempt everything that exists by now from garbage collection: scanning it takes a sixth of the tests' time, and
+    even a single collection, which frees little, takes 1.5 s in each process."""
     gc.freeze()
     huge_pages.collapse()
-    gc.set_threshold(20_000)  # what tests leave behind goes soon enough
+    gc.set_threshold(20_000)  # tests' garbage is still collected soon enough
     gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show what streamviz's own processes said beside the failure of a test that used them."""
+    """If a test that used streamviz's processes fails, show their output in its report."""
     report: Any = yield
     if report.failed:
         for value in getattr(item, "funcargs", {}).values():
@@ -135,7 +137,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def missing(what: str) -> None:
-    """Skip the test that needs this program; under CI, where it must be installed, fail it."""
+    """Skip a test because a program is missing; fail it in CI, where all must be installed."""
     if os.environ.get("CI"):
         pytest.fail(f"{what} is not installed, and under CI it must be", pytrace=False)
     pytest.skip(f"{what} is not installed")
@@ -143,8 +145,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture(autouse=True)
 def as_without_litellm() -> Iterator[None]:
-    """Once LiteLLM is loaded a server's httpx calls nothing but models, where tests ask for more, and its tokenizer
-    counts, where they count by themselves."""
+    """Undo what loading LiteLLM changes: httpx would call nothing but models, and its tokenizer would count tokens."""
     yield
     httpx.Client.send, httpx.AsyncClient.send = HTTPX_SENDS  # type: ignore[method-assign]
     estimates.count_by(COUNT_TOKENS)
@@ -152,7 +153,7 @@ def as_without_litellm() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def migrated_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a Postgres as `manage.py migrate` leaves it, to be copied; made once for all processes of a run."""
+    """A Postgres data directory after `manage.py migrate`, to be copied; made once for all processes of a run."""
     own = tmp_path_factory.getbasetemp()
     folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     data = folder / "postgres"
@@ -165,7 +166,7 @@ def migrated_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """Django's settings for a database on a running server: DATABASE_URL's, else one started for this test run."""
+    """Django's settings for a database on a running server: DATABASE_URL's, or else one started for this test run."""
     if given := database_settings.postgres("DATABASE_URL"):
         yield given
         return
@@ -175,7 +176,7 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def migrated(postgres: dict[str, Any]) -> Iterator[str]:
-    """The name of a database as `manage.py migrate` leaves it: copies of it take a hundredth of the time."""
+    """The name of a migrated database: copying it takes a hundredth of the time of `manage.py migrate`."""
     if not database_settings.postgres("DATABASE_URL"):
         yield DATABASE
         return
@@ -184,7 +185,7 @@ def migrated(postgres: dict[str, Any]) -> Iterator[str]:
         yield urlsplit(url).path[1:]
 
 
-# Such as that of a thread that waits for work, or of a process that just ends.
+# For example connections of a thread that waits for work, or of a process that is just exiting.
 END_OTHERS = """
 SELECT query FROM (
     SELECT query, pg_terminate_backend(pid, 10000) FROM pg_stat_activity
@@ -195,7 +196,7 @@ SELECT query FROM (
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Django drops the database in the end, which it cannot while anybody else is connected."""
+    """Close other connections before Django drops the database, which fails while any is open."""
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(END_OTHERS)
@@ -205,27 +206,27 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(postgres: dict[str, Any], migrated: str) -> None:
-    """Point Django at that server; pytest-django calls this before it makes the test database."""
+    """Point Django at that server; pytest-django calls this before it creates the test database."""
     settings.DATABASES["default"].update(postgres)
     settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated
 
 
 @pytest.fixture(scope="session")
 def new_database(postgres: dict[str, Any], migrated: str) -> NewDatabase:
-    """Make databases as `manage.py migrate` leaves them."""
+    """Creates databases as `manage.py migrate` leaves them."""
     return partial(fresh_database, postgres, migrated)
 
 
 @pytest.fixture
 def database_url(new_database: NewDatabase) -> Iterator[str]:
-    """The DATABASE_URL of a database of this test's own that has been migrated."""
+    """The DATABASE_URL of a migrated database for this test alone."""
     with new_database() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """A running Redis: REDIS_URL's, else one started for this test run."""
+    """A running Redis: REDIS_URL's, or else one started for this test run."""
     if given := os.environ.get("REDIS_URL"):
         yield given
         return
@@ -238,7 +239,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A browser. While it runs its thread counts as asynchronous: no ORM and no async tests in the same module."""
+    """A browser. While it runs, its thread counts as asynchronous: no ORM and no async tests in the same module."""
     program = chromium_program()
     if not program:
         missing("Chromium")
@@ -250,7 +251,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def make_server(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Streamviz]]:
-    """Make a streamviz of this test's own, not started yet; settings are given as keyword arguments."""
+    """Creates a streamviz for this test alone, not started yet; settings are keyword arguments."""
     made: list[Streamviz] = []
 
     def make(**environment: str) -> Streamviz:
@@ -264,7 +265,7 @@ def make_server(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def serving(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory) -> Serving:
-    """Start a streamviz with a database of its own; settings are given as keyword arguments."""
+    """Starts a streamviz with a database of its own; settings are keyword arguments."""
 
     @contextmanager
     def serve(**environment: str) -> Iterator[Streamviz]:
@@ -280,14 +281,14 @@ def serving(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def shared_server(serving: Serving) -> Iterator[Streamviz]:
-    """A streamviz for all tests that leave nothing behind that others would notice: routes and sessions have names of
-    their own, and policies are switched back. The simulator is a provider too, and a site may call models."""
+    """A streamviz for all tests that leave nothing behind for others: they use their own names for routes and sessions,
+    and switch policies back. The simulator counts as a provider too, and a site may call models."""
     with serving(SIMULATED_KEY="sk-simulated", CORS_ORIGINS="https://app.example") as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def replaying_server(serving: Serving) -> Iterator[Streamviz]:
-    """The same for tests that have its simulator replay the recorded streams, so that nobody else has these to read."""
+    """Like `shared_server`, but its simulator replays the recorded streams, which no other test should load."""
     with serving(SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server:
         yield server

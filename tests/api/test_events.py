@@ -1,4 +1,4 @@
-"""GET /api/streams/<id>/events: who gets what of a stream, of the record and while it runs."""
+"""GET /api/streams/<id>/events: what each reader gets of a stream, from the record and while it runs."""
 
 import asyncio
 import json
@@ -65,7 +65,7 @@ class Recorder:
         self.add(closed(self.id, **{"chunk_count": self.said} | changes))
 
     async def move(self) -> None:
-        """What is in the journal is in Postgres."""
+        """Move the journal's contents into Postgres."""
         await asyncio.to_thread(move, self.root)
 
 
@@ -94,7 +94,7 @@ async def recorder(
 
 
 class Call:
-    """One who reads: what they were answered, as it comes."""
+    """A reader's request, and the response as it arrives."""
 
     def __init__(self, path: str, query: str = "", method: str = "GET", **headers: str) -> None:
         self.status = 0
@@ -143,7 +143,7 @@ class Call:
 
     @property
     def numbered(self) -> list[tuple[str, dict[str, Any]]]:
-        """The events that came, each with its id."""
+        """The events received so far, each with its id."""
         found = []
         for event in self.body.decode().split("\n\n")[:-1]:
             if not event.startswith(":"):
@@ -358,7 +358,7 @@ async def test_a_sign_of_life_comes_while_nothing_happens(
 
 
 async def test_a_slow_reader_is_sent_no_more_than_they_take_and_catches_up(recorder: Recorder) -> None:
-    """What was not taken lies in the record, not in memory."""
+    """What the reader has not taken stays in the record and takes up no memory."""
     call = read(recorder)
     await call.until(lambda: call.body)
     call.takes.clear()
@@ -403,7 +403,7 @@ async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_
 
 @pytest.mark.parametrize("outcome", ["halted", "upstream_error", "interrupted", "client_disconnected"])
 async def test_of_an_answer_that_was_cut_off_a_client_is_told_what_it_got(recorder: Recorder, outcome: str) -> None:
-    """What came with the cut, or waited behind it, nobody judged."""
+    """What arrived together with the end, or was waiting at that point, has not been judged."""
     recorder.say(0, "Hi")
     recorder.add(received(recorder.id, [chunk(content=" precious")], 1))
     blocks = [block(text="Hi precious", released_at=NOON), block(ordinal=1, text="precious", released_at=NOON)]
@@ -488,13 +488,13 @@ async def test_it_goes_on_where_postgres_was_started_anew(recorder: Recorder) ->
 
 
 def connection_open() -> int | None:
-    """The process that serves this thread's connection, where it has one."""
+    """The Postgres process of this thread's connection, if it has one."""
     found = connections["default"].connection
     return None if found is None else found.info.backend_pid
 
 
 def end_connection(process: int | None) -> None:
-    """As Postgres does when it stops."""
+    """End a connection as Postgres does when it stops."""
     with psycopg.connect(conninfo()) as postgres:
         postgres.execute("SELECT pg_terminate_backend(%s)", [process])
 

@@ -1,4 +1,4 @@
-"""Coding agents: how each is told of streamviz, and run on one prompt in a folder of its own."""
+"""Coding agents: how each is configured for streamviz, and run on one prompt in a folder of its own."""
 
 import json
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 
 PROMPT = "Do five steps"
 SECONDS = 240
-# Of this process's environment an agent gets no more: it is to know of no other provider, key or home.
+# The only variables passed on to an agent: it must not find another provider, key or home directory.
 KEPT = ("PATH", "LANG", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent is run: streamviz's address, its key, a model, and a folder of the agent's own."""
+    """Where an agent runs: streamviz's address and key, a model, and the agent's folder."""
 
     base: str
     key: str
@@ -23,7 +23,7 @@ class Place:
     home: Path
 
     def write(self, name: str, text: str) -> None:
-        """A file in the folder."""
+        """Write a file into the folder."""
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -31,13 +31,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of it."""
+    """How a run of an agent ended."""
 
     status: int | None
     output: str
 
 
-# Writes what the agent reads, and gives its arguments and its environment.
+# Writes the agent's configuration, and returns its command line and environment.
 Prepare = Callable[[Place, str], tuple[list[str], dict[str, str]]]
 
 
@@ -82,7 +82,7 @@ stream_max_retries = 1
 
 
 def codex_as_openai(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
-    """It takes us for OpenAI itself, and asks for a websocket first."""
+    """It takes us for OpenAI itself, and tries a websocket first."""
     place.write(".codex/config.toml", f'model = "{place.model}"\nopenai_base_url = "{place.base}/v1"\n')
     return _codex_exec(prompt), {"CODEX_API_KEY": place.key}
 
@@ -168,7 +168,7 @@ def continue_cli(place: Place, prompt: str, provider: str = "openai") -> tuple[l
     model = {"name": "m", "provider": provider, "model": place.model, "apiBase": f"{place.base}/v1"}
     model |= {"apiKey": place.key, "roles": ["chat"], "capabilities": ["tool_use"]}
     settings = {"name": "streamviz", "version": "1.0.0", "schema": "v1", "models": [model]}
-    place.write("config.yaml", json.dumps(settings))  # which is YAML, too
+    place.write("config.yaml", json.dumps(settings))  # JSON is YAML, too
     arguments = ["cn", "--print", "--auto", "--config", str(place.home / "config.yaml"), prompt]
     return arguments, {"CONTINUE_TELEMETRY_ENABLED": "0"}
 
@@ -211,7 +211,7 @@ AGENTS: Mapping[tuple[str, str], Prepare] = {
 
 
 def begin(prepare: Prepare, place: Place, programs: Path, prompt: str = PROMPT) -> subprocess.Popen[str]:
-    """Start an agent, its programs in the folder `programs`."""
+    """Start an agent; its programs are in the folder `programs`."""
     place.home.mkdir(parents=True, exist_ok=True)
     arguments, own = prepare(place, prompt)
     kept = {name: value for name in KEPT if (value := os.environ.get(name))}
@@ -228,7 +228,7 @@ def begin(prepare: Prepare, place: Place, programs: Path, prompt: str = PROMPT) 
 
 
 def run(prepare: Prepare, place: Place, programs: Path, prompt: str = PROMPT) -> Ran:
-    """Run an agent to its end; `status` is None where it did not come to one in time."""
+    """Run an agent to its end; `status` is None if it timed out."""
     process = begin(prepare, place, programs, prompt)
     try:
         output, _ = process.communicate(timeout=SECONDS)

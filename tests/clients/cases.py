@@ -1,4 +1,4 @@
-"""Which clients are run, in which dialects, on which provider's model, with which tasks."""
+"""Which clients run, in which dialects, on which provider's model, with which tasks."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,22 @@ import litellm
 
 from tests.clients.script import INPUT, OUTPUT, READ, WRITTEN
 
-# What a client's task has the scripted provider do: a scenario of its own where it is an error.
+# The scenario of the scripted provider for each task that needs one of its own.
 SCENARIOS = {"abort": "slow", **{name: name for name in ("limited", "busy", "refused", "broken", "cut")}}
-# Not "image": pydantic-ai takes a model with that in its name for one that draws.
+# Not "image": pydantic-ai takes a model with that in its name for an image generator.
 COMMON = ("answer", "whole", "tools", "limited", "busy", "refused", "broken", "cut", "abort", "picture", "shape")
 NO_SHAPE = tuple(task for task in COMMON if task != "shape")
 
 VENDORS = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "gemini"}
 OTHER = {"chat": "anthropic", "responses": "anthropic", "messages": "openai", "gemini": "openai"}
-# Models whose prices are known, so that costs come out.
+# Models with known prices, so that costs can be checked.
 MODELS = {"openai": "gpt-5", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}
 ROOTS = {"openai": "/v1", "anthropic": "", "gemini": "/v1beta"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A client in one of its dialects on a provider's model."""
+    """A client speaking one of its dialects to a model of a provider."""
 
     client: str
     environment: str
@@ -31,21 +31,21 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As tests and models have it."""
+        """The name that tests and models use."""
         return f"{self.client}-{self.dialect}-{self.provider}"
 
     def model(self, task: str) -> str:
-        """The route that a task is done with: what was recorded of it is found again by it."""
+        """The name of the route for a task, by which its recorded streams are found again."""
         return f"{self.name}-{task}"
 
     def target(self, port: int, task: str) -> tuple[str, str, str]:
-        """That route: its name, the model upstream and the base URL."""
+        """That route: its name, the upstream model and the base URL."""
         root = f"http://127.0.0.1:{port}/{SCENARIOS.get(task, 'plain')}/{self.model(task)}{ROOTS[self.provider]}"
         return self.model(task), f"{self.provider}/{MODELS[self.provider]}", root
 
 
 def expected_cost(provider: str) -> float:
-    """Of one of the script's turns, by hand from LiteLLM's price table; only Anthropic tells what went to a cache."""
+    """The cost of one of the script's turns, from LiteLLM's price table; only Anthropic reports cache writes."""
     prices = litellm.model_cost[MODELS[provider]]
     written = WRITTEN if provider == "anthropic" else 0
     fresh = (INPUT - READ - written) * prices["input_cost_per_token"]
@@ -55,7 +55,7 @@ def expected_cost(provider: str) -> float:
 
 
 def _cases(client: str, environment: str, dialects: str, tasks: tuple[str, ...]) -> list[Case]:
-    """A client's cases: in each dialect on a model of its vendor's and on another's."""
+    """A client's cases: each dialect with a model of its own vendor and with another vendor's."""
     return [
         Case(client, environment, dialect, provider, tasks)
         for dialect in dialects.split()
@@ -68,20 +68,20 @@ PYTHON = [
     *_cases("anthropic_sdk", "sdks", "messages", (*COMMON, "count")),
     *_cases("google_sdk", "sdks", "gemini", (*COMMON, "count")),
     *_cases("pydantic_ai_client", "frameworks", "chat responses messages", COMMON),
-    # It does not try Gemini again.
+    # It does not retry calls to Gemini.
     *_cases("pydantic_ai_client", "frameworks", "gemini", tuple(task for task in COMMON if task != "limited")),
     *_cases("openai_agents", "frameworks", "chat responses", COMMON),
     *_cases("langchain_client", "frameworks", "chat responses messages gemini", COMMON),
-    # Whoever reads its graph may leave: the node reads on to the answer's end.
+    # Leaving the graph early is not tested: the node reads the answer to its end anyway.
     *_cases("langgraph_client", "frameworks", "chat messages", ("answer", "tools", "limited", "busy", "cut")),
     *_cases("litellm_client", "frameworks", "chat messages", NO_SHAPE),
-    # It does not try streams of Gemini's again.
+    # It does not retry streams from Gemini.
     *_cases("litellm_client", "frameworks", "gemini", tuple(task for task in NO_SHAPE if task != "limited")),
     *_cases("llm_client", "llm", "chat", COMMON),
 ]
 NODE = [
     *_cases("openai_node", "node", "chat", COMMON),
-    # What its vendor keeps is not there for another's model: `previous_response_id` is refused.
+    # `previous_response_id` is refused for another vendor's model, as responses are stored by their vendor.
     Case("openai_node", "node", "responses", "openai", (*COMMON, "chained")),
     Case("openai_node", "node", "responses", "anthropic", COMMON),
     *_cases("anthropic_node", "node", "messages", (*COMMON, "count")),
@@ -93,13 +93,13 @@ AGENTS = [
     *_cases("codex", "agents", "responses", ("tools", "limited", "refused", "abort")),
     *_cases("codex_as_openai", "agents", "responses", ("tools",)),
     *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "abort")),
-    # It tries again on another connection and says nothing of that, so its second try is a session of its own.
+    # It retries on another connection without saying so, so the second attempt becomes a session of its own.
     *_cases("gemini_cli", "agents", "gemini", ("tools", "refused", "abort")),
     *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
     *_cases("pi", "other_agents", "chat messages responses gemini", ("tools", "limited", "refused", "abort")),
     *_cases("copilot_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
     *_cases("continue_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
-    # As Gemini CLI.
+    # As with Gemini CLI.
     *_cases("continue_cli", "other_agents", "messages", ("tools", "refused", "abort")),
     *_cases("aider", "aider", "chat messages", ("answer", "limited", "refused", "abort")),
 ]

@@ -1,4 +1,4 @@
-"""One streamviz with the scripted provider behind it, for all clients; routes are made as cases need them."""
+"""One streamviz with the scripted provider behind it, for all clients; routes are created as cases need them."""
 
 import shutil
 import sys
@@ -54,7 +54,7 @@ class Between:
         self._port = port
 
     def open(self, case: Case) -> dict[str, str]:
-        """The model for each of a case's tasks, once they can be called."""
+        """Create the routes for a case's tasks and wait until they can be called; returns each task's model."""
         for task in case.tasks:
             self.proxied.query(ROUTE, *case.target(self._port, task))
         models = {task: case.model(task) for task in case.tasks}
@@ -62,8 +62,8 @@ class Between:
         return models
 
     def recorded(self, model: str, count: int = 1, turns: int = 0) -> list[Recorded]:
-        """The streams of a model in their order, once there are so many, of them so many turns, and all have ended and
-        are in one session, or after some seconds as they are."""
+        """The streams of a model in order, once there are `count` of them, `turns` of which are turns, and all have
+        ended and are in one session; after 15 seconds, whatever there is."""
 
         if not count:
             return []
@@ -95,7 +95,7 @@ def between(serving: Serving) -> Iterator[Between]:
 
 @pytest.fixture
 def guarded(between: Between) -> Iterator[Guarded]:
-    """To put policies in force for as long as a test takes, signed in as the administrator."""
+    """Puts policies in force for the duration of a test, signed in as the administrator."""
     with Guarded(between.proxied.server) as found:
         found.sign_in()
         yield found
@@ -103,7 +103,7 @@ def guarded(between: Between) -> Iterator[Guarded]:
 
 
 def decide(guarded: Guarded, model: str, decision: str, count: int = 1) -> None:
-    """Allow, or deny, so many calls of a model that wait for a person."""
+    """Allow or deny `count` calls of a model that wait for a person."""
     found = set[Any]()
 
     def look() -> bool:
@@ -114,7 +114,7 @@ def decide(guarded: Guarded, model: str, decision: str, count: int = 1) -> None:
 
 
 def decided(guarded: Guarded, model: str, decision: str) -> set[Any]:
-    """Allow, or deny, what waits for a person; the streams of a model in which that was so."""
+    """Allow or deny everything of a model that waits for a person; returns the streams in which something did."""
     form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"], "decision": decision}
     return {
         stream
@@ -126,7 +126,7 @@ def decided(guarded: Guarded, model: str, decision: str) -> set[Any]:
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Any]:
-    """Makes an environment once, and gives the folder of its programs; skips where Node is missing."""
+    """Gives the folder of an environment's programs, created once; skips the test if Node is missing."""
     made: dict[str, Path] = {}
 
     def find(name: str) -> Path:

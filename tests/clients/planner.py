@@ -1,6 +1,6 @@
-"""A provider whose model plans: `python -m tests.clients.planner PORT FOLDER` serves OpenAI's chat completions.
+"""A provider whose model makes plans: `python -m tests.clients.planner PORT FOLDER` serves OpenAI's chat completions.
 
-A base URL of `/<name>/v1` has it take the steps in `FOLDER/<name>.json`, one a request; then it answers.
+For a base URL of `/<name>/v1` it takes the steps in `FOLDER/<name>.json`, one per request; then it answers.
 """
 
 import json
@@ -15,7 +15,7 @@ from tests.clients.script import ANSWER, Object, event, halves
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
-    """The next step where a plan is asked for, else the answer."""
+    """The next step if the request asks for a plan, else the answer."""
     body = await request.json()
     steps = json.loads((Path(sys.argv[2]) / f"{request.match_info['name']}.json").read_text())
     taken = sum(message["role"] == "assistant" for message in body["messages"])

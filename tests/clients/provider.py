@@ -1,9 +1,9 @@
-"""A provider that plays an agent's model in all formats: it thinks, calls tools of the client's, then answers.
+"""A provider that plays an agent's model in all formats: it thinks, calls the client's tools, then answers.
 
 `python -m tests.clients.provider PORT` serves OpenAI's chat completions, responses and embeddings, Anthropic's messages
-and Google's generateContent. How far a conversation is, is told by the results in its request alone, so that any number
-of agents may run beside each other. What else is to happen is said by the base URL: behind `/<scenario>/<run>` the
-scenario does. Each request is a line of JSON on standard output.
+and Google's generateContent. It tells the progress of a conversation only from the results in the request, so any
+number of agents can run at the same time. The base URL may select a scenario: `/<scenario>/<run>`. Each request is
+printed as a line of JSON.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.clients.script import ANSWER, ONE_BY_ONE, SIDE_BY_SIDE, STEPS, THOUGH
 __all__ = ["ANSWER", "STEPS", "THOUGHT"]
 
 FORMATS = {"/chat/completions": chat, "/messages": messages, "/responses": responses}
-# Each scenario that is an error, and its status; `limited` is one at a run's first request alone.
+# The status of each scenario that is an error; `limited` fails only the first request of a run.
 ERRORS = {"busy": 429, "limited": 429, "refused": 400, "broken": 500}
 RETRY_AFTER = {"retry-after": "1"}
 PAUSE_SECONDS = 0.02
@@ -30,7 +30,7 @@ _asked: Counter[str] = Counter()
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
-    """Any call, in the scenario that its base URL names."""
+    """Answer any call, in the scenario that its base URL names."""
     body = await request.json()
     print(json.dumps({"path": request.path, "headers": dict(request.headers), "body": body}), flush=True)
     scenario, path = request.match_info.get("scenario", ""), request.path
@@ -48,7 +48,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 def _pieces(known: ModuleType, body: Object, turn: Turn, scenario: str) -> Iterator[bytes]:
-    """The events of a turn; where it is to break off, an error instead of the second half of the text."""
+    """The events of a turn; in the scenario `cut`, an error instead of the second half of the text."""
     for piece in known.stream(body, turn):
         yield piece
         if scenario == "cut" and halves(ANSWER)[0].encode() in piece:
@@ -67,7 +67,7 @@ async def _stream(request: web.Request, pieces: Iterator[bytes], *, slow: bool) 
 
 
 async def count(request: web.Request) -> web.Response:
-    """How many tokens a request would have."""
+    """The number of tokens of a request."""
     is_gemini = request.path.endswith(":countTokens")
     return web.json_response({"totalTokens": 1000} if is_gemini else {"input_tokens": 1000})
 
@@ -82,7 +82,7 @@ async def embed(request: web.Request) -> web.Response:
 
 
 def application() -> web.Application:
-    """All paths, with a scenario before them and without."""
+    """All paths, with and without a scenario prefix."""
     made = web.Application(client_max_size=2**26)
     for before in ("", "/{scenario}/{run}"):
         made.add_routes([web.post(f"{before}/v1{path}", answer) for path in FORMATS])

@@ -1,4 +1,4 @@
-"""What the scripted provider's model does: it thinks, calls a tool of the client's five times, then answers."""
+"""What the scripted provider's model does: it thinks, calls one of the client's tools five times, then answers."""
 
 import json
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ THOUGHT = "One more look at the folder, then I know."
 ANSWER = "All five steps are done."
 SEEN = "I see the picture."
 MODEL = "scripted-1"
-# Of each turn, whatever its format: all input with what was read from a cache and written to one, all output with the
-# thinking.
+# Tokens of each turn, in any format: the whole input, of which some was read from a cache and some written to it, and
+# the whole output, including thinking.
 INPUT, READ, WRITTEN, OUTPUT, REASONED = 1000, 800, 100, 20, 8
 
 Object = dict[str, Any]
-# What the shell tools of coding agents are called, and how each is given a command.
+# The names of coding agents' shell tools, and how each takes a command.
 SHELLS = {
     "Bash": lambda command: {"command": command, "description": "Look around"},
     "bash": lambda command: {"command": command, "description": "Look around"},
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """What the model does next: calls tools, or says something."""
+    """What the model does next: call tools, or say something."""
 
     step: int
     calls: list[Call] = field(default_factory=list)
@@ -49,13 +49,13 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All that it says."""
+        """Everything that it says."""
         return "".join(self.pieces)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What counts of a request in any format."""
+    """The relevant parts of a request, in any format."""
 
     tools: dict[str, Object]
     results: int
@@ -65,7 +65,7 @@ class Asked:
 
 
 def turn_of(asked: Asked, plan: tuple[int, ...], *, is_endless: bool = False) -> Turn:
-    """The turn behind so many results, with the first shell among the tools that the client offers."""
+    """The turn that follows `asked.results` tool results; uses the first shell among the client's tools."""
     if is_endless:
         return Turn(0, pieces=[f"word{number} " for number in range(2_000)])
     shell = next((name for name in asked.tools if name in SHELLS), "")
@@ -83,12 +83,12 @@ def turn_of(asked: Asked, plan: tuple[int, ...], *, is_endless: bool = False) ->
 
 
 def call(name: str, arguments: Object, step: int) -> Call:
-    """A call with an id of its own, as long as OpenAI's."""
+    """A call with a new id, as long as OpenAI's ids."""
     return Call(name, json.dumps(arguments), f"call_{step}_{uuid4().hex[:24]}")
 
 
 def instance(schema: Object) -> Any:
-    """Something that fits a simple schema."""
+    """A value that matches a simple schema."""
     kind = schema.get("type", "object")
     if "properties" in schema:
         return {name: instance(each) for name, each in schema["properties"].items()}
@@ -99,7 +99,7 @@ def instance(schema: Object) -> Any:
 
 
 def halves(text: str) -> list[str]:
-    """A text in two pieces, as it would be streamed."""
+    """A text in two pieces, as if streamed."""
     return [text[: len(text) // 2], text[len(text) // 2 :]]
 
 

@@ -1,4 +1,4 @@
-"""Coding agents before streamviz, each on models of two vendors: a task of five steps, errors, and Ctrl-C."""
+"""Coding agents with streamviz as their provider, on models of two vendors: a five-step task, errors, and Ctrl-C."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ LEAVING_SECONDS = 30
 
 @pytest.fixture(scope="session")
 def opened() -> set[str]:
-    """The cases whose models can be called."""
+    """The cases whose models exist already."""
     return set()
 
 
@@ -39,13 +39,13 @@ def test_a_task(
         assert {stream.outcome for stream in between.recorded(place.model)} <= {"client_disconnected", "completed"}
         return
     ran = agents.run(how, place, where)
-    # Some ask for a title as well, so four streams need not be all.
+    # Some also ask for a title, so four streams need not be the whole session.
     streams = between.recorded(place.model, 4, turns=3) if task == "tools" else between.recorded(place.model)
     CHECKS[task](case, ran.output, streams)
 
 
 def interrupt(between: Between, process: subprocess.Popen[str], model: str) -> None:
-    """Ctrl-C once its first stream is on the record."""
+    """Press Ctrl-C once the first stream is on record."""
     until(lambda: between.proxied.query(RUNNING, model) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     try:
@@ -56,7 +56,7 @@ def interrupt(between: Between, process: subprocess.Popen[str], model: str) -> N
 
 
 def did_five_steps(case: Case, output: str, streams: list[Recorded]) -> None:
-    assert "Reconnecting" not in output  # as Codex says where its websocket is refused in any other way
+    assert "Reconnecting" not in output  # Codex prints this unless its websocket is refused in the expected way
     answered(case, output, streams)
     called = " ".join(call for stream in streams for call in stream.calls)
     assert all(f"echo step {number}" in called for number in range(1, STEPS + 1))
@@ -79,7 +79,7 @@ def tried_again(case: Case, output: str, streams: list[Recorded]) -> None:
 
 
 def refused(case: Case, output: str, streams: list[Recorded]) -> None:
-    assert "Scripted 400." in " ".join(output.split())  # aider breaks its lines
+    assert "Scripted 400." in " ".join(output.split())  # aider wraps its lines
     assert {(stream.outcome, stream.status) for stream in streams} == {("upstream_error", 400)}
 
 

@@ -1,4 +1,4 @@
-"""A stream's events, read by AG-UI's own client: it verifies their order, and has the messages that the page shows."""
+"""A stream's events in AG-UI's own client, which verifies their order and has the messages that the page shows."""
 
 import json
 import shutil
@@ -20,8 +20,7 @@ DRIVER = Path(__file__).parent / "drivers" / "agui_node.mjs"
 VERIFIER = DRIVER.with_name("agui_verify.mjs")
 BLOCKS = "SELECT kind, name, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
 ENDED = "SELECT outcome FROM records_stream WHERE id = %s AND outcome <> ''"
-# Those that take some seconds to answer, one of them a run with the results of its tools, and those with texts,
-# thinking and calls.
+# RUNNING take some seconds to answer, one of them as a run with tool results; RECORDED have texts, thinking and calls.
 RUNNING = [("slow", ""), ("parallel-tools?speed=0.5", ""), ("reasoner?seconds=2", "reasoning")]
 RECORDED = ("content", "thinking", "content-tools-empty", "parallel-tools", "refusal")
 
@@ -31,7 +30,7 @@ Read = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def read(between: Between, programs: Callable[[str], Path]) -> Read:
-    """Has a stream's events read, with the key that made it or with a browser's cookies."""
+    """Reads a stream's events, with the key that made it or with a browser's cookies."""
 
     def run(stream: str, cookie: str = "") -> dict[str, Any]:
         found = programs("node").parents[1]
@@ -47,7 +46,7 @@ def read(between: Between, programs: Callable[[str], Path]) -> Read:
 
 
 def shown(between: Between, stream: str) -> dict[str, list[Any]]:
-    """What the stream's page shows, once it is over."""
+    """What the stream's page shows once the stream is over."""
     until(lambda: between.proxied.query(ENDED, stream))
     rows = between.proxied.query(BLOCKS, stream)
     return {
@@ -58,7 +57,7 @@ def shown(between: Between, stream: str) -> dict[str, list[Any]]:
 
 
 def told(said: dict[str, Any]) -> dict[str, list[Any]]:
-    """The same, of the messages that the client has."""
+    """The same, from the messages that the client has."""
     messages = said["messages"]
     calls = [call["function"] for message in messages for call in message.get("toolCalls", ())]
     return {
@@ -80,7 +79,7 @@ def test_a_recorded_stream(scenario: str, between: Between, read: Read) -> None:
 
 
 def test_the_events_of_all_recorded_streams_are_verified(programs: Callable[[str], Path], tmp_path: Path) -> None:
-    """And those of one that goes on behind its end are not."""
+    """And a stream with events after its end is rejected."""
     runs = [
         {"name": f"{wire_format}/{file.stem}", "events": events_of(wire_format, file)[0]}
         for wire_format in RECORDED_FORMATS
@@ -112,7 +111,7 @@ def test_a_running_stream(model: str, executor: str, between: Between, read: Rea
 
 
 def test_a_running_stream_whose_call_is_denied(between: Between, read: Read) -> None:
-    """Whoever reads has what the client got: the text that stands for the call."""
+    """Readers of the events get what the client got: the text in place of the call."""
     between.proxied.sign_in()
     between.proxied.switch("shell-guard", "enforce")
     try:
@@ -133,7 +132,7 @@ def test_a_running_stream_whose_call_is_denied(between: Between, read: Read) -> 
 def test_a_running_stream_that_a_person_decides_on(
     decision: str, between: Between, guarded: Guarded, read: Read
 ) -> None:
-    """Whoever reads with the key has what the client got, and a person's browser what the page shows."""
+    """A reader with the key gets what the client got, and a person's browser what the page shows."""
     model = f"sim/dangerous?pace=1&seed={len(decision)}"
     guarded.add("tool_rule", {"names": ["run_shell"]}, by_hand="deny", by_hand_seconds=600, models_scope=model)
     cookie = "; ".join(f"{name}={value}" for name, value in guarded.http.cookies.items())

@@ -1,4 +1,4 @@
-"""Coding agents under policies: their calls denied, or held for a person, and requests that are denied or held."""
+"""Coding agents under policies: calls that are denied or held for a person, and requests that are denied or held."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -52,7 +52,7 @@ def test_a_call_is_judged(
 
 
 def person_decides(guarded: Guarded, model: str, decision: str, running: "Future[Ran]") -> None:
-    """Whatever waits for a person is decided so, until the agent is done."""
+    """Make this decision on everything that waits for a person, until the agent is done."""
 
     def look() -> bool:
         decided(guarded, model, decision)
@@ -117,7 +117,7 @@ def test_codex_waits_for_a_request_that_is_held_for_longer_than_it_waits_for_eve
 
 
 def waiting_for(idle_ms: int) -> Prepare:
-    """Codex, which gives up a stream that brings no event for so long."""
+    """Codex, set to give up on a stream after this long without an event."""
 
     def prepare(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
         made = agents.codex(place, prompt)

@@ -1,4 +1,4 @@
-"""Node's SDKs leave runs, in each phase of them: nobody works for them any more. Python's: tests/e2e."""
+"""The SDKs for Node leave runs in each phase: no work goes on for them. Those for Python are in tests/e2e."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Vendors' SDKs, frameworks and libraries before streamviz, each on models of two vendors."""
+"""Vendors' SDKs, frameworks and libraries with streamviz as their provider, each on models of two vendors."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ Told = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def told(between: Between, programs: Callable[[str], Path]) -> Callable[[Case], Told]:
-    """What a client made of its tasks, which it does one after the other, once."""
+    """Has a client do its tasks, one after the other, once; returns its results."""
 
     @cache
     def run(case: Case) -> Told:
@@ -32,7 +32,7 @@ def told(between: Between, programs: Callable[[str], Path]) -> Callable[[Case], 
         given = json.dumps({"base": between.base, "key": between.key, "dialect": case.dialect, "models": models})
         command = [str(found / "python"), str(DRIVERS / f"{case.client}.py")]
         if case.environment == "node":
-            # Modules are looked for beside the one that wants them.
+            # Node looks for modules next to the file that imports them.
             for driver in DRIVERS.glob("*.mjs"):
                 shutil.copy(driver, found.parents[1])
             command = ["node", str(found.parents[1] / f"{case.client}.mjs")]

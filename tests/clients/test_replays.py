@@ -1,4 +1,4 @@
-"""The vendors' SDKs for Node read a recorded stream again, in its own time."""
+"""The vendors' SDKs for Node read a replayed stream at its original pace."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Runs: read by the vendors' SDKs for Python and Node, and with strangers' MCP servers as their tools."""
+"""Runs: read by the vendors' SDKs for Python and Node, and with third-party MCP servers as tools."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SERVER = """
 INSERT INTO records_mcpserver (name, command, url, variables, credential, tools, is_enabled)
 VALUES (%s, %s, %s, '', '', '*', true)
 """
-# Usage is in the words of the client's format; Anthropic counts what was read from a cache by itself.
+# Usage has the fields of the client's format; Anthropic counts cache reads separately.
 RUNS = """
 SELECT id, outcome, cost,
     coalesce((usage->>'prompt_tokens')::int,
@@ -48,7 +48,7 @@ WHERE session_id = (SELECT id FROM records_session WHERE name = %s) AND outcome 
 # A stream, and a whole answer.
 TASKS = ("answer", "whole")
 PARTS = ("plan 1", "tools 1", "plan 2", "answer")
-# A client in its dialect, and the environment that it is in.
+# Clients, each with a dialect and the environment that it is in.
 READERS = [
     ("openai_sdk", "chat", "sdks"),
     ("openai_sdk", "responses", "sdks"),
@@ -75,20 +75,20 @@ PLANS["troubled-run"] = [step(COUNT, ("count_words", {}), ("rm_rf", {}), ("wait"
 
 @dataclass(frozen=True)
 class Planning:
-    """streamviz, before a model that plans."""
+    """streamviz in front of a model that plans."""
 
     between: Between
     port: int
     folder: Path
 
     def open(self, name: str, plan: list[dict[str, Any]], **parameters: object) -> None:
-        """A model that plans so, once it can be called."""
+        """Create a model with this plan, and wait until it can be called."""
         (self.folder / f"{name}.json").write_text(json.dumps(plan))
         self.between.proxied.query(ROUTE, name, f"http://127.0.0.1:{self.port}/{name}/v1", json.dumps(parameters))
         until(lambda: name in {model.id for model in self.between.proxied.sdk.models.list()})
 
     def recorded(self, name: str, count: int) -> list[tuple[Any, ...]]:
-        """The runs of a model, once so many are over."""
+        """The runs of a model, once `count` of them are over."""
 
         def look() -> list[tuple[Any, ...]]:
             rows: list[tuple[Any, ...]] = self.between.proxied.query(RUNS, name)
@@ -178,7 +178,7 @@ def read(between: Between, found: Path, driver: str, dialect: str, task: str, mo
 
 @pytest.fixture(scope="module")
 def strangers(planning: Planning, programs: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Servers that others have made, and one that does nothing right; the folder that one of them may read."""
+    """Third-party servers, and one that does everything wrong; gives the folder that one of them may read."""
     folder, port = tmp_path_factory.mktemp("files"), free_port()
     (folder / "note.txt").write_text("Nothing is as it seems.")
     python, node = programs("mcp"), programs("mcp_node")

@@ -1,7 +1,7 @@
-"""Agent runs, made as real agents make them: what each client sends, call by call, and what the model answers.
+"""Simulated agent runs: what each client sends, call by call, and what the model answers.
 
-A run is a generator: it yields its next call and is sent the provider's whole answer. `after` is the number of the
-call in this run that it goes on from, by which relation; None where it begins something.
+A run is a generator: it yields its next call and is sent the provider's whole answer. `after` is the number of the call
+in this run that it continues, and `relation` says how; None if it begins something.
 """
 
 import json
@@ -28,10 +28,10 @@ REMINDER = "<system-reminder>\nAs you answer, you can use the following context:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, what the model answers, and how it is to stand in its session.
+    """One request, what the model answers, and its expected place in the session.
 
-    `instead` is what a policy puts in place of its blocks; with `leaves` the client does so when that much has come,
-    with `halts` a policy ends the answer.
+    `instead` is what a policy puts in place of blocks, by ordinal; if `leaves`, the client disconnects after this
+    answer; if `halts`, a policy ends it.
     """
 
     format: str
@@ -62,7 +62,7 @@ def _text(text: str) -> Json:
 
 
 def _cached(message: Json) -> Json:
-    """As Claude Code marks the last message, and no other."""
+    """Claude Code marks the last message like this, and no other."""
     parts = (
         message["content"] if isinstance(message["content"], list) else [{"type": "text", "text": message["content"]}]
     )
@@ -70,7 +70,7 @@ def _cached(message: Json) -> Json:
 
 
 def claude_code(seed: int, *, turns: int = 3, is_named: bool = True, has_helper: bool = False) -> Run:
-    """Claude Code: `cache_control` wanders, the system prompt changes from call to call, a Task runs a sub-agent."""
+    """Claude Code: `cache_control` moves, the system prompt changes from call to call, and a Task runs a sub-agent."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
     user_id = json.dumps({"device_id": "d", "account_uuid": "", "session_id": session})
     headers = {"x-claude-code-session-id": session, "user-agent": "claude-cli/2.1.150"} if is_named else {}
@@ -110,7 +110,7 @@ def claude_code(seed: int, *, turns: int = 3, is_named: bool = True, has_helper:
 
 
 def claude_code_compacted(seed: int) -> Run:
-    """The same session goes on from a summary of what was said."""
+    """The same session continues from a summary of the conversation."""
     yield from claude_code(seed, turns=2)
     session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
     summary = "This session is being continued from a previous conversation that ran out of context: " + FIX
@@ -120,7 +120,7 @@ def claude_code_compacted(seed: int) -> Run:
 
 
 def codex(seed: int, *, turns: int = 3, has_helper: bool = False) -> Run:
-    """Codex: all items anew in each request, without their ids; the session in a header."""
+    """Codex: sends all items again in each request, without their ids, and the session in a header."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DEC))
     headers = {"session-id": session, "thread-id": session, "user-agent": "codex_cli_rs/0.98.0"}
     context = "<environment_context>\n  <cwd>/work</cwd>\n</environment_context>"
@@ -158,7 +158,7 @@ def _message(role: str, text: str) -> Json:
 
 
 def opencode(seed: int) -> Run:
-    """opencode: a sub-agent has a session of its own, and names the one that it works for."""
+    """opencode: a sub-agent has a session of its own, and names its parent's."""
     session, child = f"ses_{seed:08x}Ab3dEf6hIj9k", f"ses_{seed:08x}Zy8xWv5uTs2r"
     tools = _tools("bash", "edit", "task")
     errand = f"Find every caller of function number {seed} in this repository."
@@ -176,7 +176,7 @@ def opencode(seed: int) -> Run:
 
 
 def aider(seed: int, *, task: str = FIX, turns: int = 3) -> Run:
-    """aider: nothing names its session; made-up turns before and after what was said, and a reminder that moves on."""
+    """aider: no session name, made-up turns before and after the conversation, and a reminder that moves on."""
     examples: list[Json] = [
         {"role": "user", "content": "Change get_factorial() to use math.factorial"},
         {
@@ -220,7 +220,7 @@ def sdk_loop(seed: int, *, task: str = FIX, turns: int = 3, is_alike: bool = Fal
 
 
 def sdk_loop_forked(seed: int) -> Run:
-    """A person goes back, and asks otherwise."""
+    """A person goes back and asks differently."""
     begin: list[Json] = [{"role": "user", "content": f"Tell me a story about the number {seed}, please."}]
     text = f"Once upon a time there was a number, and its name was {seed}. It lived with its digits by the sea."
     first = yield Call("openai_chat", {"model": "m", "messages": begin}, Said(text))
@@ -231,7 +231,7 @@ def sdk_loop_forked(seed: int) -> Run:
 
 
 def sdk_loop_retried(seed: int) -> Run:
-    """The provider fails, and the SDK tries again by itself."""
+    """The provider fails, and the SDK retries by itself."""
     said: list[Json] = [{"role": "user", "content": FIX}]
     headers = {"x-stainless-retry-count": "0"}
     yield Call("openai_chat", {"model": "m", "messages": said}, Said(), headers=headers, fails=True)
@@ -245,7 +245,8 @@ def sdk_loop_retried(seed: int) -> Run:
 
 
 def anthropic_loop(seed: int, *, turns: int = 4) -> Run:
-    """A loop around Anthropic's SDK that trims what is long ago and writes texts now as a string, now as parts."""
+    """A loop around Anthropic's SDK that trims old messages and repeats a text as parts that it first sent as a
+    string."""
     said: list[Json] = [{"role": "user", "content": FIX}]
     for turn in range(turns):
         system = f"You are an agent. {turns - turn} calls are left."
@@ -264,7 +265,7 @@ def anthropic_loop(seed: int, *, turns: int = 4) -> Run:
 
 
 def anthropic_thread(seed: int) -> Run:
-    """Only what is new is sent; the rest is at the provider."""
+    """Only new messages are sent; the rest is stored by the provider."""
     last, id = None, None
     for turn in range(3):
         body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Go on."}]}
@@ -274,7 +275,7 @@ def anthropic_thread(seed: int) -> Run:
 
 
 def responses_loop(seed: int) -> Run:
-    """OpenAI's responses with what was said kept there: of a later turn only the tools' outputs are sent."""
+    """OpenAI's responses, stored by the provider: later turns send only the tools' outputs."""
     items: Any = FIX
     id, last = None, None
     for turn in range(3):
@@ -284,7 +285,7 @@ def responses_loop(seed: int) -> Run:
 
 
 def responses_stateless(seed: int) -> Run:
-    """OpenAI's responses with all items sent each time, those of answers with their ids."""
+    """OpenAI's responses, with all items sent each time, those of answers with their ids."""
     items: list[Json] = [{"role": "user", "content": FIX}]
     for turn in range(3):
         after = turn - 1 if turn else None
@@ -296,7 +297,7 @@ def responses_stateless(seed: int) -> Run:
 
 
 def conversation_id(seed: int) -> Run:
-    """A conversation that OpenAI keeps."""
+    """A conversation that OpenAI stores."""
     for turn in range(3):
         body = {"model": "m", "input": f"Question {turn}", "conversation": {"id": f"conv_{seed:032x}"}}
         place = (turn - 1, TURN) if turn else ()
@@ -304,7 +305,7 @@ def conversation_id(seed: int) -> Run:
 
 
 def langgraph(seed: int, *, has_trace: bool = False) -> Run:
-    """A supervisor that hands work to an agent with other tools, all without a name; in a trace or in none."""
+    """A supervisor that hands work to an agent with other tools; no session is named, with or without a trace."""
     trace = {"traceparent": f"00-{seed:032x}-{'1' * 16}-01"} if has_trace else {}
     errand = f"Collect the figures of quarter {seed} from the warehouse and put them in one table."
     said: list[Json] = [{"role": "user", "content": "Write the report for the board."}]
@@ -321,7 +322,7 @@ def langgraph(seed: int, *, has_trace: bool = False) -> Run:
 
 
 def windowed(seed: int) -> Run:
-    """A chat that sends the last messages alone."""
+    """A chat that sends only the last few messages."""
     said: list[Json] = []
     for turn in range(5):
         said.append({"role": "user", "content": f"Question {turn} of conversation {seed}: what follows from that?"})
@@ -333,7 +334,7 @@ def windowed(seed: int) -> Run:
 
 
 def chat(seed: int, *answers: str) -> Run:
-    """A conversation of few words, alike to the letter in all runs, on a connection of its own."""
+    """A conversation of few words, identical in all runs, on a connection of its own."""
     said: list[Json] = []
     for turn, text in enumerate(answers):
         said.append({"role": "user", "content": "Hello" if not turn else "go on"})

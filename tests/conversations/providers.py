@@ -1,4 +1,4 @@
-"""What providers answer, in each format, and how clients repeat it: as the vendors' SDKs do, ids and all."""
+"""What providers answer, in each format, and how clients send it back: as the vendors' SDKs do, including ids."""
 
 import itertools
 import json
@@ -10,8 +10,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says: a text, and calls of tools as their names with what they are given. `others` are what chat has
-    as its further choices, texts too."""
+    """What a model says: a text, and tool calls as pairs of name and arguments. `others` are the texts of a chat
+    answer's further choices."""
 
     text: str = ""
     calls: tuple[tuple[str, Json], ...] = ()
@@ -19,7 +19,7 @@ class Said:
 
 
 class Ids:
-    """Ids as providers make them: one of a kind, or counted from 0 by each."""
+    """Ids as providers make them: unique, or counted from 0 by each provider."""
 
     def __init__(self, *, are_counted: bool = False) -> None:
         self._numbers = itertools.count()
@@ -31,7 +31,7 @@ class Ids:
 
 
 def chat_body(said: Said, ids: Ids) -> Json:
-    """A whole answer of OpenAI's chat."""
+    """A complete chat answer from OpenAI."""
     calls = [
         {"id": ids.new("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
         for name, given in said.calls
@@ -47,7 +47,7 @@ def chat_body(said: Said, ids: Ids) -> Json:
 
 
 def messages_body(said: Said, ids: Ids) -> Json:
-    """A whole answer of Anthropic's, with thinking before it."""
+    """A complete answer from Anthropic, with thinking first."""
     content: list[Json] = [{"type": "thinking", "thinking": "Let me see.", "signature": ids.new("sig")}]
     content += [{"type": "text", "text": said.text}] if said.text else []
     content += [
@@ -59,7 +59,7 @@ def messages_body(said: Said, ids: Ids) -> Json:
 
 
 def responses_body(said: Said, ids: Ids) -> Json:
-    """A whole answer of OpenAI's responses, with reasoning before it."""
+    """A complete response from OpenAI, with reasoning first."""
     output: list[Json] = [{"type": "reasoning", "id": ids.new("rs_"), "summary": []}]
     if said.text:
         part = {"type": "output_text", "text": said.text, "annotations": []}
@@ -72,7 +72,7 @@ def responses_body(said: Said, ids: Ids) -> Json:
 
 
 def gemini_body(said: Said, ids: Ids) -> Json:
-    """A whole answer of Gemini's, with a thought before it; its calls have no ids."""
+    """A complete answer from Gemini, with a thought first; its calls have no ids."""
     parts: list[Json] = [{"text": "Let me see.", "thought": True}]
     parts += [{"text": said.text}] if said.text else []
     parts += [{"functionCall": {"name": name, "args": given}} for name, given in said.calls]
@@ -89,7 +89,7 @@ BODIES = {
 
 
 def chat_turn(body: Json, choice: int = 0) -> Json:
-    """The message that a client of OpenAI's chat repeats."""
+    """The message that a client of OpenAI's chat sends back."""
     message: Json = body["choices"][choice]["message"]
     return message
 
@@ -103,7 +103,7 @@ def chat_results(body: Json, *texts: str) -> list[Json]:
 
 
 def messages_turn(body: Json, *, keeps_thinking: bool = True) -> Json:
-    """The message that a client of Anthropic's repeats."""
+    """The message that a client of Anthropic's sends back."""
     kept = [each for each in body["content"] if keeps_thinking or each["type"] != "thinking"]
     return {"role": "assistant", "content": kept}
 
@@ -128,7 +128,7 @@ def responses_results(body: Json, *texts: str) -> list[Json]:
 
 
 def gemini_turn(body: Json) -> Json:
-    """The content that a client of Gemini's repeats."""
+    """The content that a client of Gemini's sends back."""
     content: Json = body["candidates"][0]["content"]
     return content
 
@@ -144,5 +144,5 @@ def gemini_results(body: Json, *texts: str) -> Json:
 
 
 def without_ids(items: list[Json]) -> list[Json]:
-    """The items of an answer as clients repeat them that have nothing stored at the provider."""
+    """An answer's items as clients send them back that store nothing at the provider."""
     return [{key: value for key, value in each.items() if key not in ("id", "status")} for each in items]

@@ -1,5 +1,5 @@
-"""Runs as they are less often: other formats, answers that a policy changed, several choices, failures and fallbacks,
-compaction, agents that are alike. See `agents`."""
+"""Less common runs: other formats, answers changed by a policy, several choices, failures and fallbacks, compaction,
+identical agents. See `agents`."""
 
 import uuid
 from typing import Any
@@ -45,7 +45,7 @@ def _shell(command: str) -> Said:
 
 
 def gemini_cli(seed: int, *, task: str = FIX, turns: int = 3) -> Run:
-    """Gemini CLI: nothing names the session, and calls have no ids; a long history is made short."""
+    """Gemini CLI: its session has no name and its calls no ids; it shortens a long history."""
     said = [_said(f"<session_context>\nThe folder is /home/me/{seed}.\n</session_context>"), _said(task)]
     for turn in range(turns):
         answer = yield _gemini(list(said), _shell(f"make part-{seed}-{turn}"), turn - 1 if turn else None)
@@ -62,7 +62,7 @@ def gemini_cli(seed: int, *, task: str = FIX, turns: int = 3) -> Run:
 
 
 def gemini_chat(seed: int) -> Run:
-    """google-genai's chats: names in the other way of writing, and the model's role only."""
+    """google-genai's chats: names in the other spelling, and only the model's turns have a role."""
     said: list[Json] = []
     for turn in range(3):
         said.append({"parts": [{"text": f"Question {turn} about the river Aare."}]})
@@ -73,7 +73,7 @@ def gemini_chat(seed: int) -> Run:
 
 
 def gemini_retried(seed: int) -> Run:
-    """google-genai says nothing of a retry."""
+    """google-genai gives no sign of a retry."""
     said = [_said(FIX)]
     answer = yield _gemini(list(said), _shell(f"make all-{seed}"), None)
     said += [gemini_turn(answer), gemini_results(answer, f"made {seed}")]
@@ -83,7 +83,7 @@ def gemini_retried(seed: int) -> Run:
 
 
 def gemini_helper(seed: int) -> Run:
-    """An agent of Google's ADK that hands work to another, with other tools."""
+    """An agent of Google's ADK that hands work to another with other tools."""
     errand = f"Collect what the logs of service {seed} say of timeouts, and count them by hour."
     said = [_said("Why is it slow?")]
     ask = Said("", (("transfer_to_agent", {"request": errand}),))
@@ -97,7 +97,7 @@ def gemini_helper(seed: int) -> Run:
 
 
 def denied(seed: int) -> Run:
-    """A policy denies a call, the client has its words in place of it, and the person goes on."""
+    """A policy denies a call, the client gets its text instead, and the person continues."""
     said = [_user(f"Clean up module {seed}.")]
     answer = yield Call("openai_chat", {"model": "m", "messages": list(said)}, Said(f"I look at {seed} first."))
     said += [chat_turn(answer), _user("Go on.")]
@@ -108,11 +108,11 @@ def denied(seed: int) -> Run:
 
 
 def denied_beside(seed: int) -> Run:
-    """Of two calls one is denied: the agent carries the other out."""
+    """One of two calls is denied, and the agent runs the other."""
     said = [_user(f"Clean up module {seed}.")]
     two = Said("", (("Bash", {"command": "rm -rf /"}), ("Bash", {"command": "ls"})))
     body = {"model": "m", "max_tokens": 9}
-    # Thinking comes first.
+    # The thinking is block 0.
     answer = yield Call("anthropic_messages", {**body, "messages": list(said)}, two, instead={1: DENIED})
     [call] = [part for part in answer["content"] if part.get("input") == {"command": "ls"}]
     kept = {**answer, "content": [{"type": "text", "text": DENIED}, call]}
@@ -121,7 +121,7 @@ def denied_beside(seed: int) -> Run:
 
 
 def halted(seed: int) -> Run:
-    """Letta and Droid ask the same again where a policy halts the answer; the person goes on from the last one."""
+    """Letta and Droid repeat a request whose answer a policy halts; the person continues from the last attempt."""
     said = [_user(f"Look after service {seed}.")]
     answer = yield Call("openai_chat", {"model": "m", "messages": list(said)}, Said(f"I look at service {seed} first."))
     said += [chat_turn(answer), _user("Where is its key?")]
@@ -136,7 +136,7 @@ def halted(seed: int) -> Run:
 
 
 def replaced(seed: int) -> Run:
-    """A policy replaces words in a text, and the client repeats what it got."""
+    """A policy replaces words in a text, and the client sends back what it got."""
     text = f"The key of service {seed} is sk-1234567890, and it stands in the second line of the settings."
     told = text.replace("sk-1234567890", "[gone]")
     said = [_user("Where is the key?")]
@@ -146,7 +146,7 @@ def replaced(seed: int) -> Run:
 
 
 def codex_compacted(seed: int) -> Run:
-    """Codex has its history summed up, and goes on from the summary in the same session."""
+    """Codex compacts its history, and continues from the summary in the same session."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DEC))
     headers = {"session-id": session, "thread-id": session, "user-agent": "codex_cli_rs/0.169.0"}
     body = {"model": "m", "store": False, "prompt_cache_key": session, "tools": [{"type": "function", "name": "shell"}]}
@@ -170,7 +170,7 @@ def codex_compacted(seed: int) -> Run:
 
 
 def merged_steps(seed: int, *, turns: int = 4) -> Run:
-    """Mastra with Anthropic's models: all steps of a turn are one message, and so are their results."""
+    """Mastra with Anthropic's models: all steps of a turn are merged into one message, and so are their results."""
     begins, calls, results = [_user(FIX)], list[Json](), list[Json]()
     tools = [{"name": "look", "input_schema": {"type": "object"}}]
     for turn in range(turns):
@@ -184,7 +184,7 @@ def merged_steps(seed: int, *, turns: int = 4) -> Run:
 
 
 def twin_helpers(seed: int, *, is_named: bool, is_brief: bool = False) -> Run:
-    """Two sub-agents with the same errand, at the same time; one that `is_brief` tells nothing."""
+    """Two sub-agents with the same task at the same time; if `is_brief`, the task tells nothing about the session."""
     session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
     headers = {"x-claude-code-session-id": session} if is_named else {}
     errand = f"Read every file of module {seed} and report each one that has no test of its own."
@@ -211,7 +211,7 @@ def twin_helpers(seed: int, *, is_named: bool, is_brief: bool = False) -> Run:
 
 
 def limited(seed: int) -> Run:
-    """A 429 in the middle of a loop, tried again twice by the SDK."""
+    """A 429 in the middle of a loop, which the SDK retries twice."""
     said = [_user(FIX)]
     body = {"model": "m", "max_tokens": 9}
     asked = Said("", (("bash", {"command": f"make {seed}"}),))
@@ -226,7 +226,7 @@ def limited(seed: int) -> Run:
 
 
 def fallen_back(seed: int, *, is_named: bool) -> Run:
-    """A model is overloaded, and the client asks another one the same."""
+    """A model is overloaded, and the client sends the same request to another one."""
     headers = {"x-session-id": f"run-{seed}"} if is_named else {}
     said = [_user(f"Mend module {seed}.")]
     answer = yield Call(
@@ -240,7 +240,7 @@ def fallen_back(seed: int, *, is_named: bool) -> Run:
 
 
 def fallen_back_at_once(seed: int) -> Run:
-    """The same of a session's first request, where the client names the session."""
+    """The same for a session's first request, if the client names the session."""
     headers = {"x-session-id": f"at-once-{seed}"}
     said = [_user("Mend it.")]
     yield Call("openai_chat", {"model": "large", "messages": said}, Said(), headers=headers, fails=True)
@@ -248,7 +248,7 @@ def fallen_back_at_once(seed: int) -> Run:
 
 
 def chosen(seed: int) -> Run:
-    """Of several choices the client goes on with the last; then a person goes back to the first."""
+    """The client continues with the last of several choices; then a person goes back to the first."""
     texts = [f"Plan {letter} of {seed}: begin with the part that is least understood." for letter in "ABC"]
     said = [_user("Make three plans.")]
     answer = yield Call(
@@ -260,7 +260,7 @@ def chosen(seed: int) -> Run:
 
 
 def one_of_a_batch(seed: int) -> Run:
-    """A step that is mapped over many inputs: each is a conversation of its own, their instructions alike."""
+    """A step mapped over many inputs: each is a conversation of its own, with the same instructions."""
     said = [
         {"role": "system", "content": "Sort this mail into one of: bill, plea, praise."},
         _user(f"Mail {seed}: Hello!"),
@@ -269,7 +269,7 @@ def one_of_a_batch(seed: int) -> Run:
 
 
 def many_results(seed: int) -> Run:
-    """Results of calls in another order than the calls, and over several rounds."""
+    """Results in a different order than their calls, over several rounds."""
     said = [_user(FIX)]
     for turn in range(3):
         calls = tuple(("read", {"path": f"{seed}/{turn}/{number}"}) for number in range(4))
@@ -281,7 +281,7 @@ def many_results(seed: int) -> Run:
 
 
 def interrupted(seed: int) -> Run:
-    """Claude Code, stopped by its person: what had come is a turn, and what they say goes on from it."""
+    """Claude Code, interrupted by its user: the partial answer is a turn, which the user's next message continues."""
     headers = {"x-claude-code-session-id": str(uuid.UUID(int=seed << 64 | 0xC0DE))}
     body = {"model": "m", "max_tokens": 9}
     said = [_user(STORY)]
@@ -292,7 +292,7 @@ def interrupted(seed: int) -> Run:
 
 
 def stopped_and_sent_again(seed: int) -> Run:
-    """A client that leaves in the middle, and asks the same again."""
+    """A client that leaves in the middle and sends the same request again."""
     said = [_user(f"{STORY} It has {seed} chapters.")]
     call = {"model": "m", "messages": said}
     yield Call("openai_chat", call, Said("Once upon"), leaves=True)
@@ -304,7 +304,7 @@ def stopped_and_sent_again(seed: int) -> Run:
 
 
 def tagged(seed: int) -> Run:
-    """pydantic-ai on another vendor's model: its thinking, which nobody signed, comes back as a text."""
+    """pydantic-ai with another vendor's model: its unsigned thinking comes back as text."""
     said = [_user("How deep is the lake?")]
     body = {"model": "m", "max_tokens": 9}
     for turn in range(3):

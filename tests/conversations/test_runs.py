@@ -1,4 +1,4 @@
-"""Agent runs side by side: each is one session, and none holds a stranger."""
+"""Concurrent agent runs: each is one session, and none contains another's calls."""
 
 import random
 
@@ -12,7 +12,7 @@ from tests.conversations.worker import Host, play, strangers
 @pytest.mark.parametrize("behind", [0, 3, 40])
 @pytest.mark.parametrize("seed", range(4))
 def test_each_run_is_one_session_in_one_worker(seed: int, behind: int) -> None:
-    """However far it is behind with noting what streams leave that are over."""
+    """No matter how far the worker is behind with recording the ends of streams."""
     assert len(RUNS) >= 40
     host = Host(Ids(), behind)
     made = play(RUNS, [host], random.Random(seed), lambda _: 0)

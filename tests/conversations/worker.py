@@ -1,4 +1,4 @@
-"""Workers that take the calls of agent runs, with what each tells the record."""
+"""Workers that handle the calls of agent runs, and what each records."""
 
 import random
 import uuid
@@ -35,7 +35,7 @@ START = 1_790_000_000_000_000  # µs since the epoch
 
 @dataclass
 class Streamed:
-    """A call as a worker had it."""
+    """A call as a worker handled it."""
 
     stream: LiveStream
     call: Call
@@ -53,7 +53,7 @@ class Made:
     answer: Json | None = None
 
     def next(self) -> Call | None:
-        """Its next call; None where it is over."""
+        """Its next call; None if it is over."""
         try:
             return next(self.run) if self.answer is None else self.run.send(self.answer)
         except StopIteration:
@@ -61,8 +61,8 @@ class Made:
 
 
 class Host:
-    """A worker's part in conversations. `entries` is what it records and is not stored yet. It is behind with the ends
-    of so many streams."""
+    """The part of a worker that concerns conversations. `entries` is what it has recorded but not stored yet. It is
+    behind with the ends of `behind` streams."""
 
     clock = START
 
@@ -74,13 +74,13 @@ class Host:
         self._over: list[LiveStream] = []
 
     def take(self, call: Call, port: int) -> Streamed:
-        """A whole call."""
+        """Handle a whole call."""
         streamed, exchange = self.begin(call, port)
         self.end(streamed, exchange)
         return streamed
 
     def begin(self, call: Call, port: int) -> tuple[Streamed, Exchange]:
-        """A call whose answer is still to come, and what ends it."""
+        """Begin a call whose answer is still to come; also returns the exchange that will end it."""
         wire_format = WIRE_FORMATS[call.format]
         Host.clock += 1_000
         request = read_request(encode(call.body), wire_format)
@@ -116,14 +116,14 @@ class Host:
         return Streamed(stream, call, BODIES[call.format](call.answer, self._ids)), exchange
 
     def answer(self, streamed: Streamed, exchange: Exchange) -> None:
-        """All of its answer comes, and its stream is not over yet."""
+        """Receive the whole answer, without ending the stream."""
         exchange.answered(200, JSON)
         exchange.received(encode(streamed.body))
         exchange.ended()
         run(exchange.advance())
 
     def end(self, streamed: Streamed, exchange: Exchange) -> None:
-        """Its answer comes, or does not."""
+        """Receive the answer, or a failure."""
         Host.clock += 1_000
         stream = streamed.stream
         if streamed.call.fails:
@@ -136,7 +136,7 @@ class Host:
         if streamed.call.leaves:
             exchange.left()
         for _ in exchange.commands():
-            """The record has no tapes of these."""
+            """The tapes of these streams are not recorded."""
         if stream.outcome != Outcome.COMPLETED or stream.context.instead:
             self._close(stream)
             return
@@ -146,7 +146,7 @@ class Host:
             self._close(self._over.pop(0))
 
     def finish(self) -> None:
-        """It has time for all that it is behind with."""
+        """Catch up with the ends of all streams."""
         while self._over:
             self._close(self._over.pop(0))
 
@@ -158,7 +158,7 @@ class Host:
 def play(
     runs: dict[str, Callable[[], Run]], hosts: Sequence[Host], order: random.Random, host_of: Callable[[Made], int]
 ) -> list[Made]:
-    """All runs side by side, call by call; `host_of` says which worker takes a run's next call."""
+    """Play all runs concurrently, call by call; `host_of` selects the worker for a run's next call."""
     made = [Made(name, run(), port) for port, (name, run) in enumerate(runs.items(), 40_000)]
     left = list(made)
     while left:
@@ -177,7 +177,7 @@ Found = dict[uuid.UUID, tuple[uuid.UUID, uuid.UUID | None, str]]
 
 
 def strangers(made: Sequence[Made], found: Found) -> list[str]:
-    """What is wrong with the sessions, parents and relations that streams were given; nothing where all is right."""
+    """What is wrong with the sessions, parents and relations of the streams; empty if all is right."""
     wrong: list[str] = []
     owners: dict[uuid.UUID, str] = {}
     for one in made:
@@ -190,7 +190,7 @@ def strangers(made: Sequence[Made], found: Found) -> list[str]:
         for number, each in enumerate(one.calls):
             _, parent, relation = found[each.stream.id]
             told = (ids.index(parent) if parent in ids else parent, relation)
-            # Of a sub-agent that says it is one, and whose caller nobody knew.
+            # A sub-agent that declares itself one, but whose caller no one knew.
             is_unknown = told == (None, each.call.relation) and "x-openai-subagent" in each.call.headers
             if told != (each.call.after, each.call.relation) and not is_unknown:
                 wrong.append(f"{one.name}, call {number}: {told} for {(each.call.after, each.call.relation)}")

@@ -1,7 +1,7 @@
-"""What a client has of some bytes: all that the vendors' Python SDKs hand out of them, whatever it is.
+"""What a client gets from some bytes: everything that the vendors' Python SDKs hand out, whatever it is.
 
-Nothing here knows what a block is. Each object that an SDK gives, event by event, from its helpers and at the end, is
-walked as a whole; pieces that are told one after another in the same place are joined.
+Nothing here knows what a block is. Each object that an SDK hands out, per event, from its helpers and at the end, is
+walked completely; consecutive pieces in the same place are joined.
 """
 
 import json
@@ -28,7 +28,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel
 
 _PLACES = ("type", "index", "output_index", "content_index", "summary_index", "item_id")
-# A helper's event has the whole as it stands besides; that is looked at once, at its end.
+# A helper's event also has the whole as it is so far; that is examined only once, at its end.
 _WHOLES = frozenset({"snapshot", "chunk", "parsed_snapshot"})
 _OPENAI = openai.OpenAI(api_key="none", base_url="http://upstream.test/v1")
 _ANTHROPIC = anthropic.Anthropic(api_key="none", base_url="http://upstream.test")
@@ -36,7 +36,7 @@ _REQUEST = httpx2.Request("POST", "http://upstream.test/v1")
 
 
 class _Google:
-    """Google's client, whose server gives every request the answer at hand."""
+    """Google's client, with a server that gives the current answer to every request."""
 
     def __init__(self) -> None:
         self._answer = httpx2.Response(200)
@@ -57,8 +57,8 @@ _GOOGLE = _Google()
 
 
 class Leaf(NamedTuple):
-    """A text in what an SDK handed out: where it is, the `type` of each object around it, the outermost first, and how
-    many steps of the path lead to the first object whose member the SDK has no field for (all where it has)."""
+    """A text that an SDK handed out: its path, the `type` of each object around it, outermost first, and how many steps
+    of the path lead to the first object with a member that the SDK has no field for (`_ALL` if there is none)."""
 
     path: tuple[str, ...]
     types: tuple[str, ...]
@@ -70,9 +70,9 @@ _ALL = 1_000
 
 
 def handed_out(format: str, answer: bytes, *, is_streaming: bool, kind: str) -> list[Leaf]:
-    """Every text that the SDK of a format gives its caller of an answer of this content type.
+    """Every text that a format's SDK gives its caller for an answer of this content type.
 
-    Of events that nobody asked for the SDKs give the bytes: a caller may read them as the events that they are.
+    For events in reply to a request without streaming, the SDKs give the bytes, which a caller may parse as events.
     """
     response = httpx2.Response(200, content=answer, headers={"content-type": kind}, request=_REQUEST)
     if is_streaming or kind.startswith("text/event-stream"):
@@ -83,14 +83,14 @@ def handed_out(format: str, answer: bytes, *, is_streaming: bool, kind: str) -> 
 
 
 def leaves(value: object) -> list[Leaf]:
-    """Every text in an SDK's object, in order; keys are texts too."""
+    """Every text in an SDK's object, in order, including keys."""
     found: list[Leaf] = []
     _find(value, (), (), _ALL, found)
     return found
 
 
 def _find(value: object, path: tuple[str, ...], types: tuple[str, ...], known: int, found: list[Leaf]) -> None:
-    """By hand, as nearly all of a test's time is spent in it."""
+    """Written for speed: nearly all of a test's time is spent here."""
     if isinstance(value, str):
         found.append(Leaf(path, types, value, known))
     elif (members := _members(value)) is not None:
@@ -127,7 +127,7 @@ def _stream(format: str, response: httpx2.Response) -> Any:
 
 
 def _given(stream: Any) -> Iterator[Any]:
-    """What a stream gives up to where it raises."""
+    """What a stream yields until it raises."""
     try:
         yield from stream
     except Exception:
@@ -139,7 +139,7 @@ def _raw(format: str, response: httpx2.Response) -> Iterator[Any]:
 
 
 def _joined(events: Iterator[Any]) -> list[Leaf]:
-    """The texts of events, those joined that are told in one place."""
+    """The texts of events; pieces with the same place are joined."""
     found: dict[object, tuple[Leaf, list[str]]] = {}
     alone: list[Leaf] = []
     for event in events:
@@ -154,7 +154,7 @@ def _joined(events: Iterator[Any]) -> list[Leaf]:
 
 
 def _helped(format: str, response: httpx2.Response) -> list[Leaf]:
-    """What the SDK's helper for streams gives beyond the raw events, and what it has put together in the end."""
+    """What the SDK's helper for streams adds to the raw events, and what it has assembled in the end."""
     raw: Any = _stream(format, response)
     helper: Any
     if format == "openai_chat":
@@ -168,8 +168,8 @@ def _helped(format: str, response: httpx2.Response) -> list[Leaf]:
 
 
 def _google_leaves(response: httpx2.Response) -> Iterator[Leaf]:
-    """What each chunk gives, to Python and to clients that check no types and know the same members; and the answer's
-    text and its thinking, as those of all chunks together."""
+    """What each chunk gives, to Python and to clients that know the same members but check no types; also the answer's
+    text and thinking, assembled from all chunks."""
     chunks = list(_given(_GOOGLE.stream(response)))
     for chunk in (*chunks, *_given(_google_chunks(_again(response)))):
         yield from leaves(chunk)
@@ -185,7 +185,7 @@ def _google_chunks(response: httpx2.Response) -> Iterator[object]:
 
 
 def _own(event: Any) -> Iterator[Leaf]:
-    """What a helper made of an event itself: all else was in the raw one."""
+    """What a helper added to an event: the rest was in the raw one."""
     members = {name: member for name, member in (_members(event) or {}).items() if name not in _WHOLES}
     if str(members.get("type")).endswith((".done", "completed")) or "snapshot" in (_members(event) or {}):
         yield from leaves(members)
@@ -204,14 +204,14 @@ def _snapshots(format: str, helper: Any) -> Iterator[object]:
         ],
     }
     for take in paths[format]:
-        with suppress(Exception):  # It may never have begun.
+        with suppress(Exception):  # It may not have begun.
             yield take()
 
 
 def _whole(format: str, response: httpx2.Response) -> Iterator[object]:
     """What the SDK gives for an answer that does not stream."""
     if format == "gemini":
-        with suppress(Exception):  # It raises where it is none.
+        with suppress(Exception):  # Raises if the body is not such an answer.
             yield google_models._GenerateContentResponse_from_mldev(_again(response).json())
         with suppress(Exception):
             yield _GOOGLE.whole(response)
@@ -235,7 +235,7 @@ def _whole(format: str, response: httpx2.Response) -> Iterator[object]:
 
 
 def readings(text: str) -> Iterator[str]:
-    """A text as it stands, and as what reads its escapes has it."""
+    """A text as it is, and as a parser that decodes its escapes reads it."""
     yield text
     if "\\" in text:
         try:

@@ -1,6 +1,6 @@
-"""Made-up evasions: answers that would bring something past a policy, and where it is in what a client has of them.
+"""Generated evasions: answers that try to get something past a policy, and where it is in what a client gets.
 
-Each is made from a seed, by somebody who knows the formats' words and nothing of our code. What counts is what the SDKs
+Each is generated from a seed, with the formats' vocabulary but no knowledge of our code. What counts is what the SDKs
 hand out (`clients.py`).
 """
 
@@ -19,7 +19,7 @@ SSE, JSON = "text/event-stream", "application/json"
 TOOL, MARK = Chance.tool, Chance.mark
 SHELL, HARM = "bash", "rm -rf /etc"
 
-# What the formats' own documents call a text, or what comes with one, and what they call a call.
+# What the formats' documentation calls a text, or something that accompanies one, and what it calls a call.
 _TEXTS = re.compile(
     r"text|thinking|redacted_thinking|(text|thinking|signature|citations)_delta|output_text|refusal|summary_text"
     r"|reasoning|reasoning_text|message|message_start|message_delta|[a-z]+_location"
@@ -35,14 +35,14 @@ _TEXT_MEMBERS = frozenset(
 
 
 def _google(names: str) -> list[str]:
-    """Google's names, and what its Python SDK calls the same."""
+    """Google's names, and their spelling in its Python SDK."""
     return [*names.split(), *(re.sub("(?=[A-Z])", "_", name).lower() for name in names.split())]
 
 
 _CALL_MEMBERS = frozenset(
     ["tool_calls", "function", "custom", "parsed_arguments", *_google("functionCall toolCall executableCode")]
 )
-# What is cited or signed, and in Google's answers what came of tools, and media: no policy judges it.
+# Citations and signatures, and in Google's answers tool results and media: no policy judges them.
 _UNREAD = frozenset(
     "citations search_results annotations citation annotation logprobs signature".split()
     + _google(
@@ -50,7 +50,7 @@ _UNREAD = frozenset(
         " functionResponse toolResponse codeExecutionResult"
     )
 )
-# What an answer says of itself: policies for calls find no call in it.
+# What an answer says about itself: policies for calls look for no calls there.
 _ENVELOPE = frozenset([*OTHERS.envelope, "tool_choice", *_google(" ".join(GEMINI.envelope))])
 _PROVIDERS = frozenset(
     "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
@@ -64,7 +64,7 @@ _QUOTED = re.compile('"([^"]*)"')
 
 
 class Evasion(NamedTuple):
-    """An answer, in frames, to a request that asked for a stream or did not; `kind` is its content type."""
+    """An answer in frames, and whether its request asked for a stream; `kind` is its content type."""
 
     format: str
     frames: tuple[bytes, ...]
@@ -77,7 +77,7 @@ class Evasion(NamedTuple):
 
 
 def evasion(format: str, seed: str, *, is_call: bool, tool: str = TOOL, mark: str = MARK) -> Evasion:
-    """One that hides a call of `tool` with `mark` in it, or a text with `mark`."""
+    """An evasion that hides a call of `tool` with `mark` in it, or a text with `mark`."""
     chance = Chance(f"{format} {seed}")
     chance.tool, chance.mark, chance.words = tool, mark, words_of(format)
     is_streaming = chance.random() < 0.8
@@ -105,7 +105,7 @@ def _framed(format: str, payload: Any, chance: Chance) -> bytes:
     has_names = format in ("anthropic_messages", "openai_responses")
     lines = [f"event: {name}"] if has_names and chance.random() < 0.98 else []
     if chance.random() < 0.03 and ", " in data:
-        # JSON may be broken after a comma.
+        # JSON may have a line break after a comma.
         at = chance.choice([found.end() for found in re.finditer(", ", data)])
         lines += ["data: " + data[:at], "data: " + data[at:]]
     else:
@@ -141,7 +141,7 @@ def _plain(payload: Any, chance: Chance) -> str:
 
 
 def _json(value: Any, chance: Chance, share: float) -> Iterator[str]:
-    """JSON with a key twice now and then, the other value before or behind."""
+    """JSON in which a key is sometimes repeated, with another value before or after."""
     if isinstance(value, dict):
         members = list[str]()
         for name, member in value.items():
@@ -161,7 +161,7 @@ def _json(value: Any, chance: Chance, share: float) -> Iterator[str]:
 
 
 def calls_of(found: Iterable[Leaf], tool: str) -> list[Leaf]:
-    """Where a client has the name of the tool, but within a text or what another tool is given."""
+    """Where a client gets the tool's name, except in a text or in a tool's arguments."""
     return [
         leaf
         for leaf in found
@@ -172,12 +172,12 @@ def calls_of(found: Iterable[Leaf], tool: str) -> list[Leaf]:
 
 
 def given(found: Iterable[Leaf], mark: str) -> list[Leaf]:
-    """Where a client has the mark, but within a text."""
+    """Where a client gets the mark, except in a text."""
     return [leaf for leaf in anywhere(found, mark) if not _is_text(leaf) and not _is_of_answer(leaf)]
 
 
 def said(found: Iterable[Leaf], mark: str) -> list[Leaf]:
-    """Where a client has the mark, but within a call."""
+    """Where a client gets the mark, except in a call."""
     return [leaf for leaf in anywhere(found, mark) if not _may_be_call(leaf) and mark in leaf.text]
 
 
@@ -186,30 +186,30 @@ def anywhere(found: Iterable[Leaf], mark: str) -> list[Leaf]:
 
 
 def is_providers(leaf: Leaf) -> bool:
-    """Whether it is within a call that the provider carries out itself."""
+    """Whether it is within a call that the provider runs itself."""
     return any(kind in _PROVIDERS for kind in leaf.types) or bool(_PROVIDERS.intersection(leaf.path))
 
 
 def _has(leaf: Leaf, mark: str) -> bool:
-    """Whether the mark is in a text, in any case, in a call's raw arguments however it is escaped."""
+    """Whether the mark is in a text, in any case; in a call's raw arguments also if it is escaped."""
     is_raw = _is_call(leaf) and not _is_given(leaf)
     told = readings(leaf.text) if is_raw else [leaf.text]
     return any(mark in reading or mark in reading.casefold() for reading in told)
 
 
 def _is_given(leaf: Leaf) -> bool:
-    """Whether it is within what a tool is given."""
+    """Whether it is within a tool's arguments."""
     around = leaf.path[:-1]
     return bool(_GIVEN.intersection(around)) or (bool(_CALL_MEMBERS.intersection(around)) and "args" in around)
 
 
 def _is_of_answer(leaf: Leaf) -> bool:
-    """Whether a text is of an answer as such, not of anything that it is made of: in its envelope, or in a member that
-    no SDK has a field for of an event or of a response."""
+    """Whether a text belongs to the answer as such and not to a part of it: in its envelope, or in a member of an event
+    or of a response that no SDK has a field for."""
     if _ENVELOPE.intersection(leaf.path) or _UNREAD.intersection(leaf.path):
         return True
     if leaf.types == ("error",) and len(leaf.path) == 1:
-        return True  # an event that says its error in members of its own
+        return True  # an event whose error is in members of its own
     return leaf.known < len(leaf.path) and leaf.path[: leaf.known] in ((), ("response",), ("message",))
 
 
@@ -226,18 +226,18 @@ def _is_call(leaf: Leaf) -> bool:
 
 
 def _may_be_call(leaf: Leaf) -> bool:
-    """Whether it is within a call, or what something that no document calls a text gives to a tool."""
+    """Whether it is within a call, or within the arguments of something that no documentation calls a text."""
     return _is_call(leaf) or (bool(leaf.types) and not _is_text(leaf) and bool(_GIVEN.intersection(leaf.path)))
 
 
 def may_have(data: bytes, mark: str) -> bool:
-    """Whether a client might have the mark in any case: whole, or in pieces of which each is, or begins, or ends, some
-    text of the answer. To look is a hundredth of what it takes to read it with an SDK."""
-    # JSON within JSON has its quotes escaped.
+    """Whether a client might get the mark, in any case: whole, or in pieces that are, begin or end some text of the
+    answer. Checking this takes a hundredth of the time of reading the answer with an SDK."""
+    # In JSON within JSON, quotes are escaped.
     text = data.decode("utf-8", "replace").casefold().replace('\\"', "\0")
     if "\\" in text or "\ufffd" in text:
-        return True  # escapes may be escaped themselves, and cut anywhere
-    # Something else may have a quote before them.
+        return True  # escapes may themselves be escaped, and split anywhere
+    # The first quote may belong to something else, so try both parities.
     texts = set(_QUOTED.findall(text)) | set(_QUOTED.findall(text.partition('"')[2]))
     mark = mark.casefold()
     if mark in text or any("\n" in each or "\r" in each for each in texts):
@@ -261,6 +261,6 @@ def _is_piece(text: str, piece: str, *, is_first: bool, is_last: bool) -> bool:
 
 
 def reached(made: Evasion, answer: bytes | None = None) -> list[Leaf]:
-    """What a client has of an evasion, or of what became of it."""
+    """What a client gets from an evasion, or from `answer`, which the proxy made of it."""
     data = made.data if answer is None else answer
     return handed_out(made.format, data, is_streaming=made.is_streaming, kind=made.kind)

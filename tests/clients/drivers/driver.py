@@ -1,7 +1,7 @@
-"""What the drivers of Python clients share. They run in environments of their own, with the client and nothing else.
+"""Shared by the drivers of Python clients, which run in environments of their own, with only the client installed.
 
-A driver is called with one argument, JSON: `base` (streamviz's address), `key`, `dialect`, and `models`, the model that
-each task is to be done with. It prints a line of JSON for each task: what the client made of it.
+A driver takes one argument, JSON: `base` (streamviz's address), `key`, `dialect`, and `models`, the model for each
+task. It prints a line of JSON per task: the result as the client saw it.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ CITY: Any = {
     "required": ["city"],
     "additionalProperties": False,
 }
-# These are to fail, so that the client is not to try again.
+# These tasks are meant to fail, so the client must not retry.
 FAILING = ("busy", "refused", "broken", "cut")
 PIECES_BEFORE_LEAVING = 5
 MOST_TURNS = 12
@@ -35,7 +35,7 @@ MOST_TURNS = 12
 
 @dataclass
 class Asked:
-    """A task, and where it is to be done."""
+    """A task, and where to send its requests."""
 
     base: str
     key: str
@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def retries(self) -> int:
-        """How often the client is to try again."""
+        """How often the client may retry."""
         return 0 if self.task in FAILING else 3
 
     def look(self, command: str) -> str:
@@ -55,12 +55,12 @@ class Asked:
         return "done"
 
     def has_left(self, pieces: int) -> bool:
-        """Whether so many pieces of the answer are enough for a client that leaves."""
+        """Whether the client should leave by now, after `pieces` pieces of the answer."""
         return self.task == "abort" and pieces >= PIECES_BEFORE_LEAVING
 
 
 def png() -> str:
-    """A picture of one point, in base64."""
+    """A picture of one pixel, in base64."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -71,7 +71,7 @@ def png() -> str:
 
 
 def main(run: Callable[[Asked], Any]) -> None:
-    """Do all tasks, one after the other. `run` gives a task's answer, or raises what the client does."""
+    """Run all tasks, one after the other. `run` returns a task's answer, or raises what the client raises."""
     warnings.simplefilter("ignore")
     logging.disable()
     given = json.loads(sys.argv[1])
@@ -89,7 +89,7 @@ def main(run: Callable[[Asked], Any]) -> None:
 
 
 def status_of(error: BaseException | None) -> int | None:
-    """The HTTP status that an error, or what caused it, tells."""
+    """The HTTP status in an error or in what caused it."""
     while error is not None:
         for name in ("status_code", "code", "status"):
             if isinstance(status := getattr(error, name, None), int):

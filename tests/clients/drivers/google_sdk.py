@@ -1,4 +1,4 @@
-"""Google's own SDK, which carries its tools out by itself."""
+"""Google's own SDK, which runs its tools by itself."""
 
 from driver import CITY, QUESTION, SYSTEM, Asked, main, png
 from google import genai

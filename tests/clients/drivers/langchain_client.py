@@ -1,4 +1,4 @@
-"""LangChain's chat models, and its agents."""
+"""LangChain's chat models and agents."""
 
 from typing import Any
 

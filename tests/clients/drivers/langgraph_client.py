@@ -1,4 +1,4 @@
-"""A graph of LangGraph's own: a model, its tools, and the way back; two threads of a checkpointer side by side."""
+"""A LangGraph graph of a model and its tools in a loop; two threads of one checkpointer, concurrently."""
 
 from typing import Any
 

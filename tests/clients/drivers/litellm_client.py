@@ -1,4 +1,4 @@
-"""LiteLLM as a client's library."""
+"""LiteLLM as a client library."""
 
 import json
 from typing import Any

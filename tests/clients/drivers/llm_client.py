@@ -1,4 +1,4 @@
-"""llm, as its command line makes models of them."""
+"""llm, with models as its command line creates them."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""OpenAI's agents, over chat completions and responses."""
+"""OpenAI's Agents SDK, over chat completions and responses."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Environments of their own for real clients, each pinned to the last package, below `var/clients`.
+"""Separate environments for real clients, with every package pinned, below `var/clients`.
 
-Python's are pinned by a complete list, Node's by exact versions: a lock file of npm's would name the
+Those for Python are pinned by a complete list, those for Node by exact versions only: npm's lock file would name the
 registry that it was made with.
 """
 
@@ -16,19 +16,19 @@ from tests.services import ROOT
 HERE = Path(__file__).parent
 FOLDER = ROOT / "var" / "clients"
 UV = Path(sys.executable).parent / "uv"
-# Of Claude Code and opencode, npm installs a stub that fetches its program at install; the program is in a package too.
+# For Claude Code and opencode, npm installs a stub, whose install script fetches the program; a package has it too.
 COMPLETIONS = {"agents": ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs")}
 
 
 def prepare(name: str) -> Path:
-    """The folder with the programs of an environment, made where it is not there or was made from other pins."""
+    """The folder with the programs of an environment, created if it is missing or was made from other pins."""
     is_python = (HERE / f"{name}.txt").exists()
     pins = HERE / (f"{name}.txt" if is_python else f"{name}.json")
     folder = FOLDER / name
     made_from = folder / "made-from"
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this run may want it too
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this test run may need it too
         if not made_from.exists() or made_from.read_bytes() != pins.read_bytes():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -38,7 +38,7 @@ def prepare(name: str) -> Path:
 
 
 def version(package: str, name: str) -> str:
-    """That to which an environment pins a package."""
+    """The version that an environment pins a package to."""
     if (HERE / f"{name}.json").exists():
         pins: dict[str, str] = json.loads((HERE / f"{name}.json").read_text())["dependencies"]
         return pins[package]

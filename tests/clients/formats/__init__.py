@@ -1,1 +1,1 @@
-"""The wire formats that the scripted provider speaks, each a way to read a request and to say a turn."""
+"""The wire formats that the scripted provider speaks: each module reads requests and writes turns."""

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, with the reasoning of its imitators."""
+"""OpenAI's chat completions, with the reasoning that compatible providers add."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -28,7 +28,7 @@ USAGE = {
 
 
 def asked(request: Object) -> Asked:
-    """What counts of a request."""
+    """The relevant parts of a request."""
     functions = [tool["function"] for tool in request.get("tools") or [] if tool["type"] == "function"]
     return Asked(
         {each["name"]: each.get("parameters") or {} for each in functions},
@@ -40,7 +40,7 @@ def asked(request: Object) -> Asked:
 
 
 def stream(request: Object, turn: Turn) -> Iterator[bytes]:
-    """A turn as events. Clients tell answers apart by their ids."""
+    """A turn as events. Each answer has its own id, by which clients tell answers apart."""
     head = {"id": f"chat_{uuid4().hex}", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
 
     def chunk(delta: Object, finish: str | None = None) -> bytes:
@@ -76,7 +76,7 @@ def whole(request: Object, turn: Turn) -> Object:
 
 
 def broken_off() -> bytes:
-    """How an error is told in the middle of a stream."""
+    """An error in the middle of a stream."""
     return event({"error": {"message": "The model is overloaded.", "type": "server_error", "code": 503}})
 
 

@@ -18,7 +18,7 @@ USAGE = {
 
 
 def asked(request: Object) -> Asked:
-    """What counts of a request, whose names LiteLLM writes with underlines."""
+    """The relevant parts of a request; LiteLLM writes its names in snake case."""
     request = _camel(request)
     functions = [each for tool in request.get("tools") or [] for each in tool.get("functionDeclarations") or []]
     parts = [part for content in request["contents"] for part in content["parts"]]
@@ -59,7 +59,7 @@ def whole(request: Object, turn: Turn) -> Object:
 
 
 def broken_off() -> bytes:
-    """How an error is told in the middle of a stream."""
+    """An error in the middle of a stream."""
     return event({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}})
 
 

@@ -28,7 +28,7 @@ USAGE = {
 
 
 def asked(request: Object) -> Asked:
-    """What counts of a request."""
+    """The relevant parts of a request."""
     said = list(parts_of(request["messages"]))
     results = [part for part in said if part["type"] == "tool_result"]
     form = (request.get("output_config") or {}).get("format") or request.get("output_format") or {}
@@ -73,7 +73,7 @@ def whole(request: Object, turn: Turn) -> Object:
 
 
 def broken_off() -> bytes:
-    """How an error is told in the middle of a stream."""
+    """An error in the middle of a stream."""
     return event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error")
 
 

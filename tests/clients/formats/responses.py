@@ -30,12 +30,12 @@ USAGE = {
 }
 __all__ = ["asked", "broken_off", "error", "stream", "whole"]
 
-# How many results led to a response: those that go on from it bring but the newest.
+# How many tool results led up to each response: a request that continues from one contains only the newest.
 _results: dict[str, int] = {}
 
 
 def asked(request: Object) -> Asked:
-    """What counts of a request."""
+    """The relevant parts of a request."""
     given = request["input"] if isinstance(request["input"], list) else []
     results = sum(item.get("type") in ("function_call_output", "custom_tool_call_output") for item in given)
     tools = [tool for tool in request.get("tools") or [] if tool.get("type") == "function"]
@@ -102,7 +102,7 @@ def whole(request: Object, turn: Turn) -> Object:
 
 
 def broken_off() -> bytes:
-    """How an error is told in the middle of a stream."""
+    """An error in the middle of a stream."""
     error = {"code": "server_error", "message": "The model is overloaded."}
     return event({"type": "error", "sequence_number": 99_999, **error, "param": None}, "error")
 
