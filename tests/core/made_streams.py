@@ -1,4 +1,4 @@
-"""Streams and whole answers as upstreams make them, with a call or a text somewhere that a policy forbids."""
+"""Streams and whole answers as upstreams send them, with a forbidden call or text hidden somewhere."""
 
 import random
 from collections.abc import Callable
@@ -10,8 +10,8 @@ Payload = dict[str, Any]
 
 
 class Chance(random.Random):
-    """Chance, and what is hidden: a call of `tool`, with `mark` in its arguments, or a text with `mark`; in a format
-    that has these `words`."""
+    """A random generator that also says what to hide: a call of `tool` with `mark` in its arguments, or a text with
+    `mark`, in a format with these `words`."""
 
     words = OTHERS
 
@@ -20,7 +20,7 @@ class Chance(random.Random):
 
 
 def cut(text: str, chance: Chance) -> list[str]:
-    """A text in pieces: whole, in a few, or each character by itself."""
+    """A text split into pieces: whole, into a few, or into single characters."""
     if chance.random() < 0.2:
         return list(text)
     places = sorted(chance.sample(range(1, len(text)), chance.randint(0, min(3, len(text) - 1))))
@@ -292,7 +292,7 @@ def _gemini_stream(chance: Chance, is_call: bool) -> list[Payload]:
 
 
 def _gemini_call(chance: Chance) -> list[Payload]:
-    """A call, whole or in pieces, or one that Gemini carries out itself."""
+    """A call, whole or in pieces, or one that Gemini runs itself."""
     call: Payload = {"name": chance.tool, "args": {"command": chance.mark}}
     if chance.random() < 0.3:
         call["id"] = "call_1"

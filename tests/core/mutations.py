@@ -1,6 +1,6 @@
-"""What somebody does to a stream who knows the wire formats' words, and nothing of who reads them.
+"""What someone might do to a stream who knows the wire formats' vocabulary, but not how clients read it.
 
-Each mutation changes the payloads of a stream, or the one of a whole answer, in place.
+Each mutation changes the payloads of a stream, or the single payload of a whole answer, in place.
 """
 
 import json
@@ -34,14 +34,14 @@ _ODD: list[object] = [None, 0, 1, 2, 7, -1, "0", "1", 1.0, True, "", "other", []
 
 
 def mutate(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A few mutations."""
+    """Apply a few random mutations."""
     for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3))):
         made = chance.choice(_MUTATIONS)
         made(pieces, chance, is_call)
 
 
 def dicts_in(value: Any) -> Iterator[Payload]:
-    """Each object within a value, itself included."""
+    """Each object within a value, including itself."""
     level = [value]
     while level:
         each = level.pop()
@@ -57,7 +57,7 @@ def _copy(value: Any) -> Any:
 
 
 def _opened(pieces: Pieces, chance: Chance) -> tuple[Payload, list[Payload]]:
-    """One of the pieces to be changed, and all objects in it."""
+    """A piece that may be changed, and all objects in it."""
     at = chance.randrange(len(pieces))
     pieces[at] = _copy(pieces[at])
     return pieces[at], list(dicts_in(pieces[at]))
@@ -81,7 +81,7 @@ def _text(chance: Chance) -> Any:
 
 
 def _hidden(chance: Chance, is_call: bool) -> Any:
-    """What is forbidden, in some shape."""
+    """The forbidden call or text, in some shape."""
     made = _call(chance) if is_call and chance.random() < 0.7 else _text(chance)
     return chance.choice([made, made, [made], json.dumps(made), [[made]], {"value": made}, {"text": made}])
 
@@ -92,7 +92,7 @@ def _second_carrier(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _in_envelope(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """What an answer says of itself says what is forbidden, or some more besides."""
+    """Put the mark into what an answer says about itself, alone or with other text."""
     _, found = _opened(pieces, chance)
     heads = [
         each for each in found if not {"id", "model", "choices", "candidates", "usage", "index"}.isdisjoint(each)
@@ -103,7 +103,7 @@ def _in_envelope(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _renamed(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A member goes by another name, in all pieces."""
+    """Rename a member in all pieces, or repeat it under another name."""
     names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(chance.words.carriers))
     if not names:
         return
@@ -131,7 +131,7 @@ def _wrapped(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _false_head(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A type, an index, an id that is not so, somewhere or in all pieces alike."""
+    """Change or remove a type, an index or an id, in one piece or in all."""
     names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(chance.words.heads))
     if not names:
         return
@@ -156,7 +156,7 @@ def _false_event(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _new_event(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """An event of some type with what is hidden in some of its members."""
+    """Add an event of some type, with the forbidden call or text in some of its members."""
     made: Payload = {"type": chance.choice(EVENTS), "index": chance.randint(0, 3), "output_index": chance.randint(0, 3),
                      "content_index": 0, "summary_index": 0, "item_id": chance.choice(["msg_0", "fc_0", "x_9"]),
                      "sequence_number": 50}  # fmt: skip
@@ -166,7 +166,7 @@ def _new_event(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _new_chunk(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A part of a piece that is there, with another member, as a piece of its own."""
+    """Add a copy of an existing piece with another member."""
     at = chance.randrange(len(pieces))
     made = _copy(pieces[at])
     chance.choice(list(dicts_in(made)))[chance.choice(chance.words.carriers)] = _hidden(chance, is_call)
@@ -181,7 +181,7 @@ def _nested_copy(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _more_items(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A list has one thing more."""
+    """Add an item to a list."""
     piece, _ = _opened(pieces, chance)
     lists = [value for each in dicts_in(piece) for value in each.values() if isinstance(value, list)]
     if lists:
@@ -191,7 +191,7 @@ def _more_items(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _differing(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """What is hidden is said in some of the pieces only: ends that are not what the deltas were, and the reverse."""
+    """Keep what is hidden in some of the pieces only, so that ends differ from their deltas, and the reverse."""
     keeps = {at for at in range(len(pieces)) if chance.random() < 0.4}
     for at, piece in enumerate(pieces):
         if at not in keeps:
@@ -200,7 +200,7 @@ def _differing(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _deltas_differ(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """The deltas are of something harmless, or gone."""
+    """Make the deltas harmless, or drop them."""
     for at in range(len(pieces) - 1, -1, -1):
         if "delta" in pieces[at] and chance.random() < 0.8:
             pieces[at] = _copy(pieces[at])
@@ -211,7 +211,7 @@ def _deltas_differ(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _as_text(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A number as text, a text as a list of its pieces, null in place of something."""
+    """Turn a number into text, a text into a list of its pieces, or something into null."""
     _, found = _opened(pieces, chance)
     where = chance.choice(found)
     for name in [name for name in where if chance.random() < 0.4]:
@@ -244,7 +244,7 @@ def _late(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _other_place(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """From some piece on, or every second one, an index or a choice is another."""
+    """Change the indices from some piece on, or in every second one after it."""
     names = ("index", "output_index", "content_index", "summary_index")
     start, step, by = chance.randrange(len(pieces)), chance.choice((1, 2)), chance.choice((1, 1, 2, -1))
     for at in range(start, len(pieces), step):
@@ -256,7 +256,7 @@ def _other_place(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 def _more_choices(pieces: Pieces, chance: Chance, is_call: bool) -> None:
-    """A chunk has its choices twice, with the same place or another."""
+    """Repeat a chunk's choices, with the same index or another."""
     for at in range(len(pieces)):
         name = "candidates" if "candidates" in pieces[at] else "choices"
         choices = pieces[at].get(name)

@@ -1,4 +1,4 @@
-"""The official SDKs as judges of what we write: their own clients read the bytes, their own accumulators add up."""
+"""The official SDKs as judges of our output: their clients parse the bytes, and their accumulators add them up."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Told = list[tuple[str, ...]]
 
 
 class Reader:
-    """An SDK client whose server answers every request with the bytes at hand."""
+    """An SDK client whose server answers every request with the given bytes."""
 
     def __init__(self) -> None:
         self._answer, self._type = b"", ""
@@ -40,7 +40,7 @@ class Reader:
 
 
 def message_told(message: object) -> Told:
-    """Thinking, content, refusal, then the calls as (kind, id, name, arguments); empty texts are left out."""
+    """Thinking, content and refusal, then the calls as (kind, id, name, arguments); empty texts are omitted."""
     fields = (("thinking", "reasoning_content"), ("content", "content"), ("refusal", "refusal"))
     texts = [(kind, text) for kind, name in fields if (text := getattr(message, name, None))]
     calls = getattr(message, "tool_calls", None) or []
@@ -48,7 +48,7 @@ def message_told(message: object) -> Told:
 
 
 class MessagesReader:
-    """The anthropic SDK's client, whose server answers every request with the bytes at hand."""
+    """The anthropic SDK's client, whose server answers every request with the given bytes."""
 
     def __init__(self) -> None:
         self._answer = b""
@@ -61,10 +61,10 @@ class MessagesReader:
         return httpx2.Response(200, content=self._answer, headers={"content-type": "text/event-stream"})
 
     def stream(self, tape: bytes) -> Any:
-        """The message that the SDK puts together, as a dictionary; raises what the SDK raises."""
+        """The message that the SDK assembles, as a dictionary; raises what the SDK raises."""
         self._answer = tape
         with self._client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]) as it:
             for _ in it:
                 pass
-            # The SDK warns of types that it does not know, and reads them all the same.
+            # The SDK warns about types that it does not know, but reads them.
             return it.current_message_snapshot.to_dict(warnings=False)

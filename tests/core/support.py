@@ -1,4 +1,4 @@
-"""What the tests of the core share: chunks from payloads, recorded streams, policies with a fixed opinion."""
+"""Shared by the tests of the core: chunks from payloads, recorded streams, policies with fixed verdicts."""
 
 import itertools
 import json
@@ -28,13 +28,13 @@ HEAD: JsonObject = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "crea
 
 
 def sse(payload: object) -> bytes:
-    """One `data:` event; text goes in as it is, anything else as JSON."""
+    """One `data:` event; a string is used as it is, anything else becomes JSON."""
     data = payload if isinstance(payload, str) else json.dumps(payload)
     return f"data: {data}\n\n".encode()
 
 
 def chunks(*payloads: object) -> list[Chunk]:
-    """The chunks of a stream with these payloads; chunk n came at n * 1000 µs."""
+    """The chunks of a stream with these payloads; chunk n was received at n * 1000 µs."""
     return parse(b"".join(map(sse, payloads)))
 
 
@@ -53,7 +53,7 @@ def delta(choice: int = 0, finish: str | None = None, **fields: object) -> JsonO
 
 
 def call(index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None) -> JsonObject:
-    """A piece of a tool call; what is None is left out."""
+    """A piece of a tool call, without the members that are None."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     piece: JsonObject = {"function": function}
     if index is not None:
@@ -96,7 +96,7 @@ def _told(block: StreamBlock) -> tuple[str, ...]:
 
 
 def is_other(block: StreamBlock) -> bool:
-    """Whether what is expected of recorded streams calls a block `other`: other calls than of functions too."""
+    """Whether recorded streams' expectations count a block as `other`; calls other than functions' are included."""
     if isinstance(block, ToolCallStreamBlock):
         return not is_ordinary(block.label) and not block.is_free_text
     return block.kind.is_opaque
@@ -110,7 +110,7 @@ def signatures(state: StreamState) -> list[str]:
 
 
 class Opinion(Policy):
-    """Holds the blocks of some kinds and says what `decide` says of each."""
+    """Holds blocks of some kinds and returns what `decide` says about each."""
 
     kind = "opinion"
     parameters_schema = {}
@@ -146,7 +146,7 @@ def deny_names(*names: str, text: str = "[not allowed]") -> Opinion:
 
 
 class About(Policy):
-    """Holds one block, whatever its kind, and says the same of it."""
+    """Holds one block, whatever its kind, and gives it a fixed verdict."""
 
     kind = "about"
     parameters_schema = {}
@@ -167,7 +167,7 @@ def active(policy: Policy, mode: Mode = Mode.ENFORCE, *, name: str = "rule", fai
 
 
 class Run:
-    """A stream that went through a chain: what the client got, and what the context says of it."""
+    """A stream that went through a chain: what the client got, and what the context has recorded."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Run:
         self.context.state = self.processor.state
 
     async def take(self, *stream: Chunk) -> bytes:
-        """What the client got by now, once these have come."""
+        """What the client has once these chunks have been processed."""
         await self.processor.take(stream, self.context)
         return self.tape
 

@@ -1,4 +1,4 @@
-"""What all aggregators share: the order of their use, callbacks, and cost that grows with what came and no faster."""
+"""What all aggregators share: order of use, callbacks, and a cost that grows linearly with the input."""
 
 import json
 from typing import Any
@@ -75,7 +75,7 @@ def test_blocks_know_their_chunks_and_times() -> None:
 
 
 def test_a_block_is_not_joined_while_it_grows() -> None:
-    """Joining on every delta would make a long block cost the square of its length."""
+    """Joining on every delta would make the cost quadratic in the length of a block."""
     aggregator = OpenAIChatAggregator()
     for chunk in chunks(*[delta(content="ab")] * 1000):
         aggregator.aggregate(chunk)

@@ -1,4 +1,4 @@
-"""What a base URL may be."""
+"""Which base URLs are allowed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Blocks and the state of a stream: which events lead where, and which are illegal."""
+"""Blocks and the state of a stream: which events lead to which state, and which are illegal."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may be a call, whatever its wire calls it; and arguments that came as a JSON object."""
+"""What may be a call, whatever its format calls it; and arguments that arrive as a JSON object."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The policy chain: hold, judge, release untouched or write anew, in order, with nothing of what was denied."""
+"""The policy chain: hold, judge, release unchanged or rewrite, in order, leaking nothing that was denied."""
 
 import itertools
 import json
@@ -226,7 +226,7 @@ async def test_text_around_a_denied_call_stays_in_its_place(sdk: Reader) -> None
 
 
 async def test_a_call_that_a_provider_repeats_in_a_message_does_not_leak() -> None:
-    """Writer and Perplexity send a message beside each delta; nobody needs to read it, but it is in the bytes."""
+    """Writer and Perplexity send a message with each delta; clients need not read it, but it is in the bytes."""
     payloads: list[Any] = [calls(rm()), delta(content=""), delta(finish="length")]
     for payload in payloads:
         payload["choices"][0]["message"] = {"role": "assistant", "tool_calls": [rm()]}
@@ -242,7 +242,7 @@ async def test_a_comment_and_the_end_mark_go_through_beside_what_is_composed() -
 
 @pytest.mark.parametrize("policies", [[], [denying()]], ids=["no policy", "enforcing"])
 async def test_a_chunk_that_cannot_be_read_ends_the_stream_before_it(policies: list[ActivePolicy]) -> None:
-    """A client may read what we cannot (deep nesting, for one), so nothing of it goes through."""
+    """A client may be able to read what we cannot, such as deep nesting, so none of it goes through."""
     deep: Any = SECRET
     for _ in range(250):
         deep = [deep]
@@ -395,7 +395,7 @@ def text_of(run: Run, kind: BlockKind) -> str:
 
 
 async def test_recorded_streams_of_which_nothing_is_denied_stay_byte_for_byte() -> None:
-    """But for the messages that some providers send beside deltas."""
+    """Except for the messages that some providers send along with deltas."""
     for path in recorded("openai_chat"):
         data = path.read_bytes()
         it = await Run([active(Opinion(lambda block: None, list(BlockKind)))]).finish(parse(data))
@@ -427,7 +427,7 @@ async def test_recorded_streams_with_denied_calls_leak_nothing_and_satisfy_the_s
         kept = [block for block in every_call if block.ordinal not in gone]
         it = await Run([active(deny_ordinals(gone))]).finish(stream)
         for block in every_call:
-            # An id that came before its call (in encrypted thinking) had left before there was a call to hold.
+            # An id that occurs before its call (in encrypted thinking) went out before there was a call to hold.
             known = b"".join(chunk.raw for chunk in stream[: block.first_seq]) + repr(kept).encode()
             if block.ordinal in gone and block.id.encode() not in known:
                 assert block.id.encode() not in it.tape, path.stem
@@ -463,7 +463,7 @@ async def test_generated_streams_leak_nothing_and_lose_nothing(
             elif where == "thinking":
                 fields["reasoning_content"] = fields.get("reasoning_content", "") + mark
             else:
-                # As providers do, and as the SDK wants it: indices in the order in which calls begin.
+                # Calls are numbered in the order in which they begin, as providers do it and the SDK expects it.
                 index = indices.setdefault(where, len(indices))
                 first = where not in sent
                 piece = call(index, f"id-{where}" if first else None, f"name-{where}" if first else None, mark)

@@ -1,4 +1,4 @@
-"""Policies with an on_chunk of their own: what they send goes on, and nothing else."""
+"""Policies with their own on_chunk: exactly what they send goes out."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ STREAM = chunks(
 
 
 class Gate(Policy):
-    """Does with each chunk what `act` says."""
+    """Handles each chunk with `act`."""
 
     def __init__(self, act: Any) -> None:
         self._act = act
@@ -34,7 +34,7 @@ def everything(chunk: Chunk | None, state: StreamState, context: StreamingContex
 
 
 def from_the_second(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
-    """Each chunk is sent when the next one comes, and the last at the end."""
+    """Send each chunk when the next one arrives, and the last at the end."""
     before = memory.get("before")
     if isinstance(before, Chunk):
         context.send(before)

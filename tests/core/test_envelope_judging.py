@@ -1,4 +1,4 @@
-"""What an answer says of itself is read a piece at a time, between which other streams go on."""
+"""What an answer says about itself is read piece by piece, so that other streams can continue in between."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from tests.core.support import active
 
 
 class Reads(Policy):
-    """Notes what it reads, and finds `forbidden` there."""
+    """Records each reading, and finds the word `forbidden`."""
 
     kind = "reads"
     parameters_schema: ClassVar[JsonObject] = {}
@@ -28,7 +28,7 @@ class Reads(Policy):
 
 
 async def steps_of(text: str, request: JsonObject) -> tuple[str, list[str]]:
-    """Why the text is kept from the client, and what was done to find that out."""
+    """Why the text is kept from the client (empty if it is not), and the steps that led there."""
     steps: list[str] = []
 
     async def rest() -> None:

@@ -1,7 +1,7 @@
-"""Nothing that a policy forbids is in what the SDKs hand out, however upstream tells it.
+"""Nothing that a policy forbids is in what the SDKs hand out, however upstream says it.
 
-EVASIONS says how many are made for each kind of policy (60 in a thorough run, else 15), EVASIONS_FROM the first one's
-number. What is shown of one that passes is made as short as it can be.
+EVASIONS sets how many are generated for each kind of policy (60 in a thorough run, else 15), EVASIONS_FROM the number
+of the first. An evasion that succeeds is minimized before it is shown.
 """
 
 import os
@@ -49,20 +49,20 @@ from tests.core.evasions import (
 from tests.core.support import active, parse
 from tests.thorough import examples
 
-# The SDKs warn of what is not of the types that they know, and Python of odd escapes; both read it all the same.
+# The SDKs warn about types that they do not know, and Python about odd escapes; both read them all the same.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 NUMBER = int(os.environ.get("EVASIONS", examples(60)))
-# Of so many one is also read as a client has it where no policy acts; formats take turns, by fours.
+# Every fifth evasion is also checked to work without a policy; as there are four formats, each gets its turn.
 LOOKED_AT = 5
 FIRST = int(os.environ.get("EVASIONS_FROM", "0"))
 
 
 class NoShell(Policy):
-    """Somebody's own policy: no call of the tool."""
+    """A custom policy that allows no call of the tool."""
 
     kind = "no_shell"
     parameters_schema = {}
@@ -76,7 +76,7 @@ class NoShell(Policy):
 
 
 class Aim(NamedTuple):
-    """What evasions hide, and how it is found in what a client has."""
+    """What evasions hide, and how to find it in what a client gets."""
 
     is_call: bool
     tool: str
@@ -90,7 +90,7 @@ class Aim(NamedTuple):
 
 
 NAME = Aim(True, TOOL, MARK, lambda it: calls_of(it, TOOL), is_name=True)
-# What the provider carries out itself is its own to offer.
+# The provider need not declare calls that it runs itself.
 OFFERED = Aim(
     True, TOOL, MARK, lambda it: [leaf for leaf in calls_of(it, TOOL) if not is_providers(leaf)], is_name=True
 )
@@ -120,7 +120,7 @@ KINDS: dict[str, tuple[Aim, Callable[[], list[Policy]]]] = {
 
 
 async def client_of(made: Evasion, policies: list[Policy], chance: random.Random) -> bytes:
-    """The bytes that the client gets of an evasion under these policies."""
+    """The bytes that the client gets from an evasion under these policies."""
     format = made.format
     beginning = made.data.removeprefix(BOM).lstrip(b" \t\r\n")
     is_body = not are_events(beginning, made.kind == SSE, made.is_streaming)
@@ -158,7 +158,7 @@ def _tools(format: str) -> list[object]:
 
 
 def answer(chain: PolicyChain, context: ChainContext, aggregator: Aggregator[Chunk, JsonObject]) -> None:
-    """A judge that knows the tool by its name, and a process that judges as the policy itself does."""
+    """Answer as a judge that recognizes the tool by its name, and as a process that judges as the policy would."""
     while context.questions:
         number, question = next(iter(context.questions.items()))
         told: Answer
@@ -172,16 +172,16 @@ def answer(chain: PolicyChain, context: ChainContext, aggregator: Aggregator[Chu
 
 
 async def passed(made: Evasion, kind: str, number: int) -> list[Leaf]:
-    """Where the client has what is forbidden, under a policy of this kind."""
+    """Where the client gets what a policy of this kind forbids."""
     aim, policies = KINDS[kind]
     got = await client_of(made, policies(), random.Random(number))
     found = aim.found(reached(made, got)) if may_have(got, aim.sought) else []
-    # What it would have no more of without a policy is no evasion of one.
+    # If the client does not get it without a policy either, the policy was not evaded.
     return found if found and aim.found(reached(made)) else []
 
 
 def is_meant(made: Evasion, aim: Aim) -> bool:
-    """Whether the client has what is forbidden where no policy acts."""
+    """Whether the client gets what is forbidden if no policy acts."""
     is_found = bool(aim.found(reached(made)))
     assert may_have(made.data, aim.sought) or not is_found
     return is_found

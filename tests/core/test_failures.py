@@ -1,4 +1,4 @@
-"""What fails on the way, a hook of a policy or a composer, and what becomes of the stream."""
+"""Failures of a policy's hook or of a composer, and what becomes of the stream."""
 
 from collections.abc import Sequence, Set
 from typing import Any
@@ -154,14 +154,14 @@ async def test_a_reading_that_cannot_be_carried_out_is_a_failure(reading: Readin
 
 
 class CannotFollow(OpenAIChatComposer):
-    """A composer that fails at what upstream sends."""
+    """A composer that fails on upstream's events."""
 
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         raise KeyError("an item that never began")
 
 
 class CannotWrite(OpenAIChatComposer):
-    """A composer that fails at what it is to write."""
+    """A composer that fails to write."""
 
     def carry_part(
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]

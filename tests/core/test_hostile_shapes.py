@@ -1,4 +1,4 @@
-"""Shapes that no provider or client sends by itself, and of which each level or member must cost the same."""
+"""Shapes that no provider or client normally sends; each of their levels or members must cost the same."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ def nested(levels: int, name: str, inner: Any) -> Any:
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "thinking"])
 @pytest.mark.parametrize("text", ["", "so it is"])
 def test_thinking_in_many_levels(field: str, name: str, text: str) -> None:
-    """Two times a level would be 2^100."""
+    """Doubling the cost at each level would make it 2^100."""
     delta = {"content": "a", field: nested(100, name, text)}
     state = aggregated("openai_chat", {"choices": [{"index": 0, "delta": delta}]})
     assert not state.fault

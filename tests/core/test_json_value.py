@@ -1,4 +1,4 @@
-"""Reading JSON that a stranger wrote."""
+"""Reading untrusted JSON."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_values_are_counted_before_they_are_read(value: object) -> None:
     data = json_value.encode(value)
     count = values_in(value)
     assert json_value.has_more_values(data, count - 2)
-    assert not json_value.has_more_values(data, 2 * count)  # an empty list has a bracket, and may have a comma
+    assert not json_value.has_more_values(data, 2 * count)  # an empty list has a bracket and maybe a comma
 
 
 @pytest.mark.parametrize("text", [",[{" * 99, '",' * 99, "\\" * 99 + ',"' * 99, '\\"[' * 99])

@@ -1,4 +1,4 @@
-"""Judges, people and failures: side by side, in order, within their time, and told as they were."""
+"""Judges, people and failures: concurrent, in order, within their time limits, and reported as they happened."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ DENY = Verdict(Decision.DENY, "scored", "[no]")
 
 
 class Judge(Policy):
-    """Asks a model about each tool call; an answer of `deny` denies."""
+    """Asks a model about each tool call; the answer `deny` denies."""
 
     def __init__(self, kinds: tuple[BlockKind, ...] = (BlockKind.TOOL_CALL,)) -> None:
         self._kinds = kinds
@@ -58,17 +58,17 @@ def judge(name: str = "judge", **more: Any) -> ActivePolicy:
 
 
 class Asked(Run):
-    """A run whose questions are answered by hand."""
+    """A run whose questions the test answers."""
 
     def answer(self, number: int, answer: str | Any) -> bytes:
-        """Give an answer; what the client has by then."""
+        """Answer a question; returns what the client has so far."""
         said = ModelSaid(answer) if isinstance(answer, str) else answer
         self.chain.answer(number, said, self.processor.state, self.context)
         return self.tape
 
     @property
     def open(self) -> list[tuple[str, int | None]]:
-        """Who asks, about which block."""
+        """Which policies ask, and about which blocks."""
         return [(question.policy.name, question.ordinal) for question in self.context.questions.values()]
 
     @property
@@ -107,7 +107,7 @@ async def test_how_long_one_waited_for_another_is_not_what_it_took() -> None:
     it = Asked([judge("slow"), active(deny_names("rm"), name="quick")])
     await it.finish(TWO[:1])
     for _ in range(20):
-        it.context.now()  # the clock of tests goes on each time it is looked at
+        it.context.now()  # the tests' clock advances each time it is read
     it.answer(1, "allow")
     slow, quick = (judgement.took for judgement in it.context.judgements)
     assert quick < 20 < slow
@@ -240,7 +240,7 @@ async def test_a_judge_that_fails_denies_or_allows_as_its_fail_mode_says(
 
 
 class LongJudge(Judge):
-    """Asks in three parts."""
+    """Asks a question in three parts."""
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
         part = Consult("judge", "judge it", block.text, read)
@@ -461,11 +461,11 @@ def test_a_tool_calls_scope_is_of_names() -> None:
 
 
 class Gone(BaseException):
-    """What no `except Exception` catches, as a panic of a library in Rust."""
+    """Not caught by `except Exception`, like a panic in a Rust library."""
 
 
 class Exits(Policy):
-    """Raises something in one of its hooks."""
+    """Raises an error in one of its hooks."""
 
     def __init__(self, hook: str, error: BaseException) -> None:
         self._hook, self._error = hook, error

@@ -1,4 +1,4 @@
-"""Where a policy is in force, what a format has no words for is left out of a stream, and the rest of it goes on."""
+"""With a policy in force, members that a format does not have are left out of a stream, and the rest goes on."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What policies cost in a long stream grows with it and no faster, counted in lines that are run."""
+"""The cost of policies grows linearly with the length of a stream, measured in executed lines."""
 
 import gc
 import sys
@@ -11,15 +11,15 @@ import pytest
 from bench import linear
 from bench.linear_policies import FORMATS, POLICIES, STREAMS, chunks, take
 
-# Pieces of a stream, and by how much more the last of them may cost than those in the middle: what is linear differs by
-# less than a thousandth, and one line that each piece runs for each other makes a thirtieth, 800 of them. A few are run
-# at odd times, by finalizers and caches.
+# Pieces of a stream, and how much more the last of them may cost than the middle ones. A linear cost varies by less
+# than a thousandth, while one line that each piece executes for every other adds a thirtieth (800 lines). A few lines
+# are executed at random times, by finalizers and caches.
 SIZES, LIMIT, AT_ODD_TIMES = (20, 40, 60), 1.01, 50
 KINDS = ("tool_rule, denies", "redact", "llm_judge", "own, holds all")
 
 
 async def work_of(taking: Awaitable[object]) -> int:
-    """How many lines are run, a loop's once a round, while a stream is taken in."""
+    """How many lines are executed while a stream is taken in; those of a loop count once per iteration."""
     done = 0
 
     def note(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ async def work_of(taking: Awaitable[object]) -> int:
         return note
 
     before = sys.gettrace()
-    gc.disable()  # or lines of what other tests left behind are counted, whenever it goes
+    gc.disable()  # otherwise lines executed by other tests' garbage would be counted
     sys.settrace(note)
     try:
         await taking
@@ -39,14 +39,14 @@ async def work_of(taking: Awaitable[object]) -> int:
 
 
 async def is_linear(taking: Callable[[int], Awaitable[object]]) -> bool:
-    """Whether the last pieces of a stream cost what those in the middle do; `taking` takes in so many."""
-    await work_of(taking(10))  # what is done once for all streams
+    """Whether a stream's last pieces cost the same as the middle ones; `taking` takes in so many pieces."""
+    await work_of(taking(10))  # work that is done once for all streams
     first, second, third = [await work_of(taking(count)) for count in SIZES]
     return third - second <= LIMIT * (second - first) + AT_ODD_TIMES
 
 
 def judged(format: str, stream: str, kind: str) -> Callable[[int], Awaitable[object]]:
-    """A stream that goes through a policy."""
+    """Feeds a stream to a policy."""
     return lambda count: take(format, chunks(format, stream, count), POLICIES[kind]())
 
 

@@ -1,4 +1,4 @@
-"""What may be kept of blocks that policies mask."""
+"""What may be stored of blocks that policies mask."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def redact(mode: Mode = Mode.ENFORCE, scope: BlockScope | None = None, **paramet
         (delta(content=f"It is {SECRET}."), "It is [api key removed]."),
         (calls(call(0, "c1", "save", f'{{"key": "{SECRET}"}}')), '{"key": "[api key removed]"}'),
         (delta(content="Nothing."), "Nothing."),
-        (delta(reasoning_content=SECRET), SECRET),  # not where it was asked to look
+        (delta(reasoning_content=SECRET), SECRET),  # not in the kinds that it masks
     ],
     ids=["text", "arguments", "nothing", "elsewhere"],
 )

@@ -1,4 +1,4 @@
-"""What is told of images and sounds, as each format has them."""
+"""What is reported about images and audio, in each format."""
 
 import json
 

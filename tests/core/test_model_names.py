@@ -1,4 +1,4 @@
-"""The names that a model goes by."""
+"""The names by which a model is known."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""An aggregator takes no more blocks than it may, nor an event that tells more things or has more values, in each
-format."""
+"""In each format an aggregator limits the number of blocks, and the items and values of a single event."""
 
 import json
 from typing import Any

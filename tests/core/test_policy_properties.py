@@ -1,4 +1,4 @@
-"""What holds for every stream, format and set of policies: nothing denied leaks, nothing allowed is lost."""
+"""Properties of every stream, format and set of policies: nothing denied leaks, nothing allowed is lost."""
 
 import json
 import random
@@ -51,7 +51,7 @@ CHANGED = '{"changed": true}'
 
 
 class Slow(Policy):
-    """A judge that is asked about each tool call and is against some of them."""
+    """Asks a judge about each tool call, who denies some of them."""
 
     def __init__(self, against: set[int]) -> None:
         self._against = against
@@ -67,7 +67,7 @@ class Slow(Policy):
 
 
 class Plan(NamedTuple):
-    """A random set of policies, and what is to come of it."""
+    """A random set of policies, and what they should do."""
 
     policies: list[ActivePolicy]
     denied: set[int]
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 
 def plan(state: StreamState, chance: random.Random) -> Plan:
-    """Policies for this stream: rules, judges, changes of arguments, rules for text, limits, shadows, in any order."""
+    """Policies for this stream, in random order: rules, judges, changes of arguments, text rules, limits, shadows."""
     calls = [block.ordinal for block in state.blocks if block.kind is BlockKind.TOOL_CALL]
     by_rule, by_judge = ({ordinal for ordinal in calls if chance.random() < 0.4} for _ in range(2))
     words = [
@@ -124,7 +124,7 @@ class Result(NamedTuple):
 async def through(
     format: str, stream: Sequence[Chunk], policies: Iterable[ActivePolicy], chance: random.Random
 ) -> Result:
-    """The client's tape, the answers of judges coming at any time and in any order."""
+    """The client's tape and the context; judges answer at random times and in random order."""
     aggregator = AGGREGATORS[format]()
     composer: Composer = COMPOSERS[format](aggregator.head)
     context = ChainContext("run", lambda: 0, ModelCall(format, _asked(stream)), state=aggregator.state)
@@ -187,7 +187,7 @@ def assert_as_planned(format: str, data: bytes, state: StreamState, made: Plan, 
 
 
 def assert_gone(format: str, state: StreamState, data: bytes, made: Plan, tape: bytes) -> None:
-    """Neither a call's id nor its arguments are anywhere on the tape, in no chunk and in no two joined."""
+    """Assert that neither ids nor arguments of the removed calls are on the tape, within a chunk or across chunks."""
     gone = made.denied | made.changed
     kept = "".join(block.id + block.text for block in state.blocks if block.ordinal not in gone)
     kept += "".join(block.id for block in state.blocks if block.ordinal in made.changed)
@@ -195,7 +195,7 @@ def assert_gone(format: str, state: StreamState, data: bytes, made: Plan, tape: 
     for block in state.blocks:
         if block.ordinal not in gone or not isinstance(block, ToolCallStreamBlock):
             continue
-        # What upstream said before there was a call to hold (in encrypted thinking, for one) had left by then.
+        # What upstream said before there was a call to hold (such as in encrypted thinking) went out before.
         before = b"".join(chunk.raw for chunk in parse(data)[: block.first_seq]).decode()
         if len(block.id) > 8 and block.id not in kept + before:
             assert block.id.encode() not in tape
@@ -205,7 +205,7 @@ def assert_gone(format: str, state: StreamState, data: bytes, made: Plan, tape: 
 
 
 def texts_of(tape: bytes) -> Iterator[str]:
-    """Every text that is anywhere in the frames, also in fields that no client reads."""
+    """Every text anywhere in the frames, including fields that no client reads."""
     level: list[Any] = payloads(tape)
     while level:
         match level.pop():
@@ -218,7 +218,7 @@ def texts_of(tape: bytes) -> Iterator[str]:
 
 
 def is_sound(format: str, data: bytes, state: StreamState) -> bool:
-    """Whether the stream itself is what the SDK takes, so that what it refuses afterwards is our doing."""
+    """Whether the SDK accepts the stream itself, so that if it rejects our output, that is our fault."""
     if state.failure is not None or not state.finish_reasons:
         return False
     try:
@@ -226,7 +226,7 @@ def is_sound(format: str, data: bytes, state: StreamState) -> bool:
         told, own = read_back(format, data), told_of(state, is_one_text=True)
     except Exception:
         return False
-    # Calls with one id twice, calls of the provider's own, thinking that the SDK does not read.
+    # It may not: two calls with the same id, calls that the provider runs, thinking that the SDK does not read.
     return (
         told.content == own.content
         and told.calls == own.calls
@@ -263,7 +263,7 @@ PIECES = st.lists(st.sampled_from(["text", "text", "thinking", 0, 1, 2]), min_si
 
 
 def generated(made: list[Any]) -> bytes:
-    """A chat stream whose pieces come in this order."""
+    """A chat stream with its pieces in this order."""
     data, indices = b"", dict[int, int]()
     for number, where in enumerate(made):
         if where == "text":
@@ -355,7 +355,7 @@ BODIES: dict[str, type[Any]] = {
 async def verdicts_on(
     format: str, stream: Sequence[Chunk], policies: Sequence[ActivePolicy], composer: Composer
 ) -> tuple[list[tuple[Any, ...]], bytes]:
-    """What the policies say, each judge being answered at once, and what the client gets."""
+    """The policies' verdicts and what the client gets, with each judge answered immediately."""
     aggregator = AGGREGATORS[format]()
     context = ChainContext("run", lambda: 0, state=aggregator.state)
     chain = PolicyChain(policies, composer)

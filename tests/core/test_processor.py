@@ -1,4 +1,4 @@
-"""The stream processor: one callback a chunk, with the state that it led to."""
+"""The stream processor: one callback per chunk, with the state that it led to."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -102,7 +102,7 @@ async def test_recorded_streams_pass_through_byte_for_byte() -> None:
 
 
 class Doubter(OpenAIChatAggregator):
-    """Takes each chunk with a `doubt` for one that may be read in two ways."""
+    """Considers each chunk with a `doubt` ambiguous."""
 
     def _read(self, payload: JsonObject, name: str) -> None:
         super()._read(payload, name)
@@ -131,7 +131,7 @@ async def test_a_block_that_begins_in_such_a_chunk_goes_nowhere() -> None:
 
 
 async def test_a_held_call_that_such_a_chunk_changes_goes_nowhere() -> None:
-    """The client would have it as it was before."""
+    """Otherwise the client would get it without the change."""
     begun, changes = calls(call(0, "x", "rm")), {**calls(call(0, None, "-list")), "doubt": 1}
     run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begun, changes))
     assert run.tape == DOUBTED[0].raw
@@ -140,7 +140,7 @@ async def test_a_held_call_that_such_a_chunk_changes_goes_nowhere() -> None:
 
 async def test_nor_does_one_that_a_chunk_changes_which_tells_of_too_much() -> None:
     run = Run([active(deny_names("rm"))], aggregator=OpenAIChatAggregator(most_blocks=4))
-    # What is told of first is taken in before that is seen.
+    # The first change is applied before the aggregator notices that there are too many blocks.
     many = calls(call(0, None, "-list"), *(call(n, f"y{n}", "ls", "{}") for n in range(1, 4)))
     begun = chunks(delta(content="a"), calls(call(0, "x", "rm")), many)
     with pytest.raises(UpstreamError):
@@ -197,7 +197,7 @@ async def test_what_the_format_has_besides_data_goes_on() -> None:
 
 
 class Faulty(OpenAIChatAggregator):
-    """An aggregator that does not get over a chunk which says `odd`."""
+    """An aggregator that fails on a chunk with `odd` in it."""
 
     def _read(self, payload: JsonObject, name: str) -> None:
         super()._read(payload, name)

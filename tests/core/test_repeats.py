@@ -1,4 +1,4 @@
-"""Chunks that differ from the one before them in their text alone are read as any other would be."""
+"""Chunks that differ from the previous one only in their text are read like any other."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,21 +25,21 @@ FILTERED = b'"index":0,"content_filter_results":{"hate":{"filtered":false,"sever
 
 
 class _Chat(OpenAIChatAggregator):
-    """Reads each chunk anew."""
+    """Parses every chunk in full."""
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         return None
 
 
 class _Messages(AnthropicMessagesAggregator):
-    """Reads each event anew."""
+    """Parses every event in full."""
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         return None
 
 
 class _Responses(OpenAIResponsesAggregator):
-    """Reads each event anew."""
+    """Parses every event in full."""
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         return None
@@ -53,29 +53,29 @@ FORMATS: dict[str, tuple[Callable[..., Made], Callable[..., Made]]] = {
 
 
 def chat(content: str, delta: str = "", after: str = "") -> bytes:
-    """A chunk whose text is JSON as it stands in it."""
+    """A chunk with this JSON as its text, verbatim."""
     return f'data: {{"id":"x","choices":[{{"index":0,"delta":{{"content":{content}{delta}}}}}]{after}}}\n\n'.encode()
 
 
 def arguments(text: str, piece: str = "", delta: str = "", name: str = "") -> bytes:
-    """A chunk with a piece of a call, whose arguments are JSON as it stands in it."""
+    """A chunk with a piece of a call, with this JSON as its arguments, verbatim."""
     call = f'{{"index":0,"function":{{"arguments":{text}{name}}}{piece}}}'
     return f'data: {{"id":"x","choices":[{{"index":0,"delta":{{"tool_calls":[{call}]{delta}}}}}]}}\n\n'.encode()
 
 
 def message(text: str, padding: str = "", kind: str = "text_delta", name: str = "text") -> bytes:
-    """An event whose text is JSON as it stands in it."""
+    """An event with this JSON as its text, verbatim."""
     event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}","{name}":{text}}}{padding}}}'
     return f"event: content_block_delta\ndata: {event}\n\n".encode()
 
 
 def filtered(content: str) -> bytes:
-    """The same from Azure, which says beside it what its filters found."""
+    """Azure's version, which includes the results of its filters."""
     return chat(content).replace(b'"index":0', FILTERED)
 
 
 def response(text: str, number: object = 4, padding: str = '"ab"', more: str = "", word: str = "output_text") -> bytes:
-    """An event whose text and padding are JSON as they stand in it."""
+    """An event with this JSON as its text and padding, verbatim."""
     name = f"response.{word}.delta"
     place = '"item_id":"m","output_index":0,"content_index":0'
     event = f'{{"type":"{name}","sequence_number":{number},{place},"delta":{text},"obfuscation":{padding}{more}}}'
@@ -83,8 +83,8 @@ def response(text: str, number: object = 4, padding: str = '"ab"', more: str = "
 
 
 def read(aggregator: Made, data: bytes, is_enforcing: bool) -> Any:
-    """All that an aggregator makes of bytes, chunk by chunk; with a policy, what its format does not have is left out
-    first. In the end nothing of the last chunk is to go out."""
+    """Everything that an aggregator makes of some bytes, chunk by chunk; if `is_enforcing`, members that the format
+    does not have are left out first. Finally it is told to forget the last chunk."""
     told: list[Any] = []
     state = aggregator.state
     for chunk in parse(data):
@@ -116,13 +116,13 @@ def test_recorded_streams_are_read_as_before(format: str) -> None:
 
 
 def varied(number: int) -> dict[str, object]:
-    """Arguments for `response`, other ones each time."""
+    """Arguments for `response`, different each time."""
     return {"number": number, "padding": json.dumps("x" * (number % 16))}
 
 
 @pytest.mark.parametrize(
     ("format", "begins", "piece", "varies"),
-    # The first of the pieces is read for what it tells of itself.
+    # The first piece's own members are read.
     [
         ("openai_chat", chat('"", "role": "assistant"'), chat, None),
         ("openai_chat", chat('""', after=',"obfuscation":""'), chat, lambda n: {"after": f',"obfuscation":"{n}"'}),
@@ -163,7 +163,7 @@ def test_of_a_stream_whose_chunks_differ_otherwise_few_are_tried() -> None:
 
 
 ODD: Sequence[bytes] = (
-    # The same member twice, the last of which counts; one under another name; one that is escaped.
+    # The same member twice, of which the last counts; one under another name; one with escapes.
     chat('"hi"', ',"content":"\\u0068i"'),
     chat('"hi"', ',"c\\u006fntent":"hi"'),
     chat('"\\u0068i"', ',"role":"hi"'),
@@ -187,12 +187,12 @@ ODD: Sequence[bytes] = (
     chat('"hi"').replace(b"\n\n", b"\r\n\r\n"),
     chat('"hi"')[:-1],
     b"data: [DONE]\n\n",
-    # A text that stands elsewhere too, across what is told apart.
+    # A text that also occurs elsewhere in the chunk, across the parts that are compared.
     chat(json.dumps('delta":{"content')),
-    # What a policy has left out, and then told where it is not.
+    # A text that a policy has left out in one place, and that then occurs where it is not left out.
     chat('"hi"', ',"foo":"Write to me"'),
     chat('"hi"', after=',"note":"Write to me"'),
-    # White space behind a text, where lines end and where they do not.
+    # White space after a text, where a line ends and where it does not.
     chat('"hi"\n', after=',"x":1'),
     chat('"hi"\r', after=',"x":1'),
     chat('"hi"', after=',"x":1'),
@@ -392,7 +392,7 @@ def test_each_odd_event_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> N
 
 
 def test_what_was_left_out_of_a_chunk_is_told_where_it_is_said_next() -> None:
-    """It was once told of a chunk that was cut, whose rest is like the last chunk."""
+    """Regression: it was reported for a chunk that was shortened, and whose rest is like the previous chunk."""
     said = "Write to me"
     plain = chat('"a"', after=',"x":1') + chat('"b"', after=',"x":1')
     cut = chat('"c"', f',"foo":"{said}"', ',"x":1')
@@ -408,7 +408,7 @@ words = st.one_of(
     st.sampled_from(TEXTS).map(lambda text: json.dumps(text, ensure_ascii=False)),
     st.text(max_size=8).map(lambda text: json.dumps(text, ensure_ascii=False)),
     st.text(max_size=8).map(json.dumps),
-    # What is no JSON to the letter.
+    # Not valid JSON, strictly speaking.
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(lambda text: f'"{text}"'),
     st.sampled_from(('"\\ud83d"', '"a" ', ' "a"', '"a","index":1', '"a"}}],"choices":[{"delta":{"content":"b"', "7")),
 )

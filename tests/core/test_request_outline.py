@@ -1,4 +1,4 @@
-"""What was new in a request beside the one that it goes on from."""
+"""What is new in a request compared to the one that it continues."""
 
 import json
 from typing import Any

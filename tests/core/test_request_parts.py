@@ -1,4 +1,4 @@
-"""The parts of a request: the same for all formats, and never an exception whatever a client sends."""
+"""The parts of a request: the same for all formats, and never an exception, whatever a client sends."""
 
 import json
 from typing import Any

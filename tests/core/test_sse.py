@@ -1,4 +1,4 @@
-"""The SSE parser, against a slow reading of the standard that is written here."""
+"""The SSE parser, compared with a slow implementation of the standard."""
 
 import itertools
 import re
@@ -23,9 +23,9 @@ def read(data: bytes, cuts: Sequence[int] = ()) -> list[SSEEvent]:
 
 
 def standard_reading(data: bytes) -> list[tuple[bytes, str]]:
-    """(data, event name) of each event with data, character by character as the standard words it.
+    """(data, event name) of each event with data, character by character as the standard describes it.
 
-    Two differences, both on purpose: what the end of input cuts is given too, and so is an event whose data is empty.
+    Two differences are intentional: an event cut off by the end of input is returned, and so is one with empty data.
     """
     text = data.removeprefix(BOM)
     lines, line, position = [], b"", 0
@@ -159,7 +159,7 @@ def test_it_takes_a_bom_at_the_start_only() -> None:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_data_behind_a_bom_in_midstream_is_ambiguous(end: bytes) -> None:
-    """Clients that decode line by line drop it, openai's for JavaScript among them."""
+    """Clients that decode line by line drop the BOM, such as OpenAI's for JavaScript."""
     marked = end.join([BOM + b"data: 2", b"", b""])
     behind = end.join([b"data: 1", BOM + BOM + b"data: 2", b"", b""])
     assert [sse.is_ambiguous(event.raw, event.data) for event in read(b"data: 1\n\n" + marked + behind)] == [

@@ -1,4 +1,4 @@
-"""Both tapes side by side: what passed, waited, was replaced, dropped or put in, and nothing where nothing acted."""
+"""Both tapes aligned: what passed, was delayed, replaced, dropped or injected, and nothing if no policy acted."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ ALLOWS = Opinion(lambda block: Verdict(Decision.ALLOW))
 
 
 async def both(policies: Sequence[ActivePolicy], stream: Sequence[Chunk]) -> Tapes:
-    """The tapes of a stream under these policies; whatever happens takes its time."""
+    """The tapes of a stream under these policies; time passes with every event."""
     run = Run(policies)
     upstream, sent = Timeline(OpenAIChatAggregator()), list[Sent]()
     for chunk in (*stream, None):
@@ -90,7 +90,7 @@ async def test_three_policies_are_named_with_all_that_they_did() -> None:
 EXPECTED = [
     ("passed", [0], [0], ""),
     ("replaced", [1, 2], [1, 2], "hosts"),
-    ("replaced", [3], [3], "hosts"),  # written anew, with the same words
+    ("replaced", [3], [3], "hosts"),  # rewritten, with the same words
     ("delayed", [4], [4], "guard, second"),
     ("dropped", [5, 6], [], ""),
     ("injected", [], [5], "guard"),

@@ -1,4 +1,4 @@
-"""Tokens in one normal form: all input and all output, with their parts beside them."""
+"""Token counts in one normal form: all input and all output, with their parts listed separately."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What only comes because usage was asked for does not reach a client that did not ask."""
+"""Usage that we requested does not reach a client that did not."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Token counts of every wire in one vocabulary."""
+"""Token counts of every format in one vocabulary."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Wildcards in names: what is special, and that nothing else is, wherever an operator writes them."""
+"""Wildcards in names: what is special, and that nothing else is, wherever operators can use them."""
 
 import pytest
 

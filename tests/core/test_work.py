@@ -1,4 +1,4 @@
-"""What a policy puts off to a process of its own: asked as a question, waited for, and a failure where none answers."""
+"""Work that a policy hands to a separate process: asked as a question, awaited, and a failure if there is no answer."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ DENIED = Verdict(Decision.DENY, "found", "[no]")
 
 
 async def held(mode: Mode = Mode.ENFORCE, *, fail_open: bool = False) -> tuple[Run, Question]:
-    """A call that is too long to be judged where clients wait, and what its policy asks."""
+    """A call that is too long to be judged in the event loop, and the question that its policy asks."""
     rule = build_short("tool_rule", {"arguments": [{"path": "$.command", "pattern": "rm"}]})
     it = Run([active(rule, mode, fail_open=fail_open)])
     await it.finish(chunks(CALL, delta(finish="tool_calls"), "[DONE]"))

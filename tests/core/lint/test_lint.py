@@ -1,4 +1,4 @@
-"""Wire lint: it finds what recorded streams do that their formats do not allow, and is silent on the others."""
+"""Wire lint finds what recorded streams do that their formats do not allow, and reports nothing else."""
 
 import json
 
@@ -10,8 +10,8 @@ from streamviz.core.lint import LINTERS, RULES, Note
 from tests.core.support import call, calls, delta, parse, sse
 from tests.recordings import RECORDED_FORMATS, recorded
 
-# Which tags of TAGS.md break which rules. The other tags are legal: usage behind the finish, an empty block, a call in
-# one piece, …
+# Which tags of TAGS.md break each rule. Streams with other tags are legal: usage after the finish, an empty block, a
+# call in one piece, …
 TAGS = {
     "openai_chat": {
         "id_changes": ["!chunk_id_changes"],
@@ -53,8 +53,8 @@ TAGS = {
 }  # fmt: skip
 
 
-# What the tags do not see: an id that is empty everywhere, the second choice; usage in a chunk of its own, as it should
-# be, where no finish_reason came.
+# Exceptions that the tags do not show: an id that is empty everywhere; a second choice; usage in a chunk of its own, as
+# it should be, in a stream without a finish_reason.
 UNSEEN = {
     "snowflake-pydantic-ai-test-snowflake-model-streaming-0-c3a805": {"id_empty", "usage_beside_choices"},
     "self-hosted-dd-trace-py-completion-stream-multiple-choices-proxy-0-5cc4cf": {"role_missing", "finish_missing"},
@@ -64,7 +64,7 @@ UNSEEN = {
 
 
 def notes(format: str, tape: bytes, is_whole: bool = True) -> list[Note]:
-    """What is noted, which is the same where usual events are read quickly."""
+    """The notes on a stream; they must be the same if usual events are read the quick way."""
     linter, quick = LINTERS[format](), LINTERS[format]()
     for chunk in parse(tape):
         linter.read(chunk)

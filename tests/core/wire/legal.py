@@ -1,4 +1,4 @@
-"""What a client of each format may rely on, to the last event."""
+"""What a client of each format may rely on, up to the last event."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def check(format: str, payloads: Sequence[Any]) -> None:
 
 
 def check_chat(payloads: Sequence[Any]) -> None:
-    """The indices of a choice's calls count up from 0, and each call's first piece says what it is."""
+    """The indices of a choice's calls count up from 0, and each call's first piece has its type."""
     known: dict[int, int] = {}
     for choice in (choice for payload in payloads for choice in payload.get("choices", [])):
         for call in choice["delta"].get("tool_calls", []):
@@ -26,7 +26,7 @@ def check_chat(payloads: Sequence[Any]) -> None:
 
 
 def check_gemini(payloads: Sequence[Any]) -> None:
-    """Each candidate is in its place, has parts of one kind each, and ends once; behind an error comes nothing else."""
+    """Each candidate is in its place, has parts of one kind each, and ends once; nothing follows an error."""
     ended: set[int] = set()
     for number, payload in enumerate(payloads):
         if "error" in payload:
@@ -42,7 +42,7 @@ def check_gemini(payloads: Sequence[Any]) -> None:
 
 
 def check_messages(payloads: Sequence[Any]) -> None:
-    """One start, blocks one after another with indices from 0, no text behind a call, one end and nothing after it."""
+    """One start, consecutive blocks with indices from 0, no text after a call, one end and nothing after it."""
     words = [payload["type"] for payload in payloads if payload["type"] != "ping"]
     if "error" in words:
         assert words.index("error") == len(words) - 1
@@ -72,7 +72,7 @@ def _check_blocks(payloads: Sequence[Any]) -> None:
 
 
 def check_responses(payloads: Sequence[Any]) -> None:
-    """Numbers without a gap; items and parts begin and end once, and are the same at their end and in the whole."""
+    """Numbers without gaps; items and parts begin and end once, and are the same at their end and in the whole."""
     first = payloads[0]["sequence_number"]
     assert [payload["sequence_number"] for payload in payloads] == list(range(first, first + len(payloads)))
     assert [payload["type"] for payload in payloads[:2]] == ["response.created", "response.in_progress"]
@@ -91,12 +91,12 @@ def check_responses(payloads: Sequence[Any]) -> None:
 
 
 def _readable(item: Any) -> Any:
-    """What is encrypted is so anew each time that it is told."""
+    """Encrypted content is different each time that it is sent."""
     return {key: value for key, value in item.items() if key != "encrypted_content"}
 
 
 def _check_parts(payloads: Sequence[Any]) -> None:
-    """Deltas and ends stand between the part's beginning and its end, and add up to the text told at the end."""
+    """Deltas and ends are between the part's start and its end, and the deltas add up to the final text."""
     texts: dict[tuple[Any, ...], str] = {}
     for payload in payloads:
         word = payload["type"].split(".")[1:]

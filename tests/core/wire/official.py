@@ -1,4 +1,4 @@
-"""Composed streams as the official SDKs' accumulators read them, and as sums that formats can be compared by."""
+"""Composed streams as the official SDKs' accumulators read them, in a form that is comparable across formats."""
 
 import json
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 
 def take_in(format: str, data: bytes) -> tuple[Any, list[StreamEvent]]:
-    """The aggregator of a whole stream, and all its events."""
+    """The aggregator after a whole stream, and all its events."""
     aggregator = AGGREGATORS[format]()
     events = [event for chunk in parse(data) for event in aggregator.aggregate(chunk)]
     return aggregator, events + aggregator.close()
@@ -65,9 +65,9 @@ def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str
 
 
 def told_of(state: StreamState, *, is_one_text: bool = False, is_own: bool = True) -> Told:
-    """What the first choice says; with `is_one_text` refusals count as content, for formats that tell them so.
+    """What the first choice says; with `is_one_text`, refusals count as content, for formats that write them as such.
 
-    Without `is_own` calls that only the own format has a word for, and that the client carries out, count as calls.
+    Without `is_own`, kinds of call that only the stream's own format has, and the client runs, count as calls too.
     """
     blocks = [block for block in state.blocks if block.choice == 0]
     kinds = (BlockKind.CONTENT, BlockKind.REFUSAL) if is_one_text else (BlockKind.CONTENT,)
@@ -79,13 +79,13 @@ def told_of(state: StreamState, *, is_one_text: bool = False, is_own: bool = Tru
         "".join(block.text for block in blocks if block.kind is BlockKind.THINKING),
         calls,
         state.finish_reasons.get(0),
-        # An image is in the item of the call that made it.
+        # An image is part of the item of the call that made it.
         sum(is_other(block) for block in blocks if not (block.kind is BlockKind.MEDIA and block.label in PROVIDER_RUN)),
     )
 
 
 def read(arguments: str) -> Any:
-    """Arguments as a client reads them: none are an empty object, and what is cut off stays text."""
+    """Arguments as a client reads them: none are an empty object, and truncated ones remain text."""
     try:
         return json.loads(arguments or "{}")
     except ValueError:
@@ -101,7 +101,7 @@ def _without_errors(data: bytes) -> list[Any]:
 
 
 def read_back(format: str, data: bytes) -> Told:
-    """What the SDK's accumulator makes of a stream; errors its client raises before they get there."""
+    """What the SDK's accumulator makes of a stream, without errors, which the SDK's client raises earlier."""
     readers = {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}
     return {**readers, "gemini": _gemini}[format](data)
 
@@ -128,7 +128,7 @@ def _anthropic(data: bytes) -> Told:
         message = accumulate_event(event=event, current_snapshot=message, json_bufs=buffers)
     if message is None:
         return Told("", "", [])
-    # The SDK warns of types that it does not know, and reads them all the same.
+    # The SDK warns about types that it does not know, but reads them.
     parts = message.to_dict(warnings=False)["content"]
     calls = [(part["id"], part["name"], part["input"]) for part in parts if part["type"] == "tool_use"]
     text = "".join(part["text"] for part in parts if part["type"] == "text")
@@ -161,7 +161,7 @@ def _responses(data: bytes) -> Told:
 
 def _gemini(data: bytes) -> Told:
     """The SDK adds nothing up: its callers join what each chunk's first candidate says."""
-    # As the SDK reads an answer: it passes over what it does not know.
+    # Read an answer as the SDK does, which skips what it does not know.
     chunks = [GenerateContentResponse._from_response(response=each, kwargs={}) for each in _without_errors(data)]
     first = [chunk.candidates[0] for chunk in chunks if chunk.candidates and not chunk.candidates[0].index]
     parts = [part for each in first if each.content for part in each.content.parts or []]

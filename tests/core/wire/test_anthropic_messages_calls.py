@@ -1,4 +1,4 @@
-"""Calls of Anthropic's messages, whatever their blocks call them and wherever they say what the tool is given."""
+"""Calls in Anthropic's messages, whatever the type of their block and wherever it has the tool's input."""
 
 import json
 from typing import Any

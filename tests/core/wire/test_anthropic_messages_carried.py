@@ -1,4 +1,4 @@
-"""What no verdict changes of a message stream stays upstream's: the SDK reads it as before, and nothing of the rest."""
+"""What no verdict changes in a message stream stays upstream's: the SDK reads it as before, and nothing else."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def data_of(path: Path) -> bytes:
 
 
 async def through(tape: bytes, ordinal: int, verdict: Verdict = DENIED, body: JsonObject | None = None) -> bytes:
-    """The client's tape where one block is denied, or replaced."""
+    """The client's tape with one block denied or replaced."""
     aggregator = AnthropicMessagesAggregator()
     composer = AnthropicMessagesComposer(aggregator.head) if body is None else AnthropicMessagesBodyComposer(body)
     context = ChainContext("run", lambda: 0)
@@ -43,20 +43,20 @@ async def through(tape: bytes, ordinal: int, verdict: Verdict = DENIED, body: Js
 
 
 def wanted(content: list[Any], denied: int) -> list[Any]:
-    """The content without one block and, where it is a call, without its result."""
+    """The content without one block and, if that is a call, without its result."""
     id = content[denied].get("id") or "none"
     found: list[Any] = []
     for number, part in enumerate(content):
         if number != denied:
             found += [part] if part.get("tool_use_id") != id else []
         elif all(earlier["type"] != "tool_use" for earlier in content[:number]):
-            # Providers reject text behind a call of the client's.
+            # Providers reject text after a client's call.
             found.append(SAID)
     return found
 
 
 def told(message: Any) -> Any:
-    """The message as the SDK has it, without what the SDK adds of its own."""
+    """The message as the SDK has it, without the fields that the SDK adds."""
     return json.loads(
         json.dumps(message, default=str), object_hook=lambda found: {k: v for k, v in found.items() if v is not None}
     )

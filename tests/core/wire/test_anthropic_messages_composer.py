@@ -1,4 +1,4 @@
-"""Writing Anthropic's messages: what policies make of a stream, and of a whole message."""
+"""Writing Anthropic's messages: the result of policies on a stream and on a whole message."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def call(index: int, name: str) -> list[dict[str, Any]]:
 
 
 async def through(stream: Any, *names: str, body: Any = None) -> bytes:
-    """The client's tape where calls with these names are denied."""
+    """The client's tape with calls of these names denied."""
     aggregator = AnthropicMessagesAggregator()
     composer = AnthropicMessagesComposer(aggregator.head) if body is None else AnthropicMessagesBodyComposer(body)
     context = ChainContext("run", lambda: 0)

@@ -1,4 +1,4 @@
-"""Malformed message streams: what Anthropic's SDK puts together of them is what was judged, or they are marked."""
+"""Malformed message streams: what Anthropic's SDK assembles from them is what was judged, or they are marked."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ END = {"type": "message_stop"}
 
 
 def tape_of(*payloads: Payload) -> bytes:
-    """The payloads as named events; one with a `name` of its own goes by that."""
+    """The payloads as named events; a `name` in a payload overrides its type."""
     return b"".join(
         write_event(json.dumps({key: value for key, value in payload.items() if key != "name"}).encode(),
                     payload.get("name", payload["type"]))
@@ -41,10 +41,10 @@ def state_of(tape: bytes) -> StreamState:
 
 
 def put_together(tape: bytes) -> list[tuple[Any, ...]] | None:
-    """What the SDK has in the end: texts, thinking, calls. None where it raises."""
+    """What the SDK has assembled at the end: texts, thinking, calls. None if it raises."""
     try:
         content = READER.stream(tape)["content"]
-    except Exception:  # It raises whatever its reading meets.
+    except Exception:  # It raises whatever error occurs while it reads.
         return None
     said: list[tuple[Any, ...]] = []
     for part in content:
@@ -57,7 +57,7 @@ def put_together(tape: bytes) -> list[tuple[Any, ...]] | None:
 
 
 def judged(state: StreamState) -> list[tuple[Any, ...]]:
-    """The same of the blocks that policies see."""
+    """The same, from the blocks that policies see."""
     words = {BlockKind.CONTENT: "text", BlockKind.THINKING: "thinking"}
     return [
         ("call", block.id, block.name, _input(block.text))
@@ -198,7 +198,7 @@ EVENTS = st.one_of(
 
 @st.composite
 def malformed(draw: st.DrawFn) -> bytes:
-    """A stream of a text and a call, with events put in, taken out and told to be others."""
+    """A stream of a text and a call, with events inserted, removed and renamed."""
     script = [event for event in SCRIPT if draw(st.integers(0, 9))]
     for event in draw(st.lists(EVENTS, max_size=3)):
         name = draw(NAMES)

@@ -1,4 +1,4 @@
-"""Text, or a call, in a member that no format has: with a policy in force the stream ends before it."""
+"""Text, or a call, in a member that no format has: with a policy in force, the stream ends before it."""
 
 import json
 from typing import Any

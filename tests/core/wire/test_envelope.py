@@ -1,4 +1,4 @@
-"""What an answer says of itself: what names or counts is a word or a number, and policies for texts read it all."""
+"""What an answer says about itself: names and counts must be words and numbers, and text policies read all of it."""
 
 import json
 from typing import Any

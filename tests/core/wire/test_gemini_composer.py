@@ -1,4 +1,4 @@
-"""Writing Gemini's generateContent: what verdicts change, and what is kept beside that; read back by Google's SDK."""
+"""Writing Gemini's generateContent: what verdicts change and what they leave alone; read back by Google's SDK."""
 
 import json
 from collections.abc import Iterator

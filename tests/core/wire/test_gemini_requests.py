@@ -1,4 +1,4 @@
-"""Requests of Gemini's generateContent: what policies read in them, and the same in the words of chat."""
+"""Requests of Gemini's generateContent: what policies read in them, and their conversion to chat requests."""
 
 from typing import Any
 

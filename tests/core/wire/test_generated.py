@@ -1,4 +1,4 @@
-"""Generated streams of the client formats: the same blocks come out in any order, framing and pieces."""
+"""Generated streams of the client formats: order, framing and splitting do not change the blocks."""
 
 import json
 import random
@@ -22,7 +22,7 @@ PIECES = st.lists(TEXT, min_size=1, max_size=4)
 
 
 class Call(NamedTuple):
-    """A tool call as it is to come out."""
+    """A tool call as it should come out."""
 
     id: str
     name: str
@@ -45,14 +45,14 @@ class Said(NamedTuple):
 
 
 def framed(payloads: Iterable[Payload], seed: int) -> list[bytes]:
-    """The payloads as server-sent events, in one of the ways that the standard allows, cut into some pieces."""
+    """The payloads as server-sent events, in one of the ways that the standard allows, split into pieces."""
     rng = random.Random(seed)
     end = rng.choice([b"\n", b"\r\n", b"\r"])
     data = rng.choice([b"", b"\xef\xbb\xbf"])
     for payload in payloads:
         for noise in rng.sample([b": hi", b"id: 7", b"retry: 10", b"foo: bar", b":"], rng.randrange(3)):
             data += noise + end * rng.choice([1, 2])
-        # JSON may have line ends between its parts: each line is a data line of its own.
+        # JSON may have line breaks between its tokens: each line becomes a data line.
         text = json.dumps(payload, indent=rng.choice([None, 0, 1]), ensure_ascii=rng.random() < 0.5)
         lines = [f"event: {payload['type']}"] if "type" in payload and rng.random() < 0.5 else []
         lines += [f"data:{rng.choice(['', ' '])}{line}" for line in text.split("\n")]
@@ -79,7 +79,7 @@ def content_in(state: StreamState) -> str:
 
 
 def interleave(draw: st.DrawFn, tracks: list[list[Payload]]) -> list[Payload]:
-    """The pieces of all tracks in one order, each track's own kept."""
+    """The pieces of all tracks merged, each track in its own order."""
     turns = draw(st.permutations([number for number, track in enumerate(tracks) for _ in track]))
     rest = [iter(track) for track in tracks]
     return [next(rest[number]) for number in turns]
@@ -89,7 +89,7 @@ def interleave(draw: st.DrawFn, tracks: list[list[Payload]]) -> list[Payload]:
 
 
 def chat_pieces(draw: st.DrawFn, index: int, call: Call, is_alone: bool) -> list[Payload]:
-    """The pieces of a call. Its id and name may come late, or again and again, unless another call has its index."""
+    """The pieces of a call. Its id and name may come late, or repeatedly, unless another call has the same index."""
     id_at = draw(st.integers(0, len(call.pieces) - 1)) if is_alone else 0
     name_at = draw(st.integers(0, len(call.pieces) - 1)) if is_alone else 0
     repeats = draw(st.booleans())
@@ -155,7 +155,7 @@ def test_data_behind_done_is_neither_lost_nor_an_error(first: Said, second: Said
 def message_streams(draw: st.DrawFn) -> Said:
     calls: list[Call] = []
     payloads: list[Payload] = [{"type": "message_start", "message": {"id": "m", "content": []}}]
-    # Rounds of interleaved blocks; indices are used again in each.
+    # Rounds of interleaved blocks, each of which reuses the indices.
     for turn in range(draw(st.integers(1, 2))):
         tracks: list[list[Payload]] = []
         for index in range(draw(st.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""What one event tells beside its answer can be hundreds of thousands of values: no line is run for each of them."""
+"""One event may carry hundreds of thousands of values besides its answer: no line is executed for each of them."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ VALUES = {
 
 
 async def lines(format: str, payload: Any, name: str = "") -> int:
-    """How many lines are run to take this in."""
+    """How many lines are executed to take this in."""
     data = json.dumps(payload).encode()
     aggregator = AGGREGATORS[format]()
 
@@ -75,7 +75,7 @@ async def test_a_part_of_many_members_costs_the_same_for_each(place: str) -> Non
     assert most - more < 1.05 * (more - few) + 50
 
 
-# Each with how many lines it may run for each.
+# Each with the number of lines that may be executed per item.
 NUMBERS: dict[str, tuple[int, str, Any]] = {
     "tokens": (20, "openai_chat", lambda ones: {"choices": [{"delta": {}, "logprobs": {"content": ones}}]}),
     "parts": (80, "anthropic_messages", lambda ones: {"type": "message", "id": "m", "content": ones}),

@@ -31,7 +31,7 @@ from tests.core.support import (
     told,
 )
 
-# Scripts of chunks in, events and state out
+# Scripts: chunks in, events and state out
 
 
 def test_it_reads_a_plain_answer() -> None:
@@ -261,7 +261,7 @@ def test_choices_are_kept_apart() -> None:
 
 @pytest.mark.parametrize(("asked", "is_odd"), [(None, False), (1, True), (2, False)])
 def test_a_choice_more_than_was_asked_for_contradicts(asked: int | None, is_odd: bool) -> None:
-    """Clients that take the first of each chunk for the only one would add it to that."""
+    """Clients that take the first choice of each chunk as the only one would add it to that."""
     aggregator = OpenAIChatAggregator()
     aggregator.answers_asked = asked
     for chunk in chunks(delta(0, content="my "), delta(1, content="key")):
@@ -334,12 +334,12 @@ def test_build_gives_the_whole_message_and_clear_forgets_it() -> None:
     assert told(aggregator.state) == [("content", "b")]
 
 
-# Generated streams: pieces of several calls and texts in any order come out whole
+# Generated streams: pieces of several calls and texts in any order are put together again
 
 
 @st.composite
 def interleaved(draw: st.DrawFn) -> tuple[list[dict[str, object]], list[str]]:
-    """Payloads with the pieces of some calls interleaved, several in a chunk at times, and each call's arguments."""
+    """Payloads with interleaved pieces of some calls, sometimes several in a chunk, and each call's arguments."""
     wanted = draw(st.lists(st.lists(st.text(max_size=3), min_size=1, max_size=4), min_size=1, max_size=4))
     indexed, repeats_id = draw(st.booleans()), draw(st.booleans())
     turns = draw(st.permutations([number for number, parts in enumerate(wanted) for _ in parts]))

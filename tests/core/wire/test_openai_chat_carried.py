@@ -1,4 +1,4 @@
-"""What no verdict changes of a chat stream stays upstream's: the SDK reads it as before, and nothing of the rest."""
+"""What no verdict changes in a chat stream stays upstream's: the SDK reads it as before, and nothing else."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ from tests.recordings import telling
 
 DENIED = Verdict(Decision.DENY, "no", "[denied]")
 MASKED = Verdict(Decision.REPLACE, "", "[masked]")
-# What a message is known to have, beside its role, which providers repeat and the SDK then joins.
+# A message's fields besides its role that providers repeat and the SDK then joins.
 FIELDS = {
     BlockKind.CONTENT: ("annotations",),
     BlockKind.REFUSAL: ("refusal",),
@@ -30,18 +30,18 @@ FIELDS = {
 
 
 def plain(calls: Any) -> list[Any]:
-    """Calls without their places."""
+    """Calls without their indices."""
     found = json.loads(json.dumps(calls or []), object_hook=known)
     return [{key: value for key, value in each.items() if key != "index"} for each in found]
 
 
 def known(found: Any) -> Any:
-    """What is there of a message."""
+    """The members of a message that are not null."""
     return {key: value for key, value in found.items() if value is not None}
 
 
 def assert_as_before(before: Any, after: Any, denied: StreamBlock, blocks: list[StreamBlock]) -> None:
-    """All of a message is read as it was, but for one of its blocks."""
+    """Assert that a message is read as before, except for one of its blocks."""
     kept = [block.id for block in blocks if block is not denied]
     for kind, fields in FIELDS.items():
         if kind is not denied.kind:
@@ -98,7 +98,7 @@ def whole_chunk(body: JsonObject) -> list[Chunk]:
 
 
 async def through_body(body: JsonObject, texts: list[str], denied: StreamBlock) -> Any:
-    """The answer without the block; None where its blocks are others than the stream's."""
+    """The answer without the block; None if its blocks do not correspond to the stream's."""
     if texts.count(denied.text) != 1:
         return None
     policy = active(About(texts.index(denied.text), DENIED))
@@ -256,7 +256,7 @@ async def test_a_signature_that_went_with_a_call_is_made_up_for(
     data = encode(body)
     answer = await Run([active(About(0, verdict))], OpenAIChatBodyComposer(body)).finish([Chunk(0, 0, data, data)])
     assert signed_in(json.loads(answer.tape)["choices"][0]["message"]["tool_calls"]) == wanted
-    # In one chunk what is kept goes before what is said anew.
+    # Within one chunk, what is kept precedes what is rewritten.
     is_turned = is_at_once and verdict is not DENIED
     assert signed_in(message["tool_calls"]) == ([("ls", SKIP), ("rm", None)] if is_turned else wanted)
 

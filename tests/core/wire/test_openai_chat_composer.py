@@ -37,7 +37,7 @@ def sdk() -> Reader:
 
 
 def compose_again(stream: list[Chunk]) -> tuple[bytes, StreamState]:
-    """A stream taken in and written anew, frame by frame, as a translation would."""
+    """A stream aggregated and written again, frame by frame, as a translation would."""
     aggregator = OpenAIChatAggregator()
     composer = OpenAIChatComposer(aggregator.head)
     frames = [frame for chunk in stream for frame in composer.compose(aggregator.aggregate(chunk))]
@@ -45,7 +45,7 @@ def compose_again(stream: list[Chunk]) -> tuple[bytes, StreamState]:
 
 
 def merged(state: StreamState, choice: int) -> Told:
-    """The blocks of a choice as one message has them: its texts joined by kind, then its calls."""
+    """The blocks of a choice as in a single message: its texts joined by kind, then its calls."""
     blocks = [block for block in state.blocks if block.choice == choice]
     texts = [(str(kind), "".join(block.text for block in blocks if block.kind is kind))
              for kind in (BlockKind.THINKING, BlockKind.CONTENT, BlockKind.REFUSAL)]  # fmt: skip

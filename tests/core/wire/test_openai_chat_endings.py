@@ -1,4 +1,4 @@
-"""What providers tell of how a chat call ended in places of their own: what it took, and what went wrong."""
+"""How a chat call ended, in provider-specific places: what it used, and what went wrong."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ USAGE = {"prompt_tokens": 19, "completion_tokens": 13, "total_tokens": 32}
 
 
 def in_choice(payload: Any, **members: object) -> JsonObject:
-    """A chunk with more members in its choice."""
+    """A chunk with additional members in its choice."""
     payload["choices"][0] |= members
     told: JsonObject = payload
     return told
