@@ -1,11 +1,11 @@
-"""The names of members that each wire format has, for who makes streams up."""
+"""The member names of each wire format, for generating streams."""
 
 from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """A format's names of members: any that carry something, those of a whole answer, what has a call's arguments, its
-    text, and what is around a call; and what says which, of what kind and where something is."""
+    """A format's member names: those that carry something, of a whole answer's envelope, for a call's arguments, for
+    its text, around a call; and those that say which, of what kind and where something is."""
 
     carriers: list[str]
     envelope: list[str]
@@ -22,7 +22,7 @@ _CARRIERS = (
     " annotations citations logprobs item part content_block content_blocks provider_specific_fields operation"
     " citation parsed parsed_arguments output_text tool_use signature encrypted_content results url diff image_url"
 ).split()
-# Google's, in either case.
+# Google's, in camel and in snake case.
 _GEMINI_CARRIERS = (
     "text text thought functionCall functionCall function_call args partialArgs partial_args name id executableCode"
     " executable_code codeExecutionResult toolCall tool_call toolResponse functionResponse inlineData fileData"

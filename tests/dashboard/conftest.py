@@ -1,4 +1,4 @@
-"""A small cast: an administrator, alice operates, bob views, charlie has no role, and a stranger is not signed in."""
+"""The users: an administrator, alice operates, bob views, charlie has no role, and a stranger is not signed in."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ Cast = dict[str, Client]
 
 @pytest.fixture(autouse=True)
 def nothing_runs() -> None:
-    """What other tests of this process had running is on Live for half a minute, and not in this one's record."""
+    """Clear earlier tests' streams, which Live shows for half a minute but this test's record does not have."""
     publisher.feed.running.clear()
     publisher.feed.finished.clear()
     publisher.wall.entries.clear()
@@ -33,7 +33,7 @@ def nothing_runs() -> None:
 
 @pytest.fixture
 def cast(db: None) -> Cast:
-    """Everybody's browser, by name. A mistaken form has no excuse: CSRF is checked elsewhere, by a real browser."""
+    """Each user's browser, by name. It skips CSRF checks, which are tested elsewhere with a real browser."""
     User.objects.create_superuser("administrator")
     for name in ("alice", "bob", "charlie"):
         User.objects.create_user(name)
@@ -57,7 +57,7 @@ def guard(db: None) -> Policy:
 def recorded(
     label: str = "nightly-triage", *, minutes: int = 0, session: Session | None = None, **changes: Any
 ) -> Stream:
-    """A stream of the record that ended so many minutes after noon."""
+    """A recorded stream that ended `minutes` after noon."""
     at = NOON + timedelta(minutes=minutes)
     session = session or Session.objects.create(label=label, started_at=at, last_at=at)
     usual: dict[str, Any] = {
@@ -75,7 +75,7 @@ def recorded(
 
 
 def hold(stream: Stream, texts: Sequence[str] = (), raws: Sequence[bytes] = (), kind: str = "content") -> None:
-    """Give a stream of the record blocks with these texts, and chunks."""
+    """Give a recorded stream blocks with these texts, and chunks."""
     usual: dict[str, Any] = {"first_seq": 0, "last_seq": 0, "started_at": NOON, "completed_at": NOON, "kind": kind}
     Block.objects.bulk_create(
         Block(stream=stream, ordinal=n, text=text, length=len(text), **usual) for n, text in enumerate(texts)
@@ -90,7 +90,7 @@ def hold(stream: Stream, texts: Sequence[str] = (), raws: Sequence[bytes] = (), 
 
 @contextmanager
 def loaded(model: type[Model]) -> Iterator[list[Model]]:
-    """The rows of a table that are read meanwhile."""
+    """Collect the rows of a table that are loaded in the meantime."""
     found: list[Model] = []
 
     def note(instance: Model, **_: object) -> None:

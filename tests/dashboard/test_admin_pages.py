@@ -1,4 +1,4 @@
-"""Who may open which page of the admin: all that its URLs name are tried."""
+"""Who may open which page of the admin, for all of its URLs."""
 
 from django.contrib.auth.models import Group, User
 from django.urls import URLResolver, get_resolver, reverse
@@ -14,7 +14,7 @@ MODELS = (Policy, ApiKey, Route, McpServer, User, Group)
 
 
 def url_of(name: str, pages: URLResolver) -> str:
-    """The address of a page, of whatever there is of its model."""
+    """The address of a page, with an existing object of its model."""
     [(_, wanted)] = pages.reverse_dict.getlist(name)[0][0]
     model = next((each for each in MODELS if f"_{each._meta.model_name}_" in name), Policy)
     pk = model._default_manager.values_list("pk", flat=True).first()

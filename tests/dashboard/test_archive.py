@@ -1,4 +1,4 @@
-"""Pages of streams whose chunks are archived: as before, and while the storage is away all but the chunks."""
+"""Pages of streams whose chunks are archived: unchanged, and without the chunks while the storage is down."""
 
 import json
 import uuid
@@ -33,7 +33,7 @@ TABS = ("", "tapes/", "chunks/", "?at=2", "chunks/1/", "export/", "export/?as=ha
 
 @pytest.fixture
 def stream(cast: Cast, storage: Storage, query: Query, monkeypatch: pytest.MonkeyPatch) -> uuid.UUID:
-    """One that a policy intervened in, old enough to be archived."""
+    """A stream that a policy intervened in, old enough to be archived."""
     monkeypatch.setattr(reading, "_kept", Kept(reading.MOST_KEPT_BYTES))
     monkeypatch.setattr(playback, "_kept", OrderedDict())
     with psycopg.connect(conninfo(), autocommit=True) as connection:
@@ -76,7 +76,7 @@ def test_a_download_has_the_chunks_that_are_archived_while_it_is_sent(
 
 
 def bare(shown: str) -> list[str]:
-    """Without what is new with each request."""
+    """The lines that do not change with each request."""
     return [line for line in shown.splitlines() if "csrf" not in line.lower()]
 
 

@@ -1,4 +1,4 @@
-"""Drawings as HTML: whatever stands in them is text."""
+"""Charts as HTML: their contents are escaped."""
 
 from datetime import UTC, datetime
 
@@ -49,7 +49,7 @@ def test_a_change_leads_to_its_policy() -> None:
     drawn = bars(Chart([], ""), [], [Mark("50.00%", NOON, "guard v2", "/policies/guard/")])
     [link] = [each for each in parse(drawn).walk() if each.tag == "a"]
     assert link.attributes["href"] == "/policies/guard/"
-    # A script says the moment that the title begins with in the zone of whoever looks.
+    # A script rewrites the time at the beginning of the title in the viewer's time zone.
     [title] = [each for each in link.walk() if each.tag == "title"]
     assert title.attributes["data-begins"] == str(round(NOON.timestamp() * 1000))
     assert title.text == "21 Sep 12:00:00: guard v2"

@@ -1,4 +1,4 @@
-"""Bars: they are in their places, and what is there is seen."""
+"""Bars: they are in the right places, and small ones stay visible."""
 
 from datetime import UTC, datetime
 

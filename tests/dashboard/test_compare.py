@@ -1,4 +1,4 @@
-"""Two streams of the record side by side."""
+"""Comparing two recorded streams."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Stats: a time beside another, latencies as a heat map, tools, and tables as CSV; figures are added up here anew."""
+"""Stats: periods compared, latencies as a heat map, tools, tables as CSV; figures are recalculated here."""
 
 import csv
 from collections import Counter
@@ -76,7 +76,7 @@ def test_a_tool_costs_what_its_streams_do_each_once(cast: Cast) -> None:
 
 
 def test_of_very_many_streams_some_tell_what_tools_came_to(cast: Cast) -> None:
-    for last_byte in (7, 8):  # one in 32 are those of the first eight
+    for last_byte in (7, 8):  # a sample of one in 32 has ids that end in a byte below 8
         stream = recorded(id=UUID(int=last_byte), cost=2)
         Block.objects.create(
             stream=stream, ordinal=0, kind="tool_call", name="bash", first_seq=0, last_seq=0, started_at=NOON
@@ -100,7 +100,7 @@ def test_no_cell_is_a_formula_where_commas_part_none(delimiter: str, name: str) 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_nor_where_a_value_has_more_lines(end: str) -> None:
-    """Behind a comma its quotes do not hold them together then."""
+    """After a comma, its quotes are not at the beginning of a field and so do not hold the lines together."""
     written = csv_of([["a", f"b{end}=cmd()"]])
     rows = list(csv.reader(StringIO(written, newline=""), delimiter=";"))
     assert [cells[0] for cells in rows[1:]] == ["'=cmd()\""]

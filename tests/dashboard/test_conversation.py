@@ -1,4 +1,4 @@
-"""A session's page is the conversation that its requests and answers were."""
+"""A session's page shows the conversation that its requests and answers amount to."""
 
 import html
 import json
@@ -32,14 +32,14 @@ ENDS = (2, 4, 6)
 
 
 def turn(session: Session | None, minutes: float, messages: list[Any], **more: Any) -> Stream:
-    """A turn that asked with these messages."""
+    """A turn whose request has these messages."""
     at = NOON + timedelta(minutes=minutes)
     body = json.dumps({"model": "coder-large", "messages": messages, **more.pop("fields", {})}).encode()
     return recorded(session=session, requested_at=at, ended_at=at + timedelta(seconds=2), request=body, **more)
 
 
 def answer(stream: Stream, message: dict[str, Any]) -> None:
-    """Give a stream the blocks of an answer as a client repeats it."""
+    """Give a stream the blocks of an answer, from the message in which a client repeats it."""
     usual = {"stream": stream, "first_seq": 0, "last_seq": 0, "started_at": stream.requested_at}
     text = message["content"]
     blocks = [Block(ordinal=0, kind="content", text=text, length=len(text), **usual)]
@@ -51,7 +51,7 @@ def answer(stream: Stream, message: dict[str, Any]) -> None:
 
 
 def ran(**more: Any) -> Session:
-    """The session of a run of three turns."""
+    """The session of a run with three turns."""
     session: Session | None = None
     for minutes, end in enumerate(ENDS):
         stream = turn(session, minutes, RAN[:end], **more)
@@ -68,7 +68,7 @@ def page(cast: Cast, session: Session, query: str = "") -> str:
 
 
 def words(shown: str) -> str:
-    """What a person reads in the middle of the page."""
+    """The text in the middle of the page."""
     middle = shown[shown.index('aria-label="Conversation"') : shown.index("<aside")]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", middle)).split())
 

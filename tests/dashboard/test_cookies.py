@@ -1,4 +1,4 @@
-"""Cookies that are no key of a sign-in."""
+"""Invalid session cookies."""
 
 import pytest
 from django.test import Client

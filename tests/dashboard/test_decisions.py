@@ -1,4 +1,4 @@
-"""What somebody is told who decides, or cancels, a moment too late."""
+"""What people are told if they decide or cancel a moment too late."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.live.support import Running, asking_twice, parse, view_of_running
 
 
 class NobodyElse:
-    """The other workers, none of which runs the stream: whoever asks them waits for nothing."""
+    """The other workers, none of which runs the stream: asking them is waiting in vain."""
 
     are_workers = True
 
@@ -64,7 +64,7 @@ def test_nor_about_one_that_has_just_ended_here(
 
 
 def asked_twice() -> Running:
-    """A stream whose questions about one call a person answers one after the other."""
+    """A stream with two questions about one call, which a person answers in turn."""
     running = asyncio.run(asking_twice(feed))
 
     def decide(asks: int, decision: Decision, by: str) -> bool:
@@ -77,7 +77,7 @@ def asked_twice() -> Running:
 
 
 def what_allow_posts(running: Running) -> Any:
-    """The form of the button on the stream's page."""
+    """The form values of the Allow button on the stream's page."""
     page = parse(rendering.holds(view_of_running(running.stream), running.now))
     button = page.find("h0-allow")
     assert button is not None

@@ -1,4 +1,4 @@
-"""Errors by what they say."""
+"""Errors grouped by their message."""
 
 import csv
 import re
@@ -146,7 +146,7 @@ def test_the_table_is_csv(cast: Cast) -> None:
     answer = cast["bob"].get("/errors/?range=all&q=model:a+model:b&csv=1")
     assert answer["Content-Type"].startswith("text/csv")
     [line] = csv.DictReader(answer.content.decode().splitlines())
-    assert line["error"] == "'=cmd() N"  # no formula
+    assert line["error"] == "'=cmd() N"  # not a formula
     assert (line["streams"], line["models"], line["keys"]) == ("2", "a, b", "–")
     assert (line["newest_stream"], line["counted_since"]) == (str(newest), "")
     assert "csv=1" in shown(cast)

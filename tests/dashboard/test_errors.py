@@ -1,4 +1,4 @@
-"""What went wrong is said in the look of the other pages, and never with details of ours."""
+"""Error pages look like the other pages, and never show internals."""
 
 import pytest
 from django.test import Client, RequestFactory

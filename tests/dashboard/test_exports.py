@@ -1,4 +1,4 @@
-"""Streams and sessions as files, in each form: nothing is lost, and nothing that a model said acts."""
+"""Exports of streams and sessions, in each format: nothing is lost, and nothing that a model said is active."""
 
 import ast
 import json
@@ -42,7 +42,7 @@ HEADERS = {"content-type": "application/json", "openai-beta": "it's=$new", "x-st
 
 @pytest.fixture
 def stream(cast: Cast) -> Stream:
-    """One whose second chunk the client got as a policy made it."""
+    """A stream whose second chunk was changed by a policy."""
     key, _ = ApiKey.objects.issue("dana")
     told = {"status": 200, "key": key, "chunk_count": 2, "frame_count": 2, "user_agent": "agent/1"}
     found = recorded(request=json.dumps(REQUEST).encode(), request_headers=HEADERS, **told)
@@ -99,7 +99,7 @@ def test_the_shell_sends_the_same_words(cast: Cast, path: str) -> None:
     words = shlex.split(command)
     assert words[1] == "http://testserver/v1/chat/completions"
     assert json.loads(words[words.index("--data-raw") + 1]) == REQUEST
-    # What says how it is to be answered is sent again, and not who sent it then.
+    # Headers that affect the answer are sent again, those that identify the sender are not.
     headers = [word for before, word in pairwise(words) if before == "-H"]
     assert headers[1:] == ["content-type: application/json", "openai-beta: it's=$new"]
 
@@ -112,7 +112,7 @@ def test_the_program_sends_the_same_fields(cast: Cast, path: str) -> None:
 
 
 def calls_in(program: str) -> list[ast.Call]:
-    """Those that send a request."""
+    """The calls that send a request."""
     calls = (node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call))
     return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "create"]
 
@@ -151,7 +151,7 @@ def test_a_program_is_not_much_longer_than_what_it_sends(db: None, name: str, wi
 
 
 def value_of(node: ast.expr) -> Any:
-    """What a program passes: a literal, or what it reads of JSON in one."""
+    """The value that a program passes: a literal, or JSON that it parses from one."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "json.loads":
         return json.loads(ast.literal_eval(node.args[0]))
     return ast.literal_eval(node)
@@ -218,7 +218,7 @@ def test_markdown_tells_how_much_of_a_text_the_client_had_before_a_policy_acted(
 
 
 def read_as_markdown(stream: Stream) -> list[Token]:
-    """All that a reader's program makes of an export, with what is within lines."""
+    """All tokens of an export as a Markdown parser sees them, including inline ones."""
     text = b"".join(markdown.write([stream], "http://testserver")).decode()
     return [inner for each in MarkdownIt("commonmark").parse(text) for inner in (each, *(each.children or ()))]
 
@@ -281,7 +281,7 @@ def test_a_file_of_a_stream_that_was_deleted_while_it_was_written_breaks_off(
 ) -> None:
     others = [recorded(session=stream.session, minutes=-n) for n in range(1, number)]
     pieces = FORMS[form].write([*others, stream], "http://here")
-    # A tape that is alone in its file has no comment that names it.
+    # In a tape that is alone in its file, no comment names the stream.
     named = b"" if form in ("sse", "client") and number == 1 else str(stream.pk).encode()
     assert any(named in piece for piece in pieces)
     Stream.objects.filter(pk=stream.pk).delete()

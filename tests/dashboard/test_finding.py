@@ -1,4 +1,4 @@
-"""A page of a stream that runs has what it came to, wherever that is, and keeps nobody else waiting."""
+"""The page of a running stream has its current state, whichever worker runs it, and keeps no one else waiting."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -23,7 +23,7 @@ BLOCKS = 20
 
 
 class Sent:
-    """The way to another worker."""
+    """The channel to another worker."""
 
     name = "here"
 
@@ -36,7 +36,7 @@ class Sent:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step is a turn."""
+    """Give up the event loop after each step."""
     for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
         monkeypatch.setattr(pace, name, 0)
 
@@ -46,7 +46,7 @@ async def _running(feed: Feed) -> Running:
 
 
 async def _rounds_of(work: Coroutine[Any, Any, object]) -> int:
-    """How often others had their turn meanwhile."""
+    """How many turns of the event loop others got in the meantime."""
     task, rounds = asyncio.ensure_future(work), 0
     while not task.done():
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Pages of huge streams are small: what is left out is said, and can be had."""
+"""Pages of huge streams are small: they say what is left out and where to get it."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from streamviz.records.models import Block, Policy, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 MOST = 2_000_000
-# Characters of a text of which not even the beginning is looked at whole where two are compared.
+# Length of a text (in characters) of which a comparison does not even show all of the beginning.
 LONG = 21_000
 MARKUP = "<&\"'"
 CONTROLS = "\u202e\x01"
 
 
 def page(cast: Cast, url: str) -> str:
-    """What a page shows; it is never too large."""
+    """What a page shows; asserts that it is not too large."""
     answer = cast["bob"].get(url)
     assert answer.status_code == 200
     assert len(answer.content) < MOST, f"{url} has {len(answer.content):,} bytes"
@@ -26,7 +26,7 @@ def page(cast: Cast, url: str) -> str:
 
 
 def pages(cast: Cast, stream: Stream) -> dict[str, str]:
-    """All pages on which a stream is."""
+    """All pages that show a stream."""
     parts = {name: f"/streams/{stream.pk}/{name}" for name in ("", "peek/", "chunks/", "request/")}
     others = {"session": f"/sessions/{stream.session_id}/", "sessions": "/sessions/?range=all", "live": "/"}
     return {name: page(cast, url) for name, url in {**parts, **others}.items()}

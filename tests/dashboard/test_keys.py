@@ -1,4 +1,4 @@
-"""The page on which keys are made."""
+"""The page for creating keys."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whoever goes along the links of a made-up history finds a page behind each."""
+"""Every link on the pages of a made-up history leads to a page."""
 
 import re
 from collections import deque
@@ -15,12 +15,12 @@ from streamviz.records.models import Policy
 
 STARTS = ("/", "/sessions/?range=all", "/stats/?range=all", "/errors/?range=all", "/policies/", "/system/", "/keys/")
 LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
-# Files, what a server answers beside Django, and the way out.
+# Static files, what the server answers without Django, and links out of these pages.
 ELSEWHERE = ("/static/", "/api/", "/admin/")
 
 
 def links(path: str, page: str) -> Iterator[str]:
-    """Where a page leads on this site."""
+    """The links of a page within this site."""
     for link in LINK.findall(page):
         parts = urlsplit(urljoin(f"http://testserver{path}", unescape(link)))
         if parts.netloc == "testserver" and not parts.path.startswith(ELSEWHERE):
@@ -28,7 +28,7 @@ def links(path: str, page: str) -> Iterator[str]:
 
 
 def shape(link: str) -> tuple[str, ...]:
-    """What pages that differ in ids and values alone have in common: one of them is enough."""
+    """What pages that differ only in ids and values have in common: one of each kind is enough."""
     parts = urlsplit(link)
     path = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "#", parts.path)
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})

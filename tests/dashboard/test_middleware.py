@@ -1,4 +1,4 @@
-"""The Content-Security-Policy: strict everywhere but in the admin, and on every answer."""
+"""The Content-Security-Policy: strict everywhere except in the admin, and on every response."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A finished stream at any moment of it, as upstream sent it and as its client had it."""
+"""A finished stream at any moment, as upstream sent it and as its client had it."""
 
 import asyncio
 import re
@@ -63,7 +63,7 @@ def test_what_was_asked_stands_beside_the_answer(cast: Cast, stream: uuid.UUID) 
         assert "Why &lt;i&gt;now&lt;/i&gt;?" in asked
         assert ">openai-beta<" in asked
         assert "agent/2" in asked
-    # A step leaves it as it is.
+    # A step does not render it again.
     assert "Why &lt;i&gt;" not in shown(cast, f"/streams/{stream}/?at=1", **{"hx-request": "true"})
     tab = shown(cast, f"/streams/{stream}/request/")
     assert ">openai-beta<" in tab
@@ -92,7 +92,7 @@ def test_a_part_of_the_page_is_enough_for_the_next_moment(cast: Cast, stream: uu
     assert part.strip().startswith('<div class="stream-panes"')
     assert 'data-seq="1"' in part
     step = cast["bob"].get(f"/streams/{stream}/?at=1&step=next", headers={"hx-request": "true"})
-    assert 'data-seq="2"' in step.content.decode()  # at once: a redirect would lose the header
+    assert 'data-seq="2"' in step.content.decode()  # directly, as a redirect would lose the header
 
 
 @pytest.mark.parametrize(

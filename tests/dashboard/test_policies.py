@@ -36,7 +36,7 @@ def administrator(cast: Cast) -> Client:
 
 
 def form(**changes: Any) -> Form:
-    """What the page of the guard sends."""
+    """The values in the form on the guard's page."""
     usual = {
         "mode": "off", "order": 100, "models_scope": "", "keys_scope": "", "kinds_scope": "", "tools_scope": "",
         "time_limit": 30, "by_hand": "", "by_hand_seconds": 120, "reason": "a try", "p.names": "run_shell\nbash",
@@ -92,7 +92,7 @@ def test_a_policy_that_asks_a_person_leads_to_what_it_asks(
     assert re.sub("<[^>]*>", "", words).strip() == "2 waiting"
     wanted = parse_filter(parse_qs(urlsplit(unescape(href)).query)["q"][0])
     assert [(term.field, term.value) for term in wanted.terms] == [("state", "needs you"), ("policy", "guard")]
-    # Who may not see streams is told, and led nowhere.
+    # People who may not see streams get the text without a link.
     User.objects.get(username="alice").groups.clear()
     User.objects.get(username="alice").user_permissions.add(Permission.objects.get(codename="view_policy"))
     page = alice.get("/policies/").content.decode()
@@ -249,7 +249,7 @@ def test_only_an_administrator_chooses_code(cast: Cast) -> None:
 
 @pytest.fixture
 def own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
-    """A policy of a module that nobody has imported; its second version is something else."""
+    """A policy from a module that no one has imported; its second version is of another kind."""
     (tmp_path / "own_code.py").write_text("from tests.policies.test_python import Mine\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_code", raising=False)

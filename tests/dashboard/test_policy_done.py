@@ -1,4 +1,4 @@
-"""What a policy did: each figure is that of the verdicts, counted by hand."""
+"""What a policy did: each figure matches its verdicts, counted by hand."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The newest streams of the record, as rows of a Live page that nobody watched while they ran."""
+"""The newest recorded streams, as rows of a Live page that no one watched while they ran."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -32,7 +32,7 @@ def test_one_that_says_what_nobody_knows_keeps_no_other_from_being_shown(
 
 
 def test_a_verdict_of_a_policy_that_is_not_on_record_keeps_no_page_from_being_shown(cast: Cast) -> None:
-    stream = recorded("restored")  # by a journal that is newer than the database
+    stream = recorded("restored")  # from a journal that is newer than the database
     Verdict.objects.create(
         stream=stream, number=0, policy_version_id=999_999, mode="enforce", decision="deny", reason="It deletes.",
         subject="request", at=NOON, took_us=1,

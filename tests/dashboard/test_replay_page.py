@@ -1,4 +1,4 @@
-"""What the policies in force would make of a recorded stream, beside what its client got."""
+"""What the policies in force would make of a recorded stream, compared with what its client got."""
 
 import json
 import re
@@ -15,7 +15,7 @@ SECRET_WORD = "swordfish"
 
 @pytest.fixture
 def stream(cast: Cast) -> Stream:
-    """One that its client got as it came."""
+    """A stream that its client got unchanged."""
     raws = [sse(delta(content=f"The word is {SECRET_WORD}.")), sse("[DONE]")]
     found = recorded(request=REQUEST, chunk_count=2, frame_count=2)
     hold(found, [f"The word is {SECRET_WORD}."], raws)

@@ -1,4 +1,4 @@
-"""Who may do what: everybody tries every page and every form."""
+"""Who may do what: every user tries every page and every form."""
 
 import re
 from datetime import timedelta
@@ -60,7 +60,7 @@ FORMS = {
     "own_key": (ADMINISTRATORS, {}),
     "revoke_key": (ADMINISTRATORS, {}),
 }
-# Their answer to a form that makes no sense tells who may send one.
+# Their status for an invalid form shows who may submit one.
 ACTIONS = {
     "simulate": (OPERATORS, 400),
     "decide": (OPERATORS, 400),
@@ -89,7 +89,7 @@ FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme", "shared"}
 
 @pytest.fixture
 def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
-    """What URLs are about."""
+    """Arguments for the URLs."""
     settings.PUBLIC_LINKS = True
     stream = recorded(chunk_count=1)
     hold(stream, ["Hello"], [b"data: Hello"])
@@ -112,7 +112,7 @@ def url_of(name: str, arguments: dict[str, object]) -> str:
 
 
 def is_refused(answer: Any) -> bool:
-    """Strangers are asked to sign in, others are told that they may not."""
+    """Strangers are asked to sign in, others get an error."""
     return answer.status_code == 403 or (answer.status_code == 302 and answer.url.startswith("/sign-in/?next=/"))
 
 
@@ -147,7 +147,7 @@ def test_a_form_is_for_those_whose_role_says_so(cast: Cast, arguments: dict[str,
 
 
 def _acted() -> bool:
-    """Whether any of the forms has done what it does."""
+    """Whether any of the forms has taken effect."""
     return (
         Policy.objects.exclude(mode="off").exists()
         or ApiKey.objects.exclude(name="old").exists()
@@ -198,7 +198,7 @@ def test_a_page_offers_nobody_what_they_may_not_do(cast: Cast, arguments: dict[s
 
 
 def _with(*codenames: str) -> Client:
-    """The browser of somebody who has these permissions alone."""
+    """The browser of a user with only these permissions."""
     user = User.objects.create_user("dora")
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="records", codename__in=codenames))
     client = Client()
@@ -256,14 +256,14 @@ def test_policies_pages_show_streams_to_those_alone_who_may_view_them(
 def test_who_may_see_single_pages_is_led_to_those(cast: Cast, codename: str, home: str, linked: set[str]) -> None:
     client = _with(codename)
     [url] = linked
-    assert client.get("/").headers["Location"] == url  # where the name of streamviz leads
+    assert client.get("/").headers["Location"] == url  # the target of the link in the header
     for path in ("/sessions/", "/no-such-page/"):
         refused = client.get(path).content.decode()
         assert "no role yet" not in refused
         assert f'href="{url}">Go to {home}</a>' in refused
     page = client.get(url).content.decode()
     assert set(re.findall(r'nav-link"? href="([^"]+)"', page)) == {*linked, "/account/"}
-    assert re.findall("<dd>(Live|Sessions|Policies|Stats|Keys)</dd>", page) == [home]  # those that a key leads to
+    assert re.findall("<dd>(Live|Sessions|Policies|Stats|Keys)</dd>", page) == [home]  # the pages that have a key
     assert sign_in_as("dora").url == url
 
 
@@ -295,7 +295,7 @@ def test_who_may_view_streams_alone_is_offered_neither_keys_nor_policies(
 
 
 def sign_in_as(name: str) -> Any:
-    """The answer to a form with somebody's password."""
+    """The response to a sign-in form with the user's password."""
     user = User.objects.get(username=name)
     user.set_password("a-good-passphrase")
     user.save()

@@ -1,4 +1,4 @@
-"""Rules in words."""
+"""Rules described in words."""
 
 from typing import Any
 

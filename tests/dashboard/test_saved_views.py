@@ -1,4 +1,4 @@
-"""Views of history that people keep: each their own."""
+"""Saved views of the history: each user has their own."""
 
 from typing import Any
 

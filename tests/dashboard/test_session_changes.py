@@ -1,4 +1,4 @@
-"""What people do with a session: star it, note something, export it, delete it."""
+"""Changing a session: starring it, adding notes, exporting and deleting it."""
 
 import json
 import uuid

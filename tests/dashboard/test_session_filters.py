@@ -1,4 +1,4 @@
-"""The Sessions page's filter: what is written, and which sessions it finds."""
+"""The Sessions page's filter: what can be typed, and which sessions it finds."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ def asked(text: str) -> tuple[Filters, list[str]]:
 
 @pytest.fixture
 def history(guard: Policy) -> None:
-    """Streams that differ in one thing each, every one in a session of that name."""
+    """Streams that differ in one thing each, each in a session named after it."""
     key, _ = ApiKey.objects.issue("CI nightly")
     recorded("plain", provider="openai", finish_reason="stop")
     recorded("mini", requested_model="coder-large-mini")

@@ -1,4 +1,4 @@
-"""The Sessions page: newest first, a page at a time, searched, filtered, and in a stretch of time."""
+"""The Sessions page: newest first, one page at a time, searched, filtered and limited to a time span."""
 
 import re
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 
 def labels(cast: Cast, path: str = "/sessions/?range=all") -> list[str]:
-    """What the page lists, and the pages behind it."""
+    """The labels on a page and on the pages after it."""
     shown = cast["bob"].get(path).content.decode()
     found = re.findall(r'class="row-link"[^>]*><bdi>(.*?)</bdi>', shown)
     following = re.search(r'rel="next" href="([^"]+)"', shown)
@@ -124,13 +124,13 @@ def test_each_page_keeps_the_filter_and_the_time(cast: Cast, monkeypatch: pytest
 
 
 def _times(since: int, until: int) -> dict[str, str]:
-    """So many minutes after noon."""
+    """URL parameters for a time span, in minutes after noon."""
     minutes = {"since": since, "until": until}
     return {name: (NOON + timedelta(minutes=n)).strftime("%Y-%m-%dT%H:%M:%SZ") for name, n in minutes.items()}
 
 
 def brought(cast: Cast, path: str) -> str:
-    """The histogram, as the page has it brought."""
+    """The histogram, as the page loads it."""
     shown = cast["bob"].get(path).content.decode()
     [url] = re.findall(r'hx-get="([^"]+)" hx-trigger="load"', shown)
     return cast["bob"].get(unescape(url), headers={"HX-Request": "true"}).content.decode()

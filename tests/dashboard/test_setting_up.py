@@ -1,4 +1,4 @@
-"""What a new user pastes into clients: a key of their own in it, and a model that can be called here."""
+"""What a new user pastes into clients: it contains a new key of theirs, and a model that can be called here."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""Public links: made by administrators where that is allowed, and leading to one record until they end."""
+"""Public links: created by administrators if allowed, and giving access to one record until they expire."""
 
 import io
 import json
@@ -78,7 +78,7 @@ def test_a_link_to_a_stream_shows_it_though_it_was_tried_again(cast: Cast, which
 
 
 def conversation(turns: int) -> Session:
-    """A session of so many turns, the last of which is a fork of the first."""
+    """A session with this many turns, the last of which is a fork of the first."""
     session: Session | None = None
     said: list[dict[str, str]] = []
     streams: list[Stream] = []

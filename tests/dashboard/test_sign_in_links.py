@@ -34,7 +34,7 @@ def test_a_link_names_its_user(alice: User) -> None:
 
 
 def test_a_link_is_good_for_one_sign_in(alice: User) -> None:
-    for _ in range(2):  # within one second, too
+    for _ in range(2):  # also twice within a second
         link = parts(sign_in_link(alice, "http://127.0.0.1:8000"))
         assert user_for_link(*link) == alice
         update_last_login(None, alice)

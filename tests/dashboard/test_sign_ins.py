@@ -1,4 +1,4 @@
-"""Signing in: how often somebody may try, what the log says of it, and the one-time link."""
+"""Signing in: how often someone may try, what the log says, and the one-time link."""
 
 import logging
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ RIGHT, WRONG = "a-good-passphrase", "a-bad-passphrase"
 
 @pytest.fixture(autouse=True)
 def _cheap_passwords() -> Iterator[None]:
-    """What a hash costs is not looked at here."""
+    """Make hashing cheap, as its cost does not matter here."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         User.objects.create_user("alice", password=RIGHT)
         yield

@@ -1,4 +1,4 @@
-"""Who downloads slowly keeps no connection to the database from others, and gets only what they may still have."""
+"""Slow downloads do not block the connections to the database, and get only what the user may still have."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -22,24 +22,24 @@ from tests.dashboard.conftest import hold, recorded
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST = database_settings.LEAST_POOL
 RAW = b"data: [1]\n\n"
-# More pieces than one turn of a thread writes, and more runs than one query reads.
+# More pieces than a thread writes in one turn, and more runs than one query reads.
 CHUNKS = 12_000
 
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ASGIHandler]:
-    """The pages, of which so many share connections."""
+    """The pages, with a pool of MOST database connections."""
     pooled = database_settings.pooled(dict(connection.settings_dict), MOST)
     pooled["OPTIONS"]["pool"]["timeout"] = 0.5
     monkeypatch.setitem(connections.settings, "default", pooled)
     yield ASGIHandler()
-    wrapper: Any = connections.create_connection("default")  # whose stubs know no pools
+    wrapper: Any = connections.create_connection("default")  # its stubs know no pools
     wrapper.close_pool()
 
 
 @pytest.fixture
 def cookie() -> str:
-    """An administrator's, in the browser."""
+    """The cookie of a signed-in administrator."""
     client = Client()
     client.force_login(User.objects.create_superuser("administrator"))
     jar: SimpleCookie = client.cookies
@@ -54,7 +54,7 @@ def stream() -> Stream:
 
 
 class Visitor:
-    """Asks for a page, and takes what it is sent once `may_read` is set."""
+    """Requests a page, and reads the response once `may_read` is set."""
 
     def __init__(self, app: ASGIHandler, path: str, cookie: str) -> None:
         self.status, self.body = 0, b""
@@ -109,7 +109,7 @@ async def test_pages_are_made_while_others_read_theirs_slowly(
 
 def _alone(work: Callable[[], object]) -> None:
     work()
-    connections.close_all()  # this thread's
+    connections.close_all()  # those of this thread
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_what_is_unknown_is_last_either_way() -> None:
 
 @pytest.fixture
 def sessions(cast: Cast) -> None:
-    """Three, with figures in different orders; all of b is counted, though only one of its streams has the model."""
+    """Three, with figures in different orders; b's count all of its streams, though only one has the model."""
     recorded("a", minutes=3, cost=0.3, output_tokens=1, ended_at=NOON + timedelta(minutes=9))
     b = recorded("b", minutes=1, cost=0.2, output_tokens=2, ended_at=NOON + timedelta(minutes=2))
     failed = {"outcome": "upstream_error", "error": "timeout"}
@@ -45,7 +45,7 @@ def sessions(cast: Cast) -> None:
 
 
 ORDERS = {"-cost": "bac", "cost": "abc", "tokens": "abc", "started": "cba", "-duration": "acb"}
-FIRST = {"-streams": "b", "-outcome": "b", "-models": "c"}  # the others have the same
+FIRST = {"-streams": "b", "-outcome": "b", "-models": "c"}  # the others have equal values
 
 
 @pytest.mark.parametrize(("written", "wanted"), [*ORDERS.items(), *FIRST.items()])

@@ -1,4 +1,4 @@
-"""Static files, served from where they lie."""
+"""Static files, served from their source folders."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The Stats page: figures, drawings and tables that agree, and links to the streams behind them."""
+"""The Stats page: figures, charts and tables that agree, and links to the streams behind them."""
 
 import csv
 import re
@@ -25,7 +25,7 @@ def page(cast: Cast, query: str = "") -> str:
 
 
 def lately(label: str, minutes: int = 30, **changes: object) -> Stream:
-    """A stream so many minutes ago, whose first chunk took 200 ms."""
+    """A stream that began `minutes` ago, with its first chunk after 200 ms."""
     at = timezone.now() - minutes * MINUTE
     first = at + timedelta(milliseconds=200)
     times = {"requested_at": at, "upstream_first_at": first, "ended_at": at + timedelta(seconds=2)}
@@ -214,7 +214,7 @@ def test_policies_have_verdicts_holds_and_changes(cast: Cast, guard: Policy) -> 
     by_policy = re.sub("</?span>", "", raw.split('id="by-policy"')[1])
     found = dict(re.findall(r'data-label="(\w[\w ]*)">([^<]*)<', by_policy))
     assert (found["verdicts"], found["intervened"], found["shadow"], found["failures"]) == ("4", "2", "1", "0")
-    # What a person denied was held until they did, and the time they took is none of the policy's.
+    # What a person denied was held until then, and the person's time does not count as the policy's.
     assert (found["took"], found["held"], found["hold"]) == ("40 ms, 40 ms", "2", "3.00 s, 3.00 s")
     assert 'class="bar-change"' in raw
     assert '<a class="link" href="/policies/guard/">guard v2</a>' in raw

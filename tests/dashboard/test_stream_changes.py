@@ -1,4 +1,4 @@
-"""What people keep with a stream: stars, notes and labels, and how they find it again."""
+"""What people attach to a stream: stars, notes and labels, and how they find it again."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The frame around a stream's pages."""
+"""The common frame of a stream's pages."""
 
 import re
 

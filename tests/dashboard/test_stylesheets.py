@@ -1,4 +1,4 @@
-"""The stylesheets: each page links those of its classes, and they have no rule for what is nowhere; and icons."""
+"""The stylesheets: each page links those of its classes, and no rule is unused; and the icons."""
 
 import re
 from pathlib import Path
@@ -11,11 +11,11 @@ TEMPLATES = ROOT / "templates"
 FRAMES = ("base", "bare")
 PAGES = sorted(path.stem for path in (TEMPLATES / "dashboard").glob("[a-z]*.html") if path.stem not in FRAMES)
 EVERYWHERE = {"tokens", "base", "parts"}
-PUT_TOGETHER = {"bar", "fill", "is", "kind", "mode", "state", "tick", "verdict"}  # and a word for what is shown
+PUT_TOGETHER = {"bar", "fill", "is", "kind", "mode", "state", "tick", "verdict"}  # a shown word follows
 
 
 def classes(sheet: str) -> set[str]:
-    """All that have a rule in it."""
+    """All classes that a stylesheet has rules for."""
     selectors = re.findall(r"([^{};]+){", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL))
     return {name for selector in selectors for name in re.findall(r"\.([a-z][\w-]*)", selector)}
 
@@ -24,7 +24,7 @@ SHEETS = {path.stem: classes(path.read_text()) for path in (ROOT / "static" / "c
 
 
 def sources(name: str) -> str:
-    """A template with all that it extends and includes."""
+    """The source of a template with everything that it extends and includes."""
     source = (TEMPLATES / name).read_text()
     return source + "".join(map(sources, re.findall(r'{% (?:extends|include) "([^"]+)"', source)))
 

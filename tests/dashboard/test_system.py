@@ -1,4 +1,4 @@
-"""The System page: what waits, who moves it, how large the record is, what retention did."""
+"""The System page: what is waiting, which writer moves it, how large the record is, what retention did."""
 
 import time
 import uuid
@@ -32,7 +32,7 @@ LIMIT = "The journal is full: the journal takes 0 MiB."
 
 @pytest.fixture(autouse=True)
 def journals(settings: LazySettings, tmp_path: Path) -> Path:
-    """A worker's journal that nobody moves."""
+    """A worker's journal that no writer moves."""
     settings.JOURNAL_DIR = tmp_path
     journal_of(tmp_path, [opened(uuid.uuid4(), request=b"x" * 5000)])
     return tmp_path
@@ -71,7 +71,7 @@ def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.
 
 
 def test_it_shows_each_process_and_what_is_wrong_with_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Event loop lag" not in page(cast)  # of nobody who tells nothing
+    assert "Event loop lag" not in page(cast)  # not shown if no process reports it
     journal = Journal(5000, 61.0, Writer(99, "2.0", 0), ["<it> waits"])
     here = member(12, servers=2, troubles=["<late>"], loop_lag=1.5, streams=1234, journal=journal)
     there = member(13, "b", is_ready=False, version="<v>", journal=journal)
@@ -82,13 +82,13 @@ def test_it_shows_each_process_and_what_is_wrong_with_it(cast: Cast, monkeypatch
         assert words in shown
     assert shown.count("server 12: &lt;late&gt;") == 1
     assert shown.count("<small>serves this page</small>") == 1
-    assert shown.count("&lt;it&gt; waits") == 1  # of the other machine: this one's journal has words of its own
+    assert shown.count("&lt;it&gt; waits") == 1  # for the other machine; this one's journal is described separately
     assert [shown.count(f"</svg>{state}</span>") for state in ("Ready", "Degraded", "Not ready")] == [1, 3, 1]
     assert "Several versions run: 1, 2.0, &lt;v&gt;." in shown
 
 
 class Heard:
-    """The other workers, of whom nothing else is asked."""
+    """The other workers, with all that this page asks about them."""
 
     are_workers = True
 

@@ -1,4 +1,4 @@
-"""The tapes' page: what a policy did is named, an untouched stream has nothing, and words lead to chunks."""
+"""The tapes' page: it names what a policy did, shows nothing for an untouched stream, and links words to chunks."""
 
 import re
 import uuid
@@ -17,7 +17,7 @@ __all__ = ["stream"]
 
 
 def rows(page: str) -> list[str]:
-    """What happened, row by row."""
+    """The fates in the rows of the page."""
     return re.findall(r'<li class="tape-row is-(\w+)', page)
 
 
@@ -32,7 +32,7 @@ def test_what_a_policy_took_out_is_named_with_its_policy(cast: Cast, transaction
     stream_id, entries = story(NOW, session="denied", number=1, denied=make_policy("guard"))
     write(instead(entries, b"data: {}\n\n"))
     page = shown(cast, f"/streams/{stream_id}/tapes/")
-    assert rows(page) == ["passed", "dropped", "dropped", "replaced"]  # the call, why it ended, the end mark
+    assert rows(page) == ["passed", "dropped", "dropped", "replaced"]  # the call, the finish, the end mark
     dropped = page[page.index("is-dropped") : page.index("is-replaced")]
     assert "read_file" in dropped
     assert "guard" in dropped
@@ -50,7 +50,7 @@ def test_a_denied_call_has_what_the_client_got_in_its_place(cast: Cast, transact
 
 
 def instead(entries: list[AnyEntry], made: bytes) -> list[AnyEntry]:
-    """The same, with a frame that the policy made behind those that passed."""
+    """The same entries, with a frame made by the policy after those that passed."""
     changed = [
         FramesSent(each.stream_id, 0, each.sent_at, [*each.seqs, None], [("guard", made)])
         if isinstance(each, FramesSent)

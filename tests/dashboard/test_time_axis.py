@@ -1,4 +1,4 @@
-"""The axis of drawings: it has round times, a few of them."""
+"""The time axis of charts: a few round times."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Stretches of time in a URL, and their steps."""
+"""Time spans in a URL, and their intervals."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""People and clients at once: pages that say what went wrong in them, and calls that run while a page is looked at."""
+"""Browsers and clients at the same time: pages that report errors, and calls that run while a page is examined."""
 
 import threading
 from typing import Any, Self
@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 
 from tests.e2e.proxied import Proxied
 
-# Several browsers and servers share a machine here, and five seconds can be short then.
+# Several browsers and servers share a machine here, so five seconds may be too short.
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -18,10 +18,10 @@ GRAVE = {"serious", "critical"}
 
 
 class Visitor:
-    """A browser profile of its own. What its pages complain of, be it errors or broken rules, is in `complaints`."""
+    """A separate browser profile. Errors and violated policies that its pages report are in `complaints`."""
 
     def __init__(self, browser: Browser, base_url: str, **options: Any) -> None:
-        # Where something pulses, each page is painted sixty times a second, which takes more than all else in it.
+        # Animations repaint each page sixty times a second, which takes more time than everything else in it.
         usual = {"viewport": WIDE, "reduced_motion": "reduce"}
         self.context: BrowserContext = browser.new_context(base_url=base_url, **{**usual, **options})
         self.context.set_default_timeout(PATIENCE_MS)
@@ -37,19 +37,19 @@ class Visitor:
         self.context.close()
 
     def open(self, path: str) -> Page:
-        """Go to a page of streamviz."""
+        """Open a page of streamviz."""
         self.page.goto(path)
         return self.page
 
     def sign_in(self, link: str) -> Page:
-        """Use a one-time link, as somebody does."""
+        """Sign in with a one-time link, as a person does."""
         self.page.goto(link)
         self.page.get_by_role("button", name="Sign in").click()
         self.page.wait_for_url(lambda url: "/sign-in/" not in url)
         return self.page
 
     def wait_for(self, script: str, argument: Any = None) -> Any:
-        """What a JavaScript function gives once it is something."""
+        """Wait until a JavaScript function returns something truthy; returns that."""
         return self.page.wait_for_function(script, arg=argument).json_value()
 
     def _said(self, message: ConsoleMessage) -> None:
@@ -58,8 +58,8 @@ class Visitor:
 
 
 class Call(threading.Thread):
-    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at. Its first
-    words are its session's name, so that pages show that."""
+    """A streaming chat call with the official SDK, in its own thread: the client that is being observed. Its message is
+    its session's name, so pages show that."""
 
     def __init__(self, proxied: Proxied, model: str, session: str, **more: Any) -> None:
         super().__init__(name=session, daemon=True)
@@ -85,11 +85,11 @@ class Call(threading.Thread):
             self.error = error
 
     def hang_up(self) -> None:
-        """Leave with the next chunk: so a call can be longer than any test is on a busy machine."""
+        """Disconnect at the next chunk: this way a call can be longer than any test takes on a busy machine."""
         self._hangs_up.set()
 
     def result(self, seconds: float = 240) -> Self:
-        """Itself, once it is over. Raises what it failed with."""
+        """Wait until the call is over and return it. Raises the error that it failed with."""
         self.join(seconds)
         assert not self.is_alive(), f"{self._model} did not end within {seconds} s"
         if self.error:
@@ -114,25 +114,25 @@ class Call(threading.Thread):
 
     @property
     def finish_reasons(self) -> list[str]:
-        """Every finish_reason that came."""
+        """Every finish_reason received."""
         return [choice.finish_reason for chunk in self.chunks for choice in chunk.choices if choice.finish_reason]
 
 
 def grown(page: Page, selector: str, by: int = 1) -> int:
-    """How long the element's text is, once it is longer than it was by so much."""
+    """Wait until an element's text has grown by `by` characters; returns its new length."""
     script = "([s, n]) => { const l = document.querySelector(s)?.textContent.length ?? 0; return l > n && l; }"
     before = page.wait_for_function(script, arg=[selector, 0]).json_value()
     return int(page.wait_for_function(script, arg=[selector, before + by - 1]).json_value())
 
 
 def faults(page: Page) -> list[str]:
-    """What axe finds to be serious, with the elements that it is about.
+    """The serious violations that axe finds, with the elements concerned.
 
-    axe is put into the page as a script, which the policy of our own pages forbids: open it with `bypass_csp`.
+    axe is injected as a script, which our pages' CSP forbids: open the page with `bypass_csp`.
     """
     page.evaluate(Axe().axe_script)
-    # It would fetch each style sheet and sound once more, for rules that are not tried by default or not serious. All
-    # else that it gives, which is much, is not waited for.
+    # Without preload, which would fetch each stylesheet and sound again for rules that are off by default or not
+    # serious. Only the violations are transferred, as the rest of the result is large.
     found = page.evaluate("axe.run({resultTypes: ['violations'], preload: false}).then((all) => all.violations)")
     return [
         f"{each['id']}: {node['html'][:120]}" for each in found if each["impact"] in GRAVE for node in each["nodes"]

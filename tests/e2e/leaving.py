@@ -1,6 +1,6 @@
-"""A run that is held up in one of its phases until its client leaves: whoever was at work tells that it was stopped.
+"""A run that is blocked in one of its phases until its client leaves: each party notices that it was stopped.
 
-The model is a server in a thread here; the tool is that of an MCP server, a process that streamviz starts.
+The model is a server in a thread here; the tool belongs to an MCP server, a process that streamviz starts.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.e2e.test_policies import Guarded
 from tests.executors.support import HEAD, USAGE, plan, use
 from tests.services import ROOT
 
-# What is at work in each, and how the record has it that its client left: the run, and the last of its calls.
+# What is at work in each phase, and how the record shows that the client left: the part and outcome of the last call.
 PHASES = {
     "plan": ("plan 2", "client_disconnected"),
     "tool": ("tools 2", "completed"),
@@ -47,8 +47,8 @@ WHERE name = %s ORDER BY requested_at
 
 
 class Model(ThreadingHTTPServer):
-    """A model that thinks, uses the tool, and answers. Where it is to hang in a phase it says a little of what is due
-    there and `hangs` until nobody reads any more: then it `is_left`."""
+    """A model that thinks, uses the tool, and answers. To hang in a phase, it sends the beginning of that answer, sets
+    `hangs` and waits until no one reads any more; then it sets `is_left`."""
 
     daemon_threads = True
 
@@ -104,12 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
 
 @dataclass(frozen=True)
 class Leaving:
-    """streamviz, before a model and a tool that hang, and the session of one run."""
+    """streamviz in front of a model and a tool that hang, and the session of one run."""
 
     guarded: Guarded
     model: Model
@@ -117,11 +117,11 @@ class Leaving:
 
     @staticmethod
     def name(phase: str) -> str:
-        """Of the model: there is one whose calls of tools are held."""
+        """The name of the model; there is a second one, whose tool calls are held."""
         return "leaving-held" if phase == "held" else "leaving"
 
     def reach(self, phase: str) -> list[psutil.Process]:
-        """Return once the run is in that phase, with the tool's processes."""
+        """Wait until the run is in that phase; returns the tool's processes."""
         if phase == "tool":
             self.model.file.read_text()
         elif phase == "held":
@@ -131,7 +131,7 @@ class Leaving:
         return self._tools()
 
     def require_stopped(self, phase: str, tools: list[psutil.Process]) -> None:
-        """Return once nobody is at work any more, and the record says so."""
+        """Wait until nothing is at work any more and the record says so."""
         if phase in ("plan", "answer"):
             assert self.model.is_left.wait(SECONDS)
         assert not psutil.wait_procs(tools, SECONDS)[1]
@@ -161,7 +161,7 @@ def _command(process: psutil.Process) -> list[str]:
 
 @contextmanager
 def leaving_from(guarded: Guarded, folder: Path) -> Iterator[Model]:
-    """Have streamviz know the model and the tool."""
+    """Register the model and the tool with streamviz."""
     os.mkfifo(folder / "note")
     with Model(folder / "note") as model:
         threading.Thread(target=model.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Many clients at once, each with its own tape of what it received."""
+"""Many concurrent clients, each with a tape of what it received."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from typing import Self
 import aiohttp
 
 ENDED = b"data: [DONE]\n\n"
-# Paced as a model is, a little faster, and over in a few seconds.
+# Paced like a model, a little faster, and over in a few seconds.
 MODEL = "content?seed={seed}&chunks=150&pace=15"
 
 
@@ -30,8 +30,8 @@ class Tape:
 
 
 class Load:
-    """So many clients that call again and again, from a thread of their own, until `finish`. One that is refused, or
-    that gets no answer, calls no more: it would do nothing else, and take the time of those who are to answer."""
+    """Clients that call again and again, in a thread of their own, until `finish`. A client that is refused or gets no
+    answer stops, as it would keep retrying and slow down the others."""
 
     def __init__(self, base_url: str, key: str, clients: int, model: str = MODEL) -> None:
         self.tapes: list[Tape] = []
@@ -44,20 +44,20 @@ class Load:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     def start(self) -> Self:
-        """Return once chunks arrive."""
+        """Start the clients and wait until chunks arrive."""
         self._thread.start()
         assert self._is_flowing.wait(120)
         return self
 
     def finish(self) -> list[Tape]:
-        """Begin no more calls, let those that run end by themselves, and give all tapes."""
+        """Begin no more calls, let the running ones end by themselves, and return all tapes."""
         self._is_over.set()
         self._thread.join(240)
         assert not self._thread.is_alive()
         return self.tapes
 
     def once(self) -> list[Tape]:
-        """One call of each client, or the attempt."""
+        """Make one call, or attempt, with each client."""
         self._is_over.set()
         self._thread.start()
         self._thread.join(240)

@@ -1,4 +1,4 @@
-"""A server and a writer as processes of their own, each of which can be killed by itself."""
+"""A server and a writer as separate processes, each of which can be killed by itself."""
 
 import os
 import secrets
@@ -44,7 +44,7 @@ SELECT stream_id FROM (
 
 class Machine:
     """What `manage.py up` starts, each part by itself. `descriptors` is how many files and connections the server may
-    open, 0 where that is left as it is; `root` is the checkout that it runs."""
+    open (0: the default); `root` is the checkout that it runs."""
 
     def __init__(self, var_dir: Path, database_url: str, simulator_port: int, **settings: str) -> None:
         self.var_dir = var_dir
@@ -66,20 +66,20 @@ class Machine:
         self.said: list[str] = []
 
     def prepare(self) -> None:
-        """Make a key; the tables are there."""
+        """Create a key; the tables exist already."""
         with psycopg.connect(self.database_url) as connection:
             values = ("load", self.key[:8], digest(self.key))
             statement = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now())"
             connection.execute(statement, values)
 
     def add_administrator(self) -> None:
-        """Somebody who may see and do everything."""
+        """Create a user who may see and do everything."""
         with psycopg.connect(self.database_url) as connection:
             connection.execute(NEW_ADMINISTRATOR, [ADMINISTRATOR["username"], make_password(ADMINISTRATOR["password"])])
 
     @contextmanager
     def browser(self) -> Iterator[httpx.Client]:
-        """The administrator's, signed in, without its scripts."""
+        """A client that is signed in as the administrator; it runs no scripts."""
         with httpx.Client(base_url=self.base_url, timeout=120) as http:
             http.get("/sign-in/")
             form = ADMINISTRATOR | {"csrfmiddlewaretoken": http.cookies["csrftoken"]}
@@ -87,7 +87,7 @@ class Machine:
             yield http
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command to its end: what it said."""
+        """Run a management command and return its output."""
         command = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -99,36 +99,36 @@ class Machine:
         self.server.wait_for("Listening on")
 
     def start_writer(self) -> None:
-        """Once it has said how it does: one that hangs before that is, to the server, none."""
+        """Wait until the writer has reported its status: if it hung before, the server would not know of it."""
         self.writer = self._start("write")
         pid = self.writer.process.pid
         until(lambda: (said := writer_status(self.var_dir / "journal")) and said.pid == pid)
 
     def kill_server(self) -> None:
-        """With no chance to tidy up."""
+        """Give it no chance to clean up."""
         assert self.server
         self._end(self.server, signal.SIGKILL)
 
     def kill_writer(self) -> None:
-        """With no chance to tidy up."""
+        """Give it no chance to clean up."""
         assert self.writer
         self._end(self.writer, signal.SIGKILL)
 
     def stop(self) -> None:
-        """As `up` does: the server, then the writer, which stores all there is."""
+        """Stop like `up`: first the server, then the writer, which stores everything that is left."""
         for program in (self.server, self.writer):
             if program is not None:
                 self._end(program, signal.SIGTERM)
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on a connection made for it."""
+        """All rows of a statement, on a new connection."""
         with psycopg.connect(self.database_url) as connection:
             return connection.execute(statement, values).fetchall()
 
     def wait_until_stored(self, streams: int) -> None:
-        """Return once so many streams are in Postgres and none is open there."""
+        """Wait until at least `streams` streams are in Postgres and none is open."""
         counts = "SELECT count(*), count(*) FILTER (WHERE outcome = '') FROM records_stream"
-        # A connection for each look would cost Postgres ten times the look.
+        # One connection for all checks: a new one costs Postgres ten times as much as the check.
         with psycopg.connect(self.database_url, autocommit=True) as connection:
 
             def is_so() -> bool:
@@ -147,10 +147,10 @@ class Machine:
 
 
 def check_record(machine: Machine, tapes: list[Tape]) -> dict[str, int]:
-    """Every byte that a client received is in its stream's record, once and in order, and `verify` finds nothing else
-    damaged either; how many streams ended how.
+    """Check that every byte that a client received is in its stream's record, once and in order, and that `verify`
+    finds no damage; returns the number of streams by outcome.
 
-    Raises AssertionError for what is missing or comes twice.
+    Raises AssertionError if anything is missing or duplicated.
     """
     assert ", 0 damaged" in machine.manage("verify")
     assert machine.query(NOT_IN_ORDER) == []
@@ -163,7 +163,7 @@ def check_record(machine: Machine, tapes: list[Tape]) -> dict[str, int]:
             stream_id, outcome, *_ = streams[tape.session]
             recorded = _client_tape(connection, stream_id)
             assert recorded.startswith(tape.received), tape.session
-            # What is recorded is about to be sent: between the two a server can be killed.
+            # Frames are recorded before they are sent: a server may be killed in between.
             assert outcome == "interrupted" or recorded.endswith(ENDED), (tape.session, outcome)
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
     return outcomes

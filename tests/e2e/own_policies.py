@@ -1,4 +1,4 @@
-"""Policies that a test's server imports, which do what no policy should."""
+"""Policies that a test's server imports, and that do what no policy should."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from streamviz.policy import BlockKind, Chunk, Policy, StreamBlock, StreamingCon
 
 
 class Exits(Policy):
-    """Ends its process over each tool call."""
+    """Exits its process at each tool call."""
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
@@ -17,7 +17,7 @@ class Exits(Policy):
 
 
 class ExitsWhileItWaits(Policy):
-    """Ends its process with the first chunk."""
+    """Exits its process at the first chunk."""
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         await asyncio.sleep(0)
@@ -25,7 +25,7 @@ class ExitsWhileItWaits(Policy):
 
 
 class NeverReturns(Policy):
-    """Waits for what does not come."""
+    """Waits forever."""
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""A running streamviz with everything around it: the SDK before it, the simulator behind it, the record beside it."""
+"""A running streamviz and its surroundings: the SDK in front, the simulator behind it, and the record."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ FROM records_stream AS stream JOIN records_session AS session ON session.id = se
 
 
 def until(is_so: Callable[[], Any], seconds: float = 120) -> Any:
-    """What `is_so` gives once that is something; for what happens in another process and can only be looked at."""
+    """Poll until `is_so` returns something truthy, and return that; for what happens in another process."""
     deadline = time.monotonic() + seconds
     while not (found := is_so()):
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -40,14 +40,14 @@ def until(is_so: Callable[[], Any], seconds: float = 120) -> Any:
 
 @contextmanager
 def locked(database_url: str, *tables: str) -> Iterator[None]:
-    """Somebody holds a lock on tables meanwhile, as a migration does that waits for its end: nobody can read them."""
+    """Hold an exclusive lock on tables, like a migration that waits to finish: no one else can read them."""
     with psycopg.connect(database_url) as other:
         until(lambda: _can_lock(other, tables))
         yield
 
 
 def _can_lock(connection: psycopg.Connection, tables: tuple[str, ...]) -> bool:
-    """Not where Postgres ended it as a deadlock: a table has partitions, and who writes takes them in another order."""
+    """Lock the tables; False after a deadlock, as writers may lock a table's partitions in another order."""
     try:
         connection.execute(f"LOCK TABLE {', '.join(tables)} IN ACCESS EXCLUSIVE MODE")
     except psycopg.errors.DeadlockDetected:
@@ -57,7 +57,7 @@ def _can_lock(connection: psycopg.Connection, tables: tuple[str, ...]) -> bool:
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    """The files in which a text stands. A process that runs may rename or remove one while it is looked for."""
+    """The files that contain a text. A running process may rename or remove files during the search."""
     found = []
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -66,15 +66,15 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 
 class Call(Protocol):
-    """A call that runs while something else is looked at."""
+    """A call that runs while something else is examined."""
 
     def hang_up(self) -> None:
-        """Leave soon."""
+        """Disconnect soon."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A response as it came over the wire."""
+    """A response as received."""
 
     status: int
     headers: httpx.Headers
@@ -102,7 +102,7 @@ class Recorded:
 
 
 class Proxied:
-    """One streamviz under test. A call's session is named, so that its record is found again."""
+    """A streamviz under test. Each call names its session, by which its record is found."""
 
     def __init__(self, server: Streamviz) -> None:
         self.server = server
@@ -121,7 +121,7 @@ class Proxied:
         self.simulator.__exit__()
 
     def hang_up(self) -> None:
-        """End all calls that were made beside a test and still run."""
+        """End all calls that were started in the background and are still running."""
         for call in self.calls:
             call.hang_up()
         self.calls.clear()
@@ -132,7 +132,7 @@ class Proxied:
         return cursor.fetchall() if cursor.description else []
 
     def post(self, body: Any, path: str = "/v1/chat/completions", **headers: str) -> Answer:
-        """Send a request with the API key and read all of the answer, errors too."""
+        """Send a request with the API key and read the whole answer, including errors."""
         with self.posting(body, path, **headers) as response:
             pieces: list[bytes] = []
             with suppress(httpx.RemoteProtocolError):
@@ -148,12 +148,12 @@ class Proxied:
             yield response
 
     def ask(self, model: str, session: str, *, stream: bool = True, **more: Any) -> Answer:
-        """A chat call of the simulator's model, in a session of this name."""
+        """Call a chat model of the simulator, in a session of this name."""
         body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": stream, **more}
         return self.post(body, x_session_id=session)
 
     def sent_upstream(self, answer: Answer) -> bytes:
-        """What the simulator says that it sent for this answer."""
+        """What the simulator reports to have sent for this answer."""
         return self.simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
 
     def asked_upstream(self, answer_headers: Any) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Proxied:
         return [each for each in self.simulator.get_json("/_open")["responses"] if each["open"]]
 
     def recorded(self, session: str) -> Recorded:
-        """The record of the one stream of a session, once it has ended there."""
+        """The record of a session's only stream, once it has ended there."""
 
         def look() -> Recorded | None:
             rows = [Recorded(*row) for row in self.query(STREAM, session)]
@@ -194,7 +194,7 @@ class Proxied:
         return bytes(tape)
 
     def passed(self, stream: Recorded) -> list[int]:
-        """The numbers of the chunks that the client got untouched, in the order in which it got them."""
+        """The numbers of the chunks that the client got unchanged, in the order in which it got them."""
         return [seq for (seq,) in self.query(PASSED, stream.id)]
 
     def verdicts(self, stream: Recorded) -> list[tuple[Any, ...]]:
@@ -208,7 +208,7 @@ class Proxied:
         )
 
     def switch(self, policy: str, mode: str) -> int:
-        """Switch a policy in the admin, as the administrator, and give its version once it acts on requests."""
+        """Switch a policy in the admin, as the administrator; returns the new version once it is in force."""
         [(pk,)] = self.query("SELECT id FROM records_policy WHERE name = %s", policy)
         page = "/admin/records/policy/"
         action = "switch_off" if mode == "off" else f"switch_to_{mode}"
@@ -222,11 +222,11 @@ class Proxied:
         return int(version)
 
     def wait_for_version(self, policy: str, version: int) -> None:
-        """Return once a worker has that version of a policy in force."""
+        """Wait until a worker has that version of a policy in force."""
         until(lambda: self.query("SELECT id FROM records_worker WHERE (policies->>%s)::int = %s", policy, version))
 
     def verify(self) -> str:
-        """What `manage.py verify` says of the record."""
+        """The output of `manage.py verify`."""
         command = [sys.executable, "manage.py", "verify"]
         done = subprocess.run(command, cwd=ROOT, env=self.server.environment, capture_output=True, text=True)
         return done.stdout + done.stderr

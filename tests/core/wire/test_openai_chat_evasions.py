@@ -48,7 +48,7 @@ async def whole_run(policy: Any, message: JsonObject) -> Run:
 
 
 def states(**said: Any) -> list[StreamState]:
-    """Of a stream and of a whole answer."""
+    """The states after a stream and after a whole answer."""
     return [aggregate(delta(**said), delta(finish="stop")), take_in(whole(said)).state]
 
 
@@ -113,7 +113,7 @@ def test_a_signature_that_comes_twice_counts_once() -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 async def test_thinking_that_is_allowed_stays_as_litellm_has_it() -> None:
-    """Its own accumulator reads the same, whatever became of the thinking before."""
+    """LiteLLM's accumulator reads it the same, whatever became of earlier thinking."""
     first, second = ({"reasoning_content": text, "thinking_blocks": [{"type": "thinking", "thinking": text}]}
                      for text in ("bad", "good"))  # fmt: skip
     sign = {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s2"}]}

@@ -1,4 +1,4 @@
-"""Malformed chat streams: what OpenAI's SDK puts together of them is what was judged, or they are marked."""
+"""Malformed chat streams: what OpenAI's SDK assembles from them is what was judged, or they are marked."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ EVIL = '{"cmd":"rm -rf /"}'
 
 
 def put_together(stream: list[Payload]) -> Any:
-    """The message of each choice as the SDK has it in the end; None where it raises."""
+    """The message of each choice as the SDK has it at the end; None if it raises."""
     state = ChatCompletionStreamState()
     try:
         for payload in stream:
             chunk: Any = construct_type(type_=ChatCompletionChunk, value=payload)
-            # Its own iterator passes over what is no chunk by its own word.
+            # Its own iterator skips payloads with another `object`.
             if chunk.object == "chat.completion.chunk":
                 state.handle_chunk(chunk)
         return {choice.index: choice.message.to_dict(warnings=False)
                 for choice in state.current_completion_snapshot.choices}  # fmt: skip
-    except Exception:  # It raises whatever its reading meets.
+    except Exception:  # It raises whatever error occurs while it reads.
         return None
 
 
@@ -42,7 +42,7 @@ def said(message: Any) -> list[tuple[Any, ...]]:
     made += [message["function_call"]] if message.get("function_call") else []
     found = [("call", each.get("name") or "", each.get("arguments") or each.get("input") or "") for each in made]
     text = message.get("content")
-    # Mistral's lists are for its own clients: this SDK keeps the first of them, and no text behind it.
+    # Mistral's lists are for its own clients: this SDK keeps the first of them, and no text after it.
     return [*found, ("text", text)] if text and isinstance(text, str) else found
 
 
@@ -55,7 +55,7 @@ def judged(state: StreamState, choice: int) -> list[tuple[Any, ...]]:
 
 
 def assert_judged(stream: list[Payload]) -> bool:
-    """Whether there was anything to compare."""
+    """Compare what the SDK assembles with what was judged; returns False if there is nothing to compare."""
     state, assembled = aggregate(*stream), put_together(stream)
     if assembled is None or state.contradiction:
         return False

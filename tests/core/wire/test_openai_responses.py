@@ -54,7 +54,7 @@ def take_in(*payloads: object) -> OpenAIResponsesAggregator:
     return aggregator
 
 
-# What all has to be read again for, by what: a small event, whatever has come.
+# Small events that, repeated, require reading everything again however much there is, by what they repeat.
 AGAIN = {
     "arguments, otherwise spaced": (added(CALL), say("function_call_arguments.done", arguments='{"a":1}')),
     "an unknown item": (added({"type": "list", "id": "l"}), done({"type": "list", "id": "l", "of": 1})),
@@ -323,7 +323,7 @@ def test_arguments_count_though_the_call_is_never_told_as_a_whole(item: Any, del
             assert block.text.startswith(cut.text)
 
 
-# Upstream says a thing twice, and differently
+# Upstream says something twice, and differently
 
 
 ARGUED = [added(CALL), say("function_call_arguments.delta", delta='{"a":1}')]

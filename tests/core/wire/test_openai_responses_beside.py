@@ -1,4 +1,4 @@
-"""Calls whose contents come in another carrier than their type's, or in a second one beside it."""
+"""Calls whose contents arrive in another member than their type's, or in a second one as well."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_responses import CALL, CREATED, added, done, finish, say, take_in
 from tests.core.wire.test_openai_responses_evasions import POISON, read_by_sdk, through, whole
 
-# The SDK's own classes say that what they hold is odd.
+# The SDK's own classes warn that their contents are odd.
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
 CUSTOM = {"type": "custom_tool_call", "id": "ctc", "call_id": "c1", "name": "run", "input": "ls"}
@@ -29,7 +29,7 @@ CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "o
 
 
 def scripts(item: Any) -> list[list[Any]]:
-    """The item announced, told at its end, and in the whole response alone."""
+    """The item announced, given at its end, and only in the whole response."""
     empty = {**item, **{key: "" for key in ("arguments", "input") if isinstance(item.get(key), str)}}
     return [
         [CREATED, added(item), done(item), finish(item)],
@@ -109,7 +109,7 @@ ENVIRONMENT = {"type": "local", "env": {"LD_PRELOAD": POISON}}
 
 @pytest.mark.parametrize("last", [[], [{"type": "response.custom_tool_call_input.done", "input": "ls"}]])
 async def test_a_call_that_its_beginning_contradicts_does_not_go_out_as_another(last: list[Any]) -> None:
-    """What it was announced with is put behind it in the end, and is not what the client has."""
+    """What it was announced with is appended at the end, which makes a text that the client does not have."""
     begun = added({**CUSTOM, "input": "", "command": "-x"})
     deltas = {"type": "response.custom_tool_call_input.delta", "item_id": "ctc", "output_index": 0, "delta": "rm"}
     ends = [{**each, "item_id": "ctc", "output_index": 0} for each in last]
@@ -266,7 +266,7 @@ def test_a_call_in_the_place_of_a_text_is_a_contradiction(text: Any) -> None:
 @pytest.mark.parametrize("member", ["response", "item", "part"])
 @pytest.mark.parametrize("type", ["response.output_text.delta", "response.output_text.done", "response.brand.new"])
 def test_an_event_is_about_what_its_name_says(type: str, member: str) -> None:
-    """Reader and writer would find another item by each."""
+    """Our reader and our writer would each take it as being about another item."""
     event = {"type": type, "output_index": 0, "content_index": 0, member: {"id": "m"}}
     assert "where its format has none" in take_in(CREATED, event).state.contradiction
 

@@ -1,6 +1,6 @@
-"""What policies leave alone stays upstream's own, in streams and in whole answers, as the SDK reads them.
+"""What policies leave alone stays as upstream sent it, in streams and in whole answers, as the SDK reads them.
 
-One block of each recorded stream is denied or replaced: of another number, and in the other way, in each.
+One block of each recorded stream is denied or replaced: which block and which of the two varies between streams.
 """
 
 import json
@@ -37,7 +37,7 @@ Items = list[Any]
 
 
 def sdk_stream(tape: bytes) -> Any:
-    """The response that the SDK puts together from a stream."""
+    """The response that the SDK assembles from a stream."""
     state = ResponseStreamState(input_tools=omit, text_format=omit)
     last: Any = None
     for payload in payloads(tape):
@@ -45,7 +45,7 @@ def sdk_stream(tape: bytes) -> Any:
             event: Any = construct_type(type_=ResponseStreamEvent, value=payload)
             last = state.handle_event(event)[-1]
     with warnings.catch_warnings():
-        # Items of types that the SDK does not know are read all the same.
+        # Types of item that the SDK does not know are read all the same.
         warnings.simplefilter("ignore")
         return last.response.to_dict()
 
@@ -58,7 +58,7 @@ def sdk_body(body: bytes) -> Any:
 
 
 async def through(stream: Sequence[Chunk], ordinal: int, decision: Decision, body: Any = None) -> bytes:
-    """The client's tape where one block is denied, or says something else."""
+    """The client's tape with one block denied or replaced."""
 
     def decide(block: StreamBlock) -> Verdict | None:
         text = json.dumps({"said": SAID}) if block.kind is BlockKind.TOOL_CALL else SAID
@@ -90,7 +90,7 @@ def final_of(data: bytes) -> Any:
 
 
 def places_of(blocks: Sequence[StreamBlock], output: Items) -> list[tuple[int, int]]:
-    """By ordinal: the item of a block in the output, and its part there."""
+    """By ordinal: the index of a block's item in the output, and of its part there."""
     counts: dict[int, int] = {}
     found = []
     for block in blocks:
@@ -101,7 +101,7 @@ def places_of(blocks: Sequence[StreamBlock], output: Items) -> list[tuple[int, i
 
 
 def kept(output: Items, at: tuple[int, int], *, is_denied: bool) -> Iterator[Any]:
-    """The items, and of the message in which one part is changed the other parts."""
+    """All items except the changed one, of which only a message's other parts; nor the output of a denied call."""
     place, part = at
     changed = output[place]
     gone = {changed.get("call_id"), changed.get("id")} - {None} if is_denied else set()
@@ -120,7 +120,7 @@ def is_whole(data: bytes) -> bool:
 
 
 def is_read(data: bytes) -> bool:
-    """Whether the SDK reads what upstream sent."""
+    """Whether the SDK can read what upstream sent."""
     try:
         sdk_stream(data)
     except (RuntimeError, TypeError, AttributeError):
@@ -129,7 +129,7 @@ def is_read(data: bytes) -> bool:
 
 
 def is_legal(data: bytes) -> bool:
-    """Whether upstream itself keeps to the format's rules."""
+    """Whether upstream itself follows the format's rules."""
     try:
         legal.check_responses(payloads(data))
     except (AssertionError, KeyError, StopIteration, TypeError):
@@ -148,7 +148,7 @@ CASES = [
 async def test_the_sdk_reads_what_is_allowed_as_before(data: bytes, number: int, decision: Decision) -> None:
     stream = parse(data)
     if not is_read(data):
-        # What the SDK cannot read before it need not read afterwards.
+        # What the SDK could not read before it need not read afterwards.
         return
     blocks, before, was_legal = blocks_of(stream), sdk_stream(data), is_legal(data)
     places = places_of(blocks, before["output"])
@@ -187,7 +187,7 @@ def assert_kept(before: Any, after: Any, at: tuple[int, int], decision: Decision
 
 
 def assert_gone(block: StreamBlock, blocks: Sequence[StreamBlock], tape: bytes) -> None:
-    """No frame has the text, where that is long enough to be told from others."""
+    """Assert that no frame contains the block's text, if that is long enough to be recognized."""
     others = "".join(other.text for other in blocks if other is not block)
     if len(block.text) < 20 or block.text in others:
         return

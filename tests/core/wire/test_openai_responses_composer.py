@@ -1,4 +1,4 @@
-"""Writing OpenAI's responses: what policies make of a stream, and of a whole response."""
+"""Writing OpenAI's responses: the result of policies on a stream and on a whole response."""
 
 import json
 from typing import Any
@@ -53,7 +53,7 @@ def text(index: int, said: str) -> list[dict[str, Any]]:
 
 
 async def drive(stream: Any, aggregator: OpenAIResponsesAggregator, composer: Composer, *names: str) -> bytes:
-    """The client's tape where calls with these names are denied."""
+    """The client's tape with calls of these names denied."""
     context = ChainContext("run", lambda: 0)
     processor = StreamProcessor(PolicyChain([active(deny_names(*names))], composer).on_chunk, aggregator)
     await processor.take(stream, context)
@@ -99,7 +99,7 @@ async def test_a_denied_call_is_nowhere_in_what_the_client_gets() -> None:
     legal.check_responses(payloads(tape))
     final = payloads(tape)[-1]["response"]
     assert final["usage"] == {"total_tokens": 9}
-    # What went out as upstream's own stays upstream's own in the whole response.
+    # What went out unchanged is unchanged in the whole response as well.
     assert final["output"][0] == output[0]
     assert final["output"][2] == output[2]
     assert read_back("openai_responses", tape).content == "a[not allowed]"

@@ -1,4 +1,4 @@
-"""Streams that say one thing in one frame and another in the next: the SDK never gets what a policy denies."""
+"""Streams whose frames contradict each other: the SDK never gets what a policy denies."""
 
 import json
 import random
@@ -27,18 +27,18 @@ from tests.core.support import Opinion, active, chunks
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_responses import CREATED, added, done, finish, say
 
-# The SDK's own classes say that what they hold is odd.
+# The SDK's own classes warn that their contents are odd.
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
 POISON = "rm-rf"
 STREAMS = 25
 TYPES = ("function_call", "custom_tool_call", "mcp_call", "shell_call", "apply_patch_call", "gadget_call")
-# What clients act on: of calls, and of messages.
+# The members of calls and messages that clients act on.
 ACTED_ON = ("name", "arguments", "input", "action", "operation", "code", "delta", "text", "refusal", "command", "diff")
 
 
 def call(index: int, rng: random.Random) -> list[Any]:
-    """The frames of one call of some type."""
+    """The frames of a call of a random type."""
     id, call_id, value = f"i_{index}", f"c{index}", json.dumps({"a": "ls"})
     at = {"item_id": id}
     match rng.choice(TYPES):
@@ -77,7 +77,7 @@ def text(index: int) -> list[Any]:
 
 
 def hostile(rng: random.Random) -> list[Chunk]:
-    """A stream of some items in which frames are moved, told twice or told otherwise, and some say the poison."""
+    """A stream of some items in which frames are repeated, removed or changed, and some contain the poison."""
     frames = [frame for n in range(rng.randint(1, 3)) for frame in (call(n, rng) if rng.random() < 0.7 else text(n))]
     script = [CREATED, *frames, finish(*(frame["item"] for frame in frames if frame["type"].endswith("item.done")))]
     script = json.loads(json.dumps(script))
@@ -122,8 +122,8 @@ def against_poison(block: StreamBlock) -> Verdict | None:
 
 
 async def through(stream: list[Chunk], body: Any = None, policy: Opinion | None = None) -> bytes:
-    """What the client gets of a stream, or of the answer `body` that did not stream; poison is denied, if nothing else
-    is."""
+    """What the client gets from a stream, or from `body`, an answer that was not streamed; denies the poison by
+    default."""
     aggregator = OpenAIResponsesAggregator()
     context = ChainContext("run", lambda: 0, state=aggregator.state)
     composer: Composer = OpenAIResponsesComposer(aggregator.head) if body is None else OpenAIResponsesBodyComposer(body)
@@ -139,7 +139,7 @@ async def through(stream: list[Chunk], body: Any = None, policy: Opinion | None 
 
 
 def acted_on(value: Any) -> str:
-    """All that a client may act on in what it was given."""
+    """Everything in what a client was given that it may act on."""
     return json.dumps([inner[key] for inner in _objects(value) for key in inner if key in ACTED_ON])
 
 
@@ -153,7 +153,7 @@ async def test_the_sdk_gets_nothing_that_was_denied(seed: int) -> None:
 
 
 def read_by_sdk(tape: bytes) -> None:
-    """Its accumulator raises where upstream's own frames make no sense; what it puts together has no poison."""
+    """Assert that what the SDK assembles has no poison; it may raise if upstream's frames make no sense."""
     state = ResponseStreamState(input_tools=omit, text_format=omit)
     for payload in payloads(tape):
         if payload["type"] == "error":
@@ -164,7 +164,7 @@ def read_by_sdk(tape: bytes) -> None:
         except (RuntimeError, TypeError, AttributeError, AssertionError, IndexError):
             return
         with warnings.catch_warnings():
-            # Items that are not whole are read all the same.
+            # Incomplete items are read all the same.
             warnings.simplefilter("ignore")
             assert all(POISON not in acted_on(each.to_dict()) for each in told)
 

@@ -1,4 +1,4 @@
-"""Images that a call of the provider's made: a block of their own beside the call, in one item."""
+"""Images made by a call that the provider ran: a block of their own next to the call, in the same item."""
 
 import json
 from typing import Any
@@ -91,7 +91,7 @@ def test_an_image_that_becomes_another_contradicts(again: Any) -> None:
 
 
 async def through(stream: list[Chunk], denied: BlockKind | None, body: Any = None) -> bytes:
-    """What the client gets where the blocks of one kind are denied."""
+    """What the client gets if blocks of one kind are denied."""
 
     def decide(block: StreamBlock) -> Verdict | None:
         return Verdict(Decision.DENY, "", "[no]") if block.kind is denied else None
@@ -119,7 +119,7 @@ OUTPUTS = {
 
 
 def said(output: list[Any]) -> list[Any]:
-    """What matters of items."""
+    """The relevant parts of the items."""
     return [
         item["content"][0]["text"] if item["type"] == "message" else {key: item.get(key) for key in BARE}
         for item in output

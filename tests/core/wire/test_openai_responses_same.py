@@ -1,4 +1,4 @@
-"""Arguments that are told twice: whether they are the same."""
+"""Arguments that are sent twice: whether they are the same."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Texts that stand in other members than their type's, or in events of their own: none goes out that nobody judged."""
+"""Texts in other members than their type's, or in events of their own: none goes out unjudged."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ from tests.core.wire.test_openai_responses import (
 )
 from tests.core.wire.test_openai_responses_evasions import EVIL, POISON, through, whole
 
-# The SDK's own classes say that what they hold is odd.
+# The SDK's own classes warn that their contents are odd.
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
 SOUND = "c291bmQ="
@@ -42,14 +42,14 @@ def speech(text: str) -> dict[str, Any]:
 
 
 async def tape_of(*script: Any) -> str:
-    """What the client gets under a policy that denies the poison, wherever it is."""
+    """What the client gets under a policy that denies the poison wherever it is."""
     numbered = [{**payload, "sequence_number": number} for number, payload in enumerate([CREATED, *script])]
     tape = await through(chunks(*numbered))
     return tape.decode()
 
 
 def sdk_told(tape: bytes) -> str:
-    """All that the SDK's accumulator tells of a stream, up to where it raises."""
+    """Everything that the SDK's accumulator returns for a stream until it raises."""
     state = ResponseStreamState(input_tools=omit, text_format=omit)
     said = ""
     for payload in payloads(tape):
@@ -315,7 +315,7 @@ def test_a_text_told_alike_in_two_members_is_none_told_otherwise() -> None:
     assert not take_in(CREATED, added(MESSAGE), done(item), finish(item)).state.contradiction
 
 
-# Kinds that are not known
+# Unknown types
 
 
 async def test_what_an_unknown_item_or_part_says_at_its_start_is_judged() -> None:

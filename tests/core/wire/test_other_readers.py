@@ -1,7 +1,7 @@
-"""Streams that some clients put together otherwise than the vendors' SDKs for Python do: they contradict themselves.
+"""Streams that some clients assemble differently than the vendors' SDKs for Python: they are contradictions.
 
-openai-node takes a choice's message for what all deltas come to, LangChain and Vercel's SDK add up what has the same
-index or field and pass over the rest, and JavaScript takes a list of one name for that name.
+openai-node takes a choice's message as the sum of all deltas, LangChain and Vercel's SDK join what has the same index
+or field and skip the rest, and JavaScript treats a list of one name as that name.
 """
 
 import json
@@ -31,7 +31,7 @@ def piece(**members: Any) -> JsonObject:
 
 
 def between(said: JsonObject) -> list[JsonObject]:
-    """What is said in the midst of a text."""
+    """The payload in the middle of a text."""
     return [delta(role="assistant", content="for"), said, delta(content="bidden")]
 
 
@@ -77,7 +77,7 @@ CHAT: dict[str, Sequence[JsonObject]] = {
     "a custom tool's name that is a list": [piece(index=0, id="x", type="custom", custom={"name": ["bash"]})],
     "an id that is a list": [piece(index=0, id=["x"], function={"name": "bash", "arguments": "{}"})],
 }
-# Members of another type than the format's: Vercel's SDK passes over the chunk.
+# Members of another type than the format's: Vercel's SDK skips the chunk.
 MISTYPED: dict[str, JsonObject] = {
     **{
         f"{name} is {value!r}": {**choice(delta={"content": "X"}), name: value}
@@ -129,7 +129,7 @@ def spoken(event: str, text: str, **more: Any) -> JsonObject:
 
 
 def within(*middle: JsonObject) -> list[JsonObject]:
-    """What comes in the midst of a response's text."""
+    """The payloads in the middle of a response's text."""
     message = added({"type": "message", "id": "m", "role": "assistant", "content": []})
     return [CREATED, message, spoken("output_text", "for"), *middle, spoken("output_text", "bidden")]
 
@@ -314,7 +314,7 @@ def test_a_message_beside_a_delta_or_behind_others_does_not_reach_clients(said: 
 
 
 def left_of(stream: Sequence[JsonObject]) -> Any:
-    """What a client gets of the last chunk where a policy acts."""
+    """What a client gets of the last chunk if a policy acts."""
     *before, last = chunks(*stream)
     aggregator = state_of("openai_chat", before, leave_out=True)
     aggregator.prepare(last, leave_out=True)
@@ -334,7 +334,7 @@ def test_a_whole_answer_at_the_end_of_a_stream_is_left_out() -> None:
 
 
 def test_an_empty_role_and_an_empty_type_are_left_out() -> None:
-    """As some gateways send them, with all chunks but the first."""
+    """As some gateways send them, in all chunks except the first."""
     text = [delta(role="assistant", content="Hel"), delta(role="", content="lo")]
     called = [BEGUN, piece(index=0, type="", function={"arguments": 'm -rf"}'})]
     for stream in (text, called):

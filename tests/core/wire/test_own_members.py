@@ -1,4 +1,4 @@
-"""What servers of note send that their format does not have: policies read it, and the stream goes on."""
+"""Members that notable servers add to their format: policies read them, and the stream goes on."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ PATCH = "+this is to be added\n"
 
 
 def read(format: str, *payloads: Any) -> tuple[StreamState, list[str]]:
-    """What they come to, and the texts that they tell beside the blocks."""
+    """The state that they lead to, and the texts in them that belong to no block."""
     aggregator = AGGREGATORS[format]()
     told: list[str] = []
     for number, payload in enumerate(payloads):

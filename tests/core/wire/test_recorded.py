@@ -47,7 +47,7 @@ def test_built_messages_are_read_as_the_same_blocks(format: str) -> None:
         body = json.dumps(aggregator.build()).encode()
         again, _ = take_in(format, b"data: " + body + b"\n\n")
         want, got = told_of(aggregator.state), told_of(again.state)
-        # Arguments that Gemini streams in pieces are put together only in the built message.
+        # Arguments that Gemini streams in pieces are only joined in the built message.
         calls = want.calls if format != "gemini" else got.calls
         assert got[:2] == want[:2], path.stem
         assert got.calls == calls, path.stem
@@ -69,7 +69,7 @@ def test_nothing_that_a_stranger_sends_raises(format: str) -> None:
 
 
 def scramble(data: bytes, rng: random.Random) -> bytes:
-    """The payload with a few of its fields gone, or holding what they never should."""
+    """The payload with a few of its fields missing or holding values that they never should."""
     try:
         payload = json.loads(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""All recorded streams written again, in their own format and in the others, as the official SDKs read them."""
+"""All recorded streams composed again, in their own format and in the others, as the official SDKs read them."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.core.wire.official import Told, compose, payloads, read_back, take_in
 from tests.recordings import RECORDED_FORMATS, telling
 
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
-# The tests of the chat composer write chat streams in their own format, with all of their choices.
+# Chat to chat is left to the chat composer's tests, which compare all choices.
 PAIRS = [
     (source, target)
     for source in RECORDED_FORMATS
@@ -29,7 +29,7 @@ def test_composed_streams_are_legal_and_read_back_by_the_sdk(source: str, target
 def assert_same(want: Told, got: Told, name: str, *, is_own: bool) -> None:
     assert got.content == want.content, name
     assert got.thinking == want.thinking, name
-    # Where upstream gives a call no id, one is made: clients answer by it.
+    # If upstream gives a call no id, one is made up: clients need it to return results.
     assert [call[1:] for call in got.calls] == [call[1:] for call in want.calls], name
     for (got_id, *_), (want_id, *_) in zip(got.calls, want.calls, strict=True):
         assert got_id == (want_id or got_id), name

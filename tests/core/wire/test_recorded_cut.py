@@ -1,4 +1,4 @@
-"""All recorded streams of all formats, in any pieces and cut anywhere."""
+"""All recorded streams of all formats, split in various ways and cut off anywhere."""
 
 import random
 from bisect import bisect_right
@@ -19,7 +19,7 @@ BYTE_FOR_BYTE = 20_000
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
-    # All that an aggregator sees are these chunks: where they are the same, so are its events.
+    # An aggregator sees only these chunks: if they are the same, so are its events.
     for path in telling(format):
         data = path.read_bytes()
         whole = parse(data)
@@ -48,7 +48,7 @@ def test_a_stream_that_is_cut_gives_a_prefix(format: str) -> None:
 
 
 def test_what_an_item_is_announced_with_is_how_it_begins() -> None:
-    """But for a call that its client may carry out: of that all is judged."""
+    """Except a call that its client may run, all of which is judged."""
     for path in telling("openai_responses"):
         chunks = parse(path.read_bytes())
         announced = [at for at, chunk in enumerate(chunks, 1) if b'_item.added"' in chunk.raw and b"_call" in chunk.raw]

@@ -1,4 +1,4 @@
-"""Anthropic's signatures in a text that clients give back, and the blocks that come of it."""
+"""Anthropic's signatures inside a text that clients send back, and the blocks that result from it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ HIDDEN = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
 
 
 def sealed(*blocks: Any) -> str:
-    """All seals in one text, as a reasoning item has them."""
+    """All seals joined into one text, as in a reasoning item."""
     told: Any = marked({"thinking_blocks": list(blocks)})["thinking_blocks"]
     return "".join(block.get("signature") or block.get("data") for block in told)
 

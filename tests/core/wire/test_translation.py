@@ -1,4 +1,4 @@
-"""Finish reasons and usage in the words of another format."""
+"""Finish reasons and usage in the terms of another format."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ CHAT, MESSAGES, RESPONSES, GEMINI = "openai_chat", "anthropic_messages", "openai
         (GEMINI, "MAX_TOKENS", False, RESPONSES, "incomplete"),
         (GEMINI, "NEW_WORD", False, CHAT, "stop"),
         (CHAT, "new_word", True, MESSAGES, "tool_use"),
-        # Mistral's, Z.ai's and DeepSeek's.
+        # From Mistral, Z.ai and DeepSeek.
         (CHAT, "model_length", True, MESSAGES, "max_tokens"),
         (CHAT, "model_context_window_exceeded", False, RESPONSES, "incomplete"),
         (CHAT, "sensitive", False, MESSAGES, "refusal"),
@@ -65,7 +65,7 @@ def test_a_formats_own_word_is_left_alone() -> None:
             },
         ),
         (
-            CHAT,  # as LiteLLM has Anthropic's
+            CHAT,  # Anthropic's, as LiteLLM reports them
             {
                 "prompt_tokens": 15,
                 "completion_tokens": 3,

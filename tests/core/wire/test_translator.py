@@ -1,4 +1,4 @@
-"""A stream of one format written in another, as the translating lane does it."""
+"""A stream of one format written in another, as on the translated lane."""
 
 import json
 import re
