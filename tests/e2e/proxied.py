@@ -232,7 +232,7 @@ class Proxied:
         return done.stdout + done.stderr
 
     def sign_in(self) -> None:
-        """As the administrator, with the one-time link where nobody has yet."""
+        """Sign in as the administrator, with the one-time link if no one has used it yet."""
         if self.server.cookies is None:
             assert self.http.get(self.server.sign_in_link).status_code == 200
             form = {"csrfmiddlewaretoken": self.http.cookies["csrftoken"]}

@@ -1,4 +1,4 @@
-"""A page's own scripts and styles without a server: what a page has, and what its websocket says."""
+"""A page's own scripts and styles without a server: tests provide the page and the websocket's messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _PAGE = """<!doctype html><body data-base="/"><div id="socket" data-pill="pill">
     <script>window.htmx = {{ config: {{}}, process() {{}} }}</script>
     <script type="module">import {{ start }} from "/js/socket.js"; start(); document.title = "ready";</script>"""
 
-# A connection comes about, and breaks.
+# Simulate that the connection opens, and that it is lost.
 CONNECT = """window.WebSocket = class { close() {} }; window.socket = htmx.createWebSocket("/ws/");
 document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsConnecting", { bubbles: true }))"""
 LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsClose", { bubbles: true,
@@ -25,7 +25,7 @@ LOST = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:
 
 @contextmanager
 def page_of_ours(chromium: Browser, html: str, **options: Any) -> Iterator[Page]:
-    """A page of this markup, in a browser profile with these options, that finds our scripts below /js/, our styles
+    """A page with this markup, in a browser profile with these options, that finds our scripts below /js/, our styles
     below /css/, and no server."""
 
     def answer(route: Route) -> None:
@@ -42,18 +42,18 @@ def page_of_ours(chromium: Browser, html: str, **options: Any) -> Iterator[Page]
 
 @contextmanager
 def scripted(chromium: Browser, body: str, **options: Any) -> Iterator[Page]:
-    """A page for `connect` that has this in its socket's element."""
+    """A page for `connect`, with `body` inside its socket's element."""
     with page_of_ours(chromium, _PAGE.format(body), **options) as page:
         yield page
 
 
 def connect(page: Page) -> None:
-    """The page is as at first, and connected."""
+    """Load the page in its initial state, connected."""
     page.goto("/")
     page.wait_for_function("document.title === 'ready'")
     say(page, 0, "")
 
 
 def say(page: Page, number: int, html: str) -> None:
-    """The websocket's message of this number."""
+    """Deliver a websocket message with this number."""
     page.evaluate(_SAY, [number, html])

@@ -1,4 +1,4 @@
-"""Agents on another vendor's model: five calls of a tool and an answer, in each format before each other one."""
+"""Agents on another vendor's model: five tool calls and an answer, for each pair of formats."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ def proxied(shared_server: Streamviz, provider: tuple[Program, int]) -> Iterator
 
 
 def chat(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
-    """The commands that a chat client is asked to run, the thinking it sees, and the answer that it gets."""
+    """The commands that a chat client is asked to run, the thinking it sees, and the answer it gets."""
     tools: Any = [{"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     commands, thought = list[str](), ""
@@ -72,7 +72,7 @@ def chat(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
 
 
 def messages(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
-    """The same of a client of Anthropic's messages, with what Claude Code sends beside them."""
+    """The same for a client of Anthropic's messages, with the extra fields that Claude Code sends."""
     server = proxied.server
     sdk = anthropic.Anthropic(api_key=server.api_key, base_url=server.base_url, max_retries=0)
     given: list[Any] = [{"role": "user", "content": [{"type": "text", "text": QUESTION, "cache_control": CACHED}]}]
@@ -93,7 +93,7 @@ def messages(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
 
 
 def responses(proxied: Proxied, model: str, reasoning: Any = None) -> tuple[list[str], str, str]:
-    """The same of a client of OpenAI's responses, with what Codex sends beside them."""
+    """The same for a client of OpenAI's responses, with the extra fields that Codex sends."""
     given: list[Any] = [{"role": "user", "content": QUESTION}]
     tools: Any = [
         {"type": "function", "name": "look", "parameters": PARAMETERS, "strict": False},
@@ -136,7 +136,7 @@ def test_a_task_of_five_steps(proxied: Proxied, wire_format: str, model: str) ->
     assert (thought, answer) == (THOUGHT * (STEPS + 1), ANSWER)
     streams = until(lambda: len(found := proxied.query(STREAMS, model, wire_format)) == STEPS + 1 and found)
     assert {stream[:3] for stream in streams} == {("completed", 1000, 800)}
-    # Where a turn comes before the one that it continues is known, it is put right once it is stored.
+    # If a turn arrives before its parent is known, it is linked once it is stored.
     until(lambda: len({stream[4] for stream in proxied.query(STREAMS, model, wire_format)}) == 1)
 
 

@@ -1,4 +1,4 @@
-"""A dump of the record, restored into another database: nothing of it is missing or wrong."""
+"""A dump of the record, restored into another database: nothing is missing or wrong."""
 
 import re
 import secrets
@@ -34,7 +34,7 @@ def counts(url: str) -> tuple[int, ...]:
 
 @contextmanager
 def owned(url: str) -> Iterator[str]:
-    """The URL as whom a service connects: a role of its own, which may do nothing else but owns the database."""
+    """The URL of the database for a role like a service's: one that owns this database and has no other rights."""
     role, name = f"streamviz_test_{secrets.token_hex(4)}", urlsplit(url).path.removeprefix("/")
     with psycopg.connect(url, autocommit=True) as above:
         above.execute(f"CREATE ROLE {role} LOGIN")

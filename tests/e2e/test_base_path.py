@@ -1,5 +1,4 @@
-"""streamviz below a path: what a browser and a client meet, through a proxy that takes the path off and one that does
-not."""
+"""streamviz below a path, for browsers and clients, behind a proxy that strips the path and one that does not."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 @pytest.fixture(params=[BASE, ""], ids=["kept", "taken off"])
 def before(request: pytest.FixtureRequest, proxied: Proxied) -> str:
-    """What a request's path has before ours, once it is here."""
+    """The URL to append a request's path to, with the base kept or stripped by a proxy."""
     return str(httpx.URL(proxied.server.base_url).copy_with(path=f"{request.param}/")).rstrip("/")
 
 

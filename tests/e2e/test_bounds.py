@@ -1,4 +1,4 @@
-"""Bodies and answers that are too large, keys that go: refused or ended at once, in the client's format."""
+"""Oversized bodies and answers, and revoked keys: refused or ended at once, in the client's format."""
 
 import json
 import socket
@@ -37,14 +37,14 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 class Raw:
-    """A client that speaks HTTP by itself: it sends what it likes and reads what comes."""
+    """A client on a raw socket: it sends whatever it likes and reads whatever arrives."""
 
     def __init__(self, port: int, head: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=120)
         self.socket.sendall(head.encode())
 
     def sent_until_refused(self, piece: bytes) -> int:
-        """How much it could send before an answer came."""
+        """How many bytes it could send before an answer arrived."""
         sent = 0
         self.socket.setblocking(False)
         while sent < HUGE:
@@ -80,7 +80,7 @@ def head(path: str, key: str, *lines: str) -> str:
 
 
 def open_files(proxied: Proxied) -> list[str]:
-    """The files without a name that streamviz's processes hold: where a body is spooled."""
+    """The unlinked files that streamviz's processes have open: request bodies are spooled to such files."""
     everyone = [psutil.Process(proxied.server.pid), *psutil.Process(proxied.server.pid).children(recursive=True)]
     found = []
     for process in everyone:
@@ -228,7 +228,7 @@ def whole_response(write: Callable[[bytes], object]) -> None:
 
 @pytest.fixture
 def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a provider whose answers are as the test's parameter writes them."""
+    """The address of a provider that answers as given by the test's parameter."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -242,7 +242,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
                 return
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Nothing is logged."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -330,7 +330,7 @@ def test_a_running_stream_ends_with_its_key(proxied: Proxied, path: str) -> None
 
 
 def issue(proxied: Proxied, name: str) -> str:
-    """A key that is in force when this returns."""
+    """Create a key and wait until it is in force."""
     from streamviz.records.models.access import digest
 
     secret = f"sv-{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""The main job, seen with a browser: a stream grows on its page, a policy is switched, the next call is denied."""
+"""The main purpose, in a browser: a stream grows on its page, a policy is switched, the next call is denied."""
 
 import re
 import uuid
@@ -23,7 +23,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 @pytest.fixture(scope="module")
 def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
-    """The administrator, who came by the one-time link and set a password. Nothing in any page may have gone wrong."""
+    """The administrator, who used the one-time link and set a password. No page may have reported an error."""
     with Visitor(chromium, proxied.server.base_url) as visitor:
         page = visitor.sign_in(proxied.server.sign_in_link)
         expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
@@ -42,7 +42,7 @@ def session() -> str:
 
 
 def open_stream(alice: Visitor, session: str) -> None:
-    """Open the page of a session's stream from the Live page, by way of its peek."""
+    """Open the page of a session's stream from the Live page, through its peek."""
     alice.open("/")
     alice.page.get_by_role("link", name=session).click()
     alice.page.locator("#peek").get_by_role("link", name="Open").click()
@@ -50,7 +50,7 @@ def open_stream(alice: Visitor, session: str) -> None:
 
 
 def switch(proxied: Proxied, alice: Visitor, mode: str) -> None:
-    """Switch the guard in the Django admin, as people do: tick its row, choose the action, run it."""
+    """Switch the guard in the Django admin as people do: tick its row, choose the action, run it."""
     page = alice.open("/admin/records/policy/")
     page.get_by_role("row", name=GUARD).get_by_role("checkbox").check()
     page.locator("select[name=action]").select_option(f"switch_to_{mode}")
@@ -64,14 +64,14 @@ def switch(proxied: Proxied, alice: Visitor, mode: str) -> None:
 
 
 def verdict(alice: Visitor) -> str:
-    """The first verdict of the stream's page, once there is one."""
+    """The first verdict on the stream's page, once there is one."""
     entry = alice.page.locator("#verdict-list > li").first
     expect(entry).to_be_visible()
     return entry.inner_text()
 
 
 def ended(alice: Visitor, outcome: str = "completed") -> None:
-    """The stream's page says how it ended, whether it was opened before that or after."""
+    """Expect the stream's page to show how it ended, whether it was opened before or after."""
     expect(alice.page.locator("#stream-state")).to_contain_text(outcome)
 
 
@@ -166,7 +166,7 @@ def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Pro
     with Visitor(chromium, proxied.server.base_url, storage_state=state) as visitor:
         beside = visitor.open("/sessions/")
         kept = visitor.context.new_page()
-        # As in a browser's cache, where a page hears of nothing until it is shown again.
+        # As in a browser's page cache, where a page receives no events until it is shown again.
         kept.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
         kept.goto("/stats/#charts")
         visitor.context.clear_cookies()
@@ -185,7 +185,7 @@ def test_who_was_signed_out_meanwhile_is_led_to_sign_in_by_what_they_do_next(
     with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
         page, scrubbed = visitor.open("/"), visitor.context.new_page()
         scrubbed.goto(f"/streams/{stream_id}/")
-        for each in (page, scrubbed):  # each is asked alone: no other page tells it
+        for each in (page, scrubbed):  # test each alone: no other page notifies it
             each.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
             each.reload()
         visitor.context.clear_cookies()
@@ -207,7 +207,7 @@ def test_who_was_signed_out_meanwhile_sends_no_form_again(
         expect(page.get_by_role("heading", name="Replayed with the enforced policies")).to_be_visible()
         page.on("request", lambda each: sent.append(each.method))
         visitor.context.clear_cookies()
-        page.clock.fast_forward(15_000)  # it asks by itself what waits for a person
+        page.clock.fast_forward(15_000)  # it polls by itself for holds that wait for a person
         page.wait_for_url(f"**/sign-in/?next={path}**")
         assert "POST" not in sent
 

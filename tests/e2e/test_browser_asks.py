@@ -1,4 +1,4 @@
-"""What a page says of the streams that wait for a person, in the tab's title and by notifications, while it is open."""
+"""How an open page reports streams that wait for a person, in the tab's title and by notifications."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.e2e.scripts import CONNECT, LOST, page_of_ours, say
 ASKS = '<li id="nav-asks" data-asks="{}"{}></li>'
 OOB = ' hx-swap-oob="true"'
 POLL_MS = 15_000
-# What is shown to people, and what of it is gone.
+# Record which notifications were shown and which were closed.
 NOTIFICATION = """window.shown = []; window.Notification = class {
     static permission = "granted";
     constructor(title, options) { Object.assign(this, options, { title, isClosed: false }); shown.push(this); }
@@ -19,7 +19,7 @@ NOTIFICATION = """window.shown = []; window.Notification = class {
 }; localStorage.setItem("streamviz.notify /", "yes");"""
 END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", {
     bubbles: true, cancelable: true, detail: { message: "1 end 1 0\\n", socketWrapper: { send() {} } } }))"""
-# What the server says to a script is kept, too.
+# Also record the server's answer to a script.
 NOTES_ANSWER = """() => { const own = Response.prototype.text;
     Response.prototype.text = function () { return window.answer = own.call(this); }; }"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
@@ -40,7 +40,7 @@ def opened(chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """Live, with a connection. Whoever asks the server is told that one stream waits."""
+    """Live, connected. The server reports that one stream waits."""
     opened.unroute("**/needs-you/")
     opened.route("**/needs-you/", lambda route: route.fulfill(body=ASKS.format(1, OOB), content_type="text/html"))
     opened.goto("/")

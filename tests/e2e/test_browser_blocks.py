@@ -1,4 +1,4 @@
-"""What somebody is at stays on a stream's page, though blocks leave it as newer ones come."""
+"""On a stream's page, what the reader is using stays, though older blocks are removed as new ones arrive."""
 
 from collections.abc import Iterator
 
@@ -32,20 +32,20 @@ def opened(chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """A page that shows its newest blocks, with a connection."""
+    """A page that shows its newest blocks, connected."""
     connect(opened)
     opened.evaluate("scrollTo(0, 1e6)")
     return opened
 
 
 def leave(page: Page, number: int, *ordinals: int) -> None:
-    """A message says that these blocks leave."""
+    """Deliver a message that removes these blocks."""
     told = (f'<div id="{kind}{ordinal}" hx-swap-oob="delete"></div>' for ordinal in ordinals for kind in "ib")
     say(page, number, "".join(told))
 
 
 def stay(page: Page, *ids: str) -> list[bool]:
-    """Which of these are there still."""
+    """Whether each of these is still there."""
     return [page.locator(f"#{id}").count() == 1 for id in ids]
 
 

@@ -1,4 +1,4 @@
-"""Dragging across a drawing leads to the streams of that time."""
+"""Dragging across a chart leads to the streams of that time span."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A session read in a browser: an agent's run as the conversation that it was, without a click."""
+"""A session in a browser: an agent's run, readable as a conversation without a click."""
 
 import json
 import re
@@ -19,7 +19,7 @@ RESULTS = ["4 failed, 16 passed in 11.42s", "from billing import clock\n\ndef ba
 COUNT = """
 SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s AND outcome <> ''
 """
-# As dragging across it does: from its first text to its last.
+# Select an element's text from its first to its last text node, as dragging across it does.
 SELECT_ITS_TEXT = """(element) => {
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const first = texts.nextNode();
@@ -29,14 +29,14 @@ TOOLS = [{"type": "function", "function": {"name": name}} for name in ("read_fil
 
 
 class Run:
-    """An agent that works through a proxied model: `said` is its conversation as it has it."""
+    """An agent that works through a proxied model: `said` is the conversation from its point of view."""
 
     def __init__(self, proxied: Proxied) -> None:
         self.proxied, self.turns = proxied, 0
         self.said: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
 
     def ask(self, model: str, *words: dict[str, Any], **more: Any) -> None:
-        """A turn: these messages, and the model's answer to them."""
+        """Run a turn: append these messages and the model's answer to them."""
         self.said += words
         body = {"model": f"sim/{model}", "messages": self.said, "tools": TOOLS, **more}
         self.turns += 1
@@ -45,7 +45,7 @@ class Run:
             self.said.append(json.loads(answer.body)["choices"][0]["message"])
 
     def results(self) -> list[dict[str, Any]]:
-        """What the tools answer to the last calls."""
+        """The tools' results for the last calls."""
         calls = self.said[-1].get("tool_calls") or []
         return [
             {"role": "tool", "tool_call_id": call["id"], "content": RESULTS[n % len(RESULTS)]}
@@ -86,7 +86,7 @@ def test_it_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> None:
         page = session_page(run, visitor)
         shown = " ".join((page.locator(".pane-middle").text_content() or "").split())
         said = [message.get("content") or "" for message in run.said]
-        # The client has a policy's words behind the text; the page has them with the call that they stand for.
+        # The client gets a policy's text after the model's; the page shows it with the call that it replaces.
         for text in (part for each in said for part in each.replace("[Denied", "\n[Denied").split("\n")):
             assert " ".join(text.split()) in shown
         for call in (call for message in run.said for call in message.get("tool_calls") or ()):
@@ -117,7 +117,7 @@ def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: A
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
-# While it plays, the button has the ground that its text is made for.
+# While playing, the button keeps the background that its text is made for.
 STAYS_READABLE = """button => {
   const ground = () => getComputedStyle(button).backgroundColor;
   const before = ground();

@@ -1,4 +1,4 @@
-"""The keyboard stays where somebody is while what they are at is replaced."""
+"""The keyboard focus stays in place when the focused element is replaced."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def opened(chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """What a page of a stream and Live have, with a connection."""
+    """The relevant elements of a stream's page and of Live, connected."""
     connect(opened)
     return opened
 

@@ -1,4 +1,4 @@
-"""Blocks that are held for a person: allowed, denied, left to the time limit, and wanted by two people at once."""
+"""Blocks that are held for a person: allowed, denied, left to time out, and decided by two people at once."""
 
 import re
 import uuid
@@ -55,14 +55,14 @@ def visitor(chromium: Browser, proxied: Proxied, **options: Any) -> Visitor:
 
 
 def ask_a_person(proxied: Proxied, seconds: float) -> None:
-    """The guard asks a person, who has so long; else it denies."""
+    """Have the guard ask a person, with this time limit; it denies after that."""
     statement = "UPDATE records_policy SET by_hand = 'deny', by_hand_seconds = %s WHERE name = %s"
     proxied.query(statement, seconds, GUARD)
     proxied.switch(GUARD, "enforce")
 
 
 def held_call(proxied: Proxied, *visitors: Visitor) -> Call:
-    """A dangerous call that waits for a person, on everybody's page."""
+    """A dangerous call that waits for a person, shown on every visitor's page."""
     session = uuid.uuid4().hex
     call = Call(proxied, "dangerous?pace=10", session)
     query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"

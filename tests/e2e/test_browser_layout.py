@@ -1,4 +1,4 @@
-"""What is longer than its place goes on in the next line, or makes room for itself: nothing lies over its neighbour."""
+"""Contents that are too long wrap or make room for themselves: nothing overlaps its neighbour."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ STYLES = "".join(
     f'<link rel="stylesheet" href="/css/{name}.css">'
     for name in ("tokens", "base", "parts", "rows", "stream", "conversation")
 )
-# The width of what is written in an element, and that of its place.
+# The width of an element's contents, and that of its box.
 WRITTEN = """element => {
   const range = document.createRange();
   range.selectNodeContents(element);
@@ -22,10 +22,10 @@ WRITTEN = """element => {
 }"""
 TOOL = "mcp__plugin_playwright_playwright__browser_network_requests_of_all"
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
-# The name of a tool on the tapes, and the title that strangers read.
+# A tool's name on the tapes page, and the title that strangers see.
 LINK = f'<ol><li class="tape-row"><div class="tape-link"><small><bdi>{"n" * 400}</bdi></small></div></li></ol>'
 SHARED = f'<main class="shared"><header class="topbar"><h1><bdi>{"n" * 120}</bdi></h1></header></main>'
-# Live with all that can be in its top bar at once.
+# Live with everything that its top bar can contain at the same time.
 LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header class="topbar"><h1>Live</h1>
 <p class="tally">
 <a class="tally-asks">12 need you</a><span class="wide-only"><b>12</b> running</span><span class="wide-only"><b>12</b>
@@ -34,7 +34,7 @@ class="field"><option>Thinking first, then text</option></select><button class="
 </form><button class="button">Notify me</button><button class="button">Pause <kbd>p</kbd></button><span class="pill">
 1,234 updates dropped, caught up</span></div></header><div class="live"></div></main></div>"""
 FROM_RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd " * 20
-# Where the first word is, and its place.
+# The position of the first word, and of its box.
 BEGINNING = """element => {
   const range = document.createRange();
   const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();

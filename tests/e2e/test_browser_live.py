@@ -1,4 +1,4 @@
-"""The live pages under what happens to real ones: lost sockets, restarts, people who come late, several workers."""
+"""The live pages under real conditions: lost sockets, restarts, late visitors, several workers."""
 
 import re
 import uuid
@@ -13,7 +13,7 @@ from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving, Streamviz
 
-# Longer than anything that a test does meanwhile.
+# Longer than anything that a test does in the meantime.
 LONG = "content?chunks=50000&pace=20"
 SOCKET = "document.getElementById('socket')['htmx-internal-data'].webSocket.socket"
 
@@ -26,14 +26,14 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 @pytest.fixture(autouse=True)
 def hang_up(proxied: Proxied) -> Iterator[None]:
-    """No call of a test runs on beside the next."""
+    """End each test's calls before the next test."""
     yield
     proxied.hang_up()
 
 
 @pytest.fixture(scope="module")
 def signed_in(chromium: Browser, proxied: Proxied) -> Any:
-    """The administrator's session, as a browser keeps it."""
+    """The administrator's session, as a browser stores it."""
     with Visitor(chromium, proxied.server.base_url) as visitor:
         visitor.sign_in(proxied.server.sign_in_link)
         return visitor.context.storage_state()
@@ -52,7 +52,7 @@ def another(chromium: Browser, alice: Visitor, base_url: str) -> Visitor:
 
 
 def stream_path(proxied: Proxied, session: str) -> str:
-    """The page of a session's stream, once it is in the record."""
+    """The page of a session's stream, once it is on record."""
     query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
     [(stream_id,)] = until(lambda: proxied.query(query, session))
     return f"/streams/{stream_id}/"
@@ -69,7 +69,7 @@ def screens_of(server: Streamviz) -> psutil.Process:
 
 
 def kill_the_server(server: Streamviz) -> None:
-    """The server process dies at once; its supervisor starts another."""
+    """Kill the server process; its supervisor starts another."""
     [process] = [each for each in psutil.Process(server.pid).children() if "serve" in each.cmdline()]
     process.kill()
 
@@ -142,7 +142,7 @@ def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied,
     alice.context.set_offline(True)
     alice.page.evaluate(f"{SOCKET}.close()")
     expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
-    alice.page.wait_for_timeout(10_000)  # this is what is tested: a machine that slept
+    alice.page.wait_for_timeout(10_000)  # the actual test: a machine that slept
     alice.context.set_offline(False)
     text = call.result().text
     expect(alice.page.locator("#pill")).to_have_text(re.compile("finished|not on record"))
@@ -261,7 +261,7 @@ def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice
 
 
 def bars(page: Page, path: str) -> int:
-    """How many seconds with chunks the sparkline of a stream's row shows, but for the newest."""
+    """How many seconds with chunks a row's sparkline shows, apart from the newest second."""
     spark = page.locator(f"#r-{path.split('/')[2].replace('-', '')}-rate path").first
     return (spark.get_attribute("d") or "").count("M")
 
@@ -276,7 +276,7 @@ def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice
     assert path.split("/")[2] in alice.page.url
     before = until(lambda: (seen := bars(alice.page, path)) > 1 and seen)
     alice.page.reload()
-    assert bars(alice.page, path) >= before  # at once: what came before the page was opened is there
+    assert bars(alice.page, path) >= before  # immediately: what came before the page was opened is included
     grown(alice.page, "#peek #b0-text", by=100)
     below = "document.getElementById('peek').getBoundingClientRect().bottom - innerHeight"
     assert alice.page.evaluate(below) == 0

@@ -1,4 +1,4 @@
-"""A page that has lost its server does not act as if it went on."""
+"""A page that has lost its server does not look as if it were still live."""
 
 from playwright.sync_api import Browser, expect
 

@@ -1,4 +1,4 @@
-"""Every page: for those who cannot see it well, for those without a mouse, on a phone, and with hostile text in it."""
+"""Every page: for people with poor sight, without a mouse, on a phone, and with hostile text in it."""
 
 import json
 import re
@@ -23,9 +23,9 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 
 
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
-# How much of what is in an element is beyond its edge.
+# How far an element's contents extend beyond its edge.
 CUT_OFF = "element => element.scrollWidth - element.clientWidth"
-# Whether the outline of an element goes beyond the box around it, which shows nothing outside itself.
+# Whether an element's outline extends beyond its parent, which clips its contents.
 IS_CUT = """element => {
   const { outlineOffset, outlineWidth } = getComputedStyle(element);
   const [inner, outer] = [element, element.parentElement].map((each) => each.getBoundingClientRect());
@@ -34,7 +34,7 @@ IS_CUT = """element => {
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark", "viewport": NARROW}
 LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK} if IS_THOROUGH else {"light": LIGHT}
 SCHEMES = ["light", "dark"] if IS_THOROUGH else ["light"]
-# Of 25 kB each: a line of a megabyte, or in a plain run one that is more than a page shows too.
+# Pieces of 25 kB: a line of a megabyte, or in a quick run one that is still longer than a page shows.
 PIECES = 40 if IS_THOROUGH else 16
 
 
@@ -60,7 +60,7 @@ class Site:
         return Visitor(self.chromium, self.proxied.server.base_url, **state, **options)
 
     def back_test(self) -> str:
-        """The path of a back-test that is done."""
+        """Run a back-test and return its path when it is done."""
         with self.visit() as visitor:
             page = visitor.open("/policies/shell-guard/")
             page.get_by_role("button", name="Run back-test").click()
@@ -68,7 +68,7 @@ class Site:
             return urlsplit(page.url).path
 
     def share(self) -> str:
-        """The path of a public link to the session; and a view of sessions is saved."""
+        """Save a view of sessions, and return the path of a public link to the session."""
         with self.visit() as visitor:
             page = visitor.open("/sessions/?q=past")
             page.locator(".menu-views summary").click()
@@ -84,7 +84,7 @@ class Site:
         return urlsplit(page.locator("#secret").inner_text()).path
 
     def find(self, label: str) -> tuple[Any, Any]:
-        """The one stream of a session, and the session."""
+        """The only stream of a session, and the session."""
         [found] = until(lambda: self.proxied.query(STREAM, label))
         return found[0], found[1]
 
@@ -119,7 +119,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the simulator finds streams to replay, which are as tests write them."""
+    """The folder of recordings that the simulator replays, to which tests add their own."""
     folder = tmp_path_factory.mktemp("recordings")
     (folder / "openai_chat").mkdir()
     return folder
@@ -133,13 +133,13 @@ def site(chromium: Browser, serving: Serving, recordings: Path) -> Iterator[Site
 
 @pytest.fixture(autouse=True)
 def hang_up(site: Site) -> Iterator[None]:
-    """No call of a test runs on beside the next."""
+    """End each test's calls before the next test."""
     yield
     site.proxied.hang_up()
 
 
 def out_of_date(page: Page) -> Page:
-    """What those get who send the sign-in page's form when its token is gone."""
+    """The page after submitting the sign-in form without its token."""
     page.context.clear_cookies()
     page.get_by_label("User name").fill("somebody")
     page.get_by_label("Password").fill("something")
@@ -149,7 +149,7 @@ def out_of_date(page: Page) -> Page:
 
 
 def unfolded(page: Page) -> Page:
-    """With all that can be folded and every menu open."""
+    """The page with everything unfolded and every menu open."""
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     return page
 
@@ -168,7 +168,7 @@ def too_wide(site: Site, **options: Any) -> list[str]:
 
 
 def faults_of_all(site: Site, **options: Any) -> dict[str, list[str]]:
-    """What is serious on each page, where there is something."""
+    """The serious violations on each page that has any."""
     found = {}
     with site.visit(bypass_csp=True, **options) as visitor:
         for path in site.paths:
@@ -332,7 +332,7 @@ def test_a_line_of_very_many_characters_breaks_no_page(site: Site, recordings: P
         assert running.result().text == line
         expect(page.locator("#pill")).to_have_text("finished")
         for block, text in (("#b0-text", line), ("#b1-text", arguments)):
-            shown = page.locator(block).text_content() or ""  # of more than a page holds, the middle is left out
+            shown = page.locator(block).text_content() or ""  # the middle is left out if it is too long for a page
             assert (shown[:50_000], shown[-50_000:]) == (text[:50_000], text[-50_000:])
         for each in ("/", path, f"{path}chunks/", f"{path}request/", "/sessions/?q=megabyte", "/stats/"):
             visitor.open(each)
@@ -394,7 +394,7 @@ def test_a_public_link_is_read_by_strangers_until_it_ends(site: Site) -> None:
         page = stranger.open(path)
         expect(page.locator(".turn")).to_contain_text("run_shell")
         expect(page.locator("a[href^='/']")).to_have_count(0)
-        # Its time passes.
+        # The link expires.
         site.proxied.query(ENDS)
         expect(alice.open("/public-links/").locator("tr[data-row]").first).to_contain_text("expired")
         answer = page.reload()

@@ -1,4 +1,4 @@
-"""A peek that does not come: the list has its place again."""
+"""If a peek cannot be loaded, the list gets its space back."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ HTML = f"""<!doctype html><body data-base="/"><ul id="wall"><li id="r-{STREAM.re
 <a class="row-link" href="/streams/{STREAM}/">one</a></li></ul><aside id="peek" hidden>a stream</aside>
 <script>window.htmx = {{ ajax() {{}}, swap() {{}} }}</script>
 <script type="module">import {{ start }} from "/js/peek.js"; start(); document.body.id = "ready";</script>"""
-# As htmx tells: of the page, with what was to be filled and by what address.
+# The events that htmx dispatches: on the body, with the target and the path of the request.
 FAILS = """([kind, id]) => document.body.dispatchEvent(new CustomEvent(kind, { bubbles: true, detail: {
     target: document.getElementById("peek"), pathInfo: { requestPath: `/streams/${id}/peek/` } } }))"""
 OTHER = "01a22665-95db-7f58-9072-000000000000"

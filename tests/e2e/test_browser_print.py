@@ -1,4 +1,4 @@
-"""Paper is white, whatever theme the screen has."""
+"""Pages are printed on white, whatever theme the screen has."""
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -13,7 +13,7 @@ def css(*names: str) -> str:
 
 
 def colours(page: Page, theme: str) -> str:
-    """A page's ground and ink."""
+    """A page's background and text colours."""
     page.set_content(f"<!doctype html><html{theme}><style>{css('tokens', 'base')}</style><body>text")
     return str(page.evaluate(GROUND))
 

@@ -1,4 +1,4 @@
-"""The Live page's rows in a browser: they stay under the mouse, and of very many the first are there."""
+"""The Live page's rows in a browser: they stay under the mouse, and if there are very many, the first are shown."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ from tests.e2e.browsing import Call, Visitor
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
-# Longer than anything that a test does meanwhile.
+# Longer than anything that a test does in the meantime.
 LONG = "content?chunks=50000&pace=20"
 SLOW = "content?chunks=50000&pace=1000"
 RUNNING = "SELECT 1 FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
@@ -37,13 +37,13 @@ def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
 
 @pytest.fixture(autouse=True)
 def hang_up(proxied: Proxied) -> Iterator[None]:
-    """No call of a test runs on beside the next."""
+    """End each test's calls before the next test."""
     yield
     proxied.hang_up()
 
 
 def calling(proxied: Proxied, session: str) -> socket.socket:
-    """A client whose call runs as long as it is there."""
+    """A client whose call runs until its socket is closed."""
     body = json.dumps({"model": f"sim/{SLOW}", "messages": MESSAGES, "stream": True}).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {proxied.server.api_key}\r\n"
@@ -64,7 +64,7 @@ def test_rows_stay_under_the_mouse_until_it_is_still_or_leaves(proxied: Proxied,
     seen: list[Any] = [text.inner_text()]
 
     def has_gone_on() -> bool:
-        """The mouse moves, and the row's text has grown since the other stream is there."""
+        """Move the mouse; whether the row's text has kept growing since the other stream began."""
         page.mouse.move(300 + len(seen) % 9, (before or {})["y"] + 9)
         if proxied.query(RUNNING, "another"):
             seen.append(text.inner_text())
@@ -87,7 +87,7 @@ def test_of_very_many_streams_the_first_are_there_and_a_filter_finds_the_others(
         for name in names:
             stack.enter_context(calling(proxied, name))
         page = alice.open("/")
-        expect(page.locator("#count-running")).to_have_text(str(len(names)))  # those of the test before are over
+        expect(page.locator("#count-running")).to_have_text(str(len(names)))  # those of the previous test are over
         expect(page.locator("#group-running > li")).to_have_count(MOST_ROWS)
         expect(page.locator("#more-running")).to_have_text("5 more; filter to find them")
         alice.open(f"/?q={names[0]}")

@@ -1,4 +1,4 @@
-"""Policies go by the model that is called, whatever the client wrote and whoever chose it."""
+"""Policies apply by the model that is actually called, whatever the client wrote and whoever chose it."""
 
 import uuid
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def guarded(server: Guarded) -> Iterator[Guarded]:
 
 
 def status(guarded: Guarded, model: str, session: str = "", path: str = PATHS[0]) -> int:
-    """How a call for a model is answered."""
+    """The status of a call for a model."""
     body = {"model": model, "messages": MESSAGES, "max_tokens": 900}
     return guarded.post(body, path, x_session_id=session or uuid.uuid4().hex).status
 

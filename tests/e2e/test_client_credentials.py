@@ -1,4 +1,4 @@
-"""Clients that bring their provider's own credential: it is passed on, and kept nowhere."""
+"""Clients that bring their provider's own credential: it is passed on, and stored nowhere."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (
 TABLES = (
     "SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace"
 )
-# By format: the header that its clients send their credential in.
+# The header in which a format's clients send their credential.
 HEADERS = {"openai_chat": "authorization", "anthropic_messages": "x-api-key", "openai_responses": "authorization"}
 
 
@@ -38,7 +38,7 @@ def ask(proxied: Proxied, spoken: str, model: str, credential: str, session: str
 
 
 def kept_of(proxied: Proxied, text: str) -> list[str]:
-    """Where a text is found: tables, files of the server's folder, the log; but for the file that hands out the key."""
+    """Where a text is stored: tables, files in the server's folder, the log; except the file that hands out the key."""
     found = []
     for (table,) in proxied.query(TABLES):
         forms = (text, text.encode().hex())

@@ -1,4 +1,4 @@
-"""A conversation over two servers, one of which starts anew: one session, and both show it as that."""
+"""A conversation across two servers, one of which is restarted: one session, and both show it as one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ SESSIONS = "SELECT session_id, parent, relation, id FROM records_stream ORDER BY
 
 @pytest.fixture
 def machines(database_url: str, tmp_path: Path) -> Iterator[list[Machine]]:
-    """Two servers on one database, each with a writer."""
+    """Two servers with one database, each with a writer."""
     with running_simulator() as simulator:
         both = [
             Machine(tmp_path / name, database_url, simulator, SECRET_KEY="of both servers " * 5)
@@ -34,7 +34,7 @@ def machines(database_url: str, tmp_path: Path) -> Iterator[list[Machine]]:
 
 
 def _ask(machine: Machine, key: str, said: list[dict[str, Any]]) -> str:
-    """One turn, on a connection of its own."""
+    """Make one turn, on a new connection."""
     body = {"model": f"sim/content?seed={len(said)}&speed=inf", "messages": said}
     headers = {"authorization": f"Bearer {key}"}
     answer = httpx.post(f"{machine.base_url}/v1/chat/completions", json=body, headers=headers, timeout=120)
@@ -71,5 +71,5 @@ def test_turns_at_two_servers_and_after_a_restart_are_one_session(machines: list
         with machine.browser() as browser:
             page = browser.get(f"/sessions/{first[0]}/").text
             assert all(f"/streams/{row[3]}/" in page for row in (first, second, third, last))
-            # From memory, where it is shown for some time after its end.
+            # From memory, where a stream is shown for some time after its end.
             until(lambda: f"/sessions/{first[0]}/" in browser.get(f"/streams/{second[3]}/").text)

@@ -1,6 +1,6 @@
-"""kill -9 in the middle of everything: what a client received is in the record, once and in order.
+"""kill -9 at any time: what a client received is in the record, once and in order.
 
-CRASH_KILLS and CRASH_CLIENTS ask for more kills and clients than a run of all tests has time for.
+CRASH_KILLS and CRASH_CLIENTS set more kills and clients than a run of all tests has time for.
 """
 
 import os
@@ -22,7 +22,7 @@ CLIENTS = int(os.environ.get("CRASH_CLIENTS", "6"))
 
 @pytest.fixture
 def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
-    """A server and a writer that run."""
+    """A running server and writer."""
     with running_simulator() as simulator, new_database() as url:
         made = Machine(tmp_path, url, simulator)
         made.prepare()
@@ -37,7 +37,7 @@ def test_nothing_that_a_client_received_is_lost_when_the_server_is_killed(machin
     tapes: list[Tape] = []
     for n in range(KILLS):
         load = Load(machine.base_url, machine.key, CLIENTS).start()
-        threading.Event().wait(chance.uniform(0.0, 2.5))  # so that kills come at any moment of a stream
+        threading.Event().wait(chance.uniform(0.0, 2.5))  # so that kills happen at any moment of a stream
         if n % 2:
             machine.kill_writer()
         machine.kill_server()

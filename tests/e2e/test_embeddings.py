@@ -1,4 +1,4 @@
-"""Embeddings through a whole server, as OpenAI's SDK asks for them."""
+"""Embeddings through a whole server, as OpenAI's SDK requests them."""
 
 import json
 import uuid

@@ -1,5 +1,5 @@
-"""What goes wrong, over real sockets, in every format and on both lanes: the client is told in its own format, and
-what came is kept."""
+"""Failures over real sockets, in every format and on both lanes: the client is told in its own format, and everything
+received so far is kept."""
 
 import json
 import re
@@ -33,13 +33,13 @@ BROKEN = {
 
 
 class Lane(NamedTuple):
-    """A client's format, and how the simulator's models are asked for so that they come raw or translated."""
+    """A client's format, and the prefix that selects a model of the simulator on the raw or the translated lane."""
 
     spoken: str
     prefix: str
 
     def model(self, scenario: str) -> str:
-        """The model's name; scenarios take no longer than they must."""
+        """The model's name; the scenario runs without delays."""
         joint = "&" if "?" in scenario else "?"
         return f"{self.prefix}{scenario}{joint}seed=3&speed=inf"
 
@@ -62,11 +62,11 @@ def is_warm(proxied: Proxied, lane: Lane) -> bool:
 
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
-    """A streamviz that gives a silent provider up soon, with routes to all that these tests break."""
+    """A streamviz that soon gives up on a silent provider, with routes to everything that these tests break."""
     with serving(SIMULATED_KEY="sk-simulated", UPSTREAM_SILENCE_SECONDS="3") as server, Proxied(server) as found:
         make_routes(found)
         for lane in TRANSLATED:
-            # LiteLLM imports more of itself with its first call, which takes long.
+            # LiteLLM imports more of itself at its first call, which takes long.
             until(partial(is_warm, found, lane))
         yield found
 
@@ -166,12 +166,12 @@ def test_a_stream_that_breaks_ends_with_an_error_in_the_clients_format(
     assert proxied.client_tape(kept) == answer.body
     assert_what_came_is_kept(proxied, lane, kept, answer.body)
     if (lane.spoken, lane.prefix, scenario) != ("openai_responses", "sim/", "error-midstream"):
-        # There the end is upstream's own, which leaves open what it had begun.
+        # In that case the end is upstream's own, which does not close what it had begun.
         legal.check(lane.spoken, payloads(answer.body))
 
 
 def told_at_the_end(spoken: str, data: bytes) -> str:
-    """The words of the error that a stream ends with; it must be the format's own way to end one."""
+    """The message of the error that ends a stream, in the way that the format ends one."""
     events = [chunk for chunk in parse(data) if chunk.data not in (None, b"[DONE]")]
     last = json.loads(events[-1].data or b"")
     if spoken == "openai_responses":
@@ -184,7 +184,7 @@ def told_at_the_end(spoken: str, data: bytes) -> str:
 
 
 def assert_what_came_is_kept(proxied: Proxied, lane: Lane, kept: Recorded, data: bytes) -> None:
-    """The block that was open is truncated, and holds the text that the client got."""
+    """Assert that the open block is truncated and contains the text that the client got."""
     [(kind, text, is_truncated)] = proxied.query(BLOCKS, kept.id)
     aggregator, _ = take_in(lane.spoken, data)
     assert (kind, is_truncated) == ("content", True)
@@ -233,7 +233,7 @@ def test_a_client_that_does_not_read_slows_upstream_down(proxied: Proxied, sessi
         read_to_end(client)
     progress = proxied.simulator.get_json(f"/_ended/{upstream}")
     kept = proxied.recorded(session)
-    # The sockets of both connections hold up to ten megabytes by themselves.
+    # The buffers of both connections' sockets hold up to ten megabytes.
     assert sent < progress["bytes_sent"] * 0.8
     assert progress["closed_early"] is False
     assert kept.outcome == "completed"
@@ -241,7 +241,7 @@ def test_a_client_that_does_not_read_slows_upstream_down(proxied: Proxied, sessi
 
 
 def slow_client(proxied: Proxied, path: str, body: bytes, session: str) -> socket.socket:
-    """A client that has sent its request, and reads nothing by itself."""
+    """A client that has sent its request and reads nothing unless told to."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
     client.connect(("127.0.0.1", proxied.server.port))
@@ -254,7 +254,7 @@ def slow_client(proxied: Proxied, path: str, body: bytes, session: str) -> socke
 
 
 def standstill(proxied: Proxied, upstream: str) -> int:
-    """How much upstream has sent, once that is the same for a while."""
+    """How much upstream has sent, once the number no longer changes."""
     before = -1
     for _ in range(20):
         [now] = [
@@ -263,7 +263,7 @@ def standstill(proxied: Proxied, upstream: str) -> int:
         if now == before and now > 0:
             return int(now)
         before = now
-        # Many turns of the simulator's event loop, in which it would send all, were nobody waiting.
+        # The simulator's event loop runs many times meanwhile: it would send everything if nothing blocked it.
         for _ in range(50):
             proxied.simulator.get("/healthz")
     return 0

@@ -1,4 +1,4 @@
-"""Several servers on Redis and one Postgres: what each shows of the others, and what it says while Redis is away."""
+"""Several servers with Redis and one Postgres: what each shows of the others, and what it says while Redis is down."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ AWAY = "Other servers cannot be reached"
 
 @pytest.fixture
 def redis() -> Iterator[Redis]:
-    """A Redis of this test's own."""
+    """A Redis for this test alone."""
     program = shutil.which("redis-server")
     if not program:
         missing("Redis")
@@ -45,13 +45,13 @@ def fleet(redis: Redis, database_url: str, tmp_path: Path) -> Iterator[list[Mach
 
 
 def running_at(http: httpx.Client) -> str:
-    """The path of the one stream that this server's Live page shows."""
+    """The path of the only stream on this server's Live page."""
     row = re.search(r'id="r-([0-9a-f]{32})"', http.get("/").text)
     return f"/streams/{uuid.UUID(row[1])}/" if row else ""
 
 
 def answer(browser: httpx.Client, path: str, status: int) -> httpx.Response:
-    """A page with this status: a server that is busy can take longer to tell another than that waits for."""
+    """A page, once it has this status: a busy server may answer another later than that one waits for."""
     found: httpx.Response = until(lambda: (page := browser.get(path)).status_code == status and page)
     return found
 
@@ -76,7 +76,7 @@ def test_a_running_streams_pages_are_at_each_server_with_no_writer_too(fleet: li
 
 
 def says(machine: Machine, what: str) -> bool:
-    """Whether this is what the server finds of Redis; it is to get new requests whatever that is."""
+    """Whether the server reports this about Redis; it must stay ready for new requests in any case."""
     answer = httpx.get(f"{machine.base_url}/readyz", timeout=120)
     assert (answer.status_code, answer.json()["server"]) == (200, "ok")
     return bool(answer.json()["channel_layer"] == what)

@@ -1,4 +1,4 @@
-"""Gemini's endpoints through a whole server: Google's SDK before it, the simulator and other providers behind it."""
+"""Gemini's endpoints through a whole server: Google's SDK in front, the simulator and other providers behind it."""
 
 import json
 import uuid

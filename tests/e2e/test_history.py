@@ -1,4 +1,4 @@
-"""After a restart history shows what there was: the same streams, blocks, chunks and verdicts, on the same pages."""
+"""After a restart the history shows the same streams, blocks, chunks and verdicts, on the same pages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,17 +18,17 @@ TABLES = {
     "records_chunk": "stream_id, seq",
     "records_frame": "stream_id, number",
 }
-# What a stream's page shows, apart from where in the navigation it is.
+# What a stream's page shows, except for its place in the navigation.
 PARTS = ("stream", "facts", "stream-state", "stream-error", "chunk-count")
 
 
 def model(scenario: str) -> str:
-    """A scenario that takes no longer than it must."""
+    """A scenario without delays."""
     return f"{scenario}?seed=3&speed=inf&seconds=0.01"
 
 
 class Past:
-    """One call of every scenario, judged in shadow, and all that was seen of them before the restart."""
+    """One call of every scenario, judged in shadow, and everything that was seen of them before the restart."""
 
     def __init__(self, proxied: Proxied) -> None:
         self.proxied = proxied
@@ -52,7 +52,7 @@ class Past:
         return {part: element.shape() if element else None for part, element in found.items()}
 
     def chunk_page(self, name: str) -> object:
-        """The first page of its chunks, but for the tokens of its forms."""
+        """The first page of its chunks, without the tokens of its forms."""
         main = self._get(name, "chunks/").find("main")
         assert main
         return without_tokens(main.shape())
@@ -64,7 +64,7 @@ class Past:
 
 
 def without_tokens(shape: list[Any]) -> list[Any]:
-    """Each form has another, each time that it is shown."""
+    """Drop the CSRF tokens, which differ each time a form is shown."""
     tag, attributes, *inside = shape
     kept = [each for each in inside if isinstance(each, str) or ("name", "csrfmiddlewaretoken") not in each[1]]
     return [tag, attributes, *(each if isinstance(each, str) else without_tokens(each) for each in kept)]
@@ -72,7 +72,7 @@ def without_tokens(shape: list[Any]) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def past(serving: Serving) -> Iterator[Past]:
-    """What there was, on a streamviz that has been restarted since."""
+    """The calls, on a streamviz that has been restarted since."""
     with serving() as server, Proxied(server) as proxied:
         found = Past(proxied)
         server.restart()

@@ -1,4 +1,4 @@
-"""Clients that leave a run, in each phase of it, as the vendors' SDKs do: nobody works for them any more."""
+"""Clients that leave a run in each of its phases, with the vendors' SDKs: no work goes on for them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,7 +15,7 @@ from tests.services import Streamviz
 
 
 class Client:
-    """The SDKs at a server, in one session."""
+    """The SDKs, connected to a server, in one session."""
 
     def __init__(self, leaving: Leaving) -> None:
         server = leaving.guarded.server

@@ -10,7 +10,7 @@ from streamviz.records.models.access import digest
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Streamviz
 
-# The credential that the shared server has for its simulator is a key of its own here.
+# The shared server's credential for its simulator is an API key of its own here.
 CREDENTIAL, SECRET = "SIMULATED_KEY", "sk-simulated"
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)"
 KEY = (
@@ -28,7 +28,7 @@ def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
 
 @pytest.fixture(scope="module")
 def loop(proxied: Proxied) -> Iterator[str]:
-    """A model that is called at this server, by the name that it has here."""
+    """A model that is called on this same server, by its name here."""
     name = f"loop-{uuid.uuid4().hex[:8]}"
     proxied.query(ROUTE, name, f"openai/{name}", f"{proxied.server.base_url}/v1", CREDENTIAL)
     proxied.query(KEY, name, digest(SECRET), name)
@@ -53,7 +53,7 @@ def ask(proxied: Proxied, path: str, model: str, **headers: str) -> httpx.Respon
         ("/v1/responses", {}, "loop"),
         ("/v1/embeddings", {}, "loop"),
         ("/v1/files", {}, "loop"),
-        # In Anthropic's format an error has no code.
+        # Errors in Anthropic's format have no code.
         ("/v1/messages", {}, None),
     ],
     ids=["chat", "run", "responses", "embeddings", "files", "messages"],

@@ -1,4 +1,4 @@
-"""/metrics of two servers on a port, read by Prometheus' own parser, its linter, and Prometheus itself."""
+"""/metrics of two servers on one port, read by Prometheus' own parser, its linter, and Prometheus itself."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 def exposition(proxied: Proxied) -> str:
-    """What whichever server answers."""
+    """The response of either server."""
     with httpx.Client(base_url=proxied.server.base_url, timeout=60) as scraper:
         answer = scraper.get("/metrics")
     assert answer.status_code == httpx.codes.OK
@@ -39,7 +39,7 @@ def exposition(proxied: Proxied) -> str:
 
 
 def figures(proxied: Proxied) -> Figures:
-    """Each sample by its name and labels' values, in the order of their names."""
+    """Each sample by its name and its labels' values, sorted by label name."""
     families = text_string_to_metric_families(exposition(proxied))
     return {
         (each.name, tuple(value for _, value in sorted(each.labels.items()))): each.value
@@ -58,7 +58,7 @@ def test_what_streams_came_to_is_counted(proxied: Proxied) -> None:
     denied = proxied.ask("dangerous?speed=inf", "denied")
     assert b"run_shell" not in denied.body
     streams = [proxied.recorded(name) for name in ("counted 0", "counted 1", "counted 2", "counted 3", "denied")]
-    # A server puts what it counted with the others' twice a second.
+    # A server publishes its counts to the others twice a second.
     completed = ("streamviz_streams_total", ("openai_chat", "other", "completed", "simulator"))
     until(lambda: figures(proxied).get(completed) == 5)
     found = figures(proxied)
@@ -142,13 +142,13 @@ def test_healthz_tells_of_each_process(proxied: Proxied) -> None:
     writer = machine["journal"]["writer"]
     assert found["versions"] == [writer["version"]]
     pids = {str(pid) for pid in (*servers(proxied), writer["pid"])}
-    # The other server answers now, perhaps, which hears of this one a moment later.
+    # The other server may answer this request, and learns of this one a moment later.
     until(lambda: pids <= set(re.findall(r"\d+", proxied.http.get("/system/").text)))
 
 
 def test_a_server_that_stands_still_is_seen_from_outside(proxied: Proxied) -> None:
     def asked(path: str) -> httpx.Response:
-        with httpx.Client(base_url=proxied.server.base_url, timeout=60) as prober:  # of a server that answers
+        with httpx.Client(base_url=proxied.server.base_url, timeout=60) as prober:  # connects to a server that responds
             return prober.get(path)
 
     def told() -> dict[str, Any]:
@@ -200,7 +200,7 @@ def test_prometheus_has_nothing_to_object_to_and_reads_it(proxied: Proxied, tmp_
 
     port, target = free_port(), proxied.server.base_url.removeprefix("http://")
     jobs = [{"job_name": "streamviz", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}]
-    (tmp_path / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs}))  # YAML has JSON in it
+    (tmp_path / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs}))  # JSON is valid YAML
     options = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data"]
     program = Program([prometheus, *options, f"--web.listen-address=127.0.0.1:{port}"], os.environ)
     try:

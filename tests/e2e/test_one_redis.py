@@ -1,4 +1,4 @@
-"""Workers on a real Redis: those of one installation hear each other, and nobody else's."""
+"""Workers on a real Redis: those of one installation hear each other, but not another installation's."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,14 +19,14 @@ Join = Callable[[str, str], Awaitable[Worker]]
 
 
 def layer(url: str, secret: str) -> Any:
-    """As Django makes it of the settings."""
+    """The channel layer, as Django creates it from the settings."""
     made = redis_layer(url, secret)
     return import_string(str(made["BACKEND"]))(**made["CONFIG"])
 
 
 @pytest.fixture
 async def join(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Join]:
-    """A worker that has joined those of the same secret at this Redis."""
+    """Creates a worker that joins those with the same secret on this Redis."""
     monkeypatch.setattr(peers_module, "ROWS_SECONDS", 60.0)
     joined: list[tuple[Worker, Any]] = []
 
@@ -43,7 +43,7 @@ async def join(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Join]:
 
 
 async def heard(worker: Worker, others: int) -> None:
-    """Return once it has heard of so many others."""
+    """Wait until the worker has heard of this many others."""
     async with asyncio.timeout(PATIENCE):
         while len(worker.peers.counts.names) < others:
             await asyncio.sleep(0.02)
@@ -53,7 +53,7 @@ async def test_another_installations_streams_are_neither_shown_nor_decided(
     redis_url: str, join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = await join(redis_url, OURS), await join(redis_url, OURS)
-    other_database = redis_url.removesuffix("/0") + "/5"  # which what is published does not know of
+    other_database = redis_url.removesuffix("/0") + "/5"  # Redis' publish/subscribe ignores database numbers
     stranger = await join(other_database, THEIRS)
     running = there.run(asks=True)
     await running.call("{}", "rm")

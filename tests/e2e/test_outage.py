@@ -1,7 +1,7 @@
-"""Postgres goes away, or the journal's disk is full, under load: clients notice nothing, and the record has it all.
+"""Postgres goes down, or the journal's disk fills up, under load: clients notice nothing, and the record is complete.
 
-OUTAGE_SECONDS asks for longer outages than a run of all tests has time for. What is measured (the longest pause of any
-client) is printed and not judged: how long a pause is depends on the machine.
+OUTAGE_SECONDS sets longer outages than a run of all tests has time for. The longest pause of any client is printed but
+not judged, as it depends on the machine.
 """
 
 import os
@@ -30,7 +30,7 @@ CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "6"))
 
 @pytest.fixture
 def server(migrated_data: Path) -> Iterator[EmbeddedPostgres]:
-    """A Postgres of this test's own."""
+    """A Postgres for this test alone."""
     with copied_postgres(migrated_data) as own:
         yield own
 
@@ -46,9 +46,9 @@ def machine(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Machine]:
 
 
 def kill(server: EmbeddedPostgres) -> None:
-    """All of its processes at once."""
+    """Kill all of its processes at once."""
     for process in processes_of(server):
-        with suppress(psutil.NoSuchProcess):  # it was an other's, and ended with that
+        with suppress(psutil.NoSuchProcess):  # it was another's child, and exited with that
             process.kill()
     until(server.has_ended)
 
@@ -102,7 +102,7 @@ def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) ->
 
 @contextmanager
 def stopped(*processes: psutil.Process) -> Iterator[None]:
-    """Processes that hang meanwhile, but for one that ends on its own just then, as Postgres has."""
+    """Suspend processes for the duration of the block; one may exit by itself just then, as Postgres' processes do."""
     for each in processes:
         with suppress(psutil.NoSuchProcess):
             each.suspend()
@@ -138,7 +138,7 @@ def test_pages_say_that_postgres_does_not_answer(machine: Machine, server: Embed
 
 @contextmanager
 def killed(machine: Machine) -> Iterator[None]:
-    """There is no writer meanwhile."""
+    """Run without a writer for the duration of the block."""
     machine.kill_writer()
     yield
     machine.start_writer()
@@ -155,7 +155,7 @@ def processes_of(server: EmbeddedPostgres) -> list[psutil.Process]:
 
 
 SILENT = "the writer has not responded for"
-# Where a writer has no connection just then, it says that it gets none.
+# A writer without a connection at that moment reports that it cannot get one.
 UNSTORED = (SILENT, "the writer cannot write to Postgres")
 FAULTS: dict[str, tuple[Callable[[Machine, EmbeddedPostgres], AbstractContextManager[None]], tuple[str, ...]]] = {
     "a lock on the tables": (lambda machine, _: tables_locked(machine), (SILENT,)),
@@ -190,7 +190,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
 
 @pytest.fixture
 def full_soon(machine: Machine) -> Iterator[Machine]:
-    """Its journal has a disk with room for a few megabytes beyond what is kept in reserve."""
+    """Its journal is on a disk with room for a few megabytes beyond the reserve."""
     if not can_mount():
         pytest.skip("a small disk can only be made by root")
     with small_disk(machine.var_dir / "journal", "20m"):
@@ -199,7 +199,7 @@ def full_soon(machine: Machine) -> Iterator[Machine]:
 
 
 def fill(machine: Machine) -> None:
-    """Let streams be recorded that nobody moves to Postgres, until the disk counts as full."""
+    """Record streams without a writer until the disk counts as full."""
     tapes = Load(machine.base_url, machine.key, 4, model="big?seed={seed}&speed=inf&chunks=4000").start().finish()
     assert all(tape.is_whole for tape in tapes)
 
@@ -264,7 +264,7 @@ def test_what_cannot_be_recorded_is_not_sent(full_soon: Machine) -> None:
     full_soon.start_writer()
     full_soon.wait_until_stored(len(ended))
     for tape in ended:
-        # The word that it ends is the one thing that is not on its tape.
+        # The final error message is the only thing that is not on its tape.
         tape.received = tape.received[: tape.received.index(b'data: {"error"')]
     assert check_record(full_soon, ended) == {"interrupted": len(ended)}
     until(lambda: once(full_soon)[0].status == 200)
@@ -276,7 +276,7 @@ def test_out_of_descriptors_new_streams_are_refused_and_running_ones_recorded(ma
     machine.start_server()
     running = Load(machine.base_url, machine.key, 5, model="content?seed={seed}&chunks=300&pace=15").start()
     with ExitStack() as idle:
-        # Connections take what there is, as clients do that never hang up.
+        # Idle connections use up the descriptors, like those of clients that never hang up.
         with suppress(OSError):
             for _ in range(200):
                 idle.enter_context(socket.create_connection(("127.0.0.1", machine.port), timeout=1))
@@ -291,12 +291,12 @@ def test_out_of_descriptors_new_streams_are_refused_and_running_ones_recorded(ma
 
 
 def once(machine: Machine) -> list[Tape]:
-    """One quick call."""
+    """Make one short call."""
     return Load(machine.base_url, machine.key, 1, model="content?seed=1&speed=inf&chunks=3").start().finish()[:1]
 
 
 def recorded(machine: Machine, tapes: list[Tape]) -> list[Tape]:
-    """Those that are in Postgres, waiting until all that can be are."""
+    """The tapes whose streams are in Postgres, once everything that can be is there."""
     machine.wait_until_stored(1)
     known = {row[0] for row in machine.query("SELECT name FROM records_session")}
     return [tape for tape in tapes if tape.session in known]

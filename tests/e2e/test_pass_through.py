@@ -1,4 +1,4 @@
-"""What is passed through unread: where it goes and where it does not, and what the record has of it."""
+"""Requests that are passed through unread: where they go and do not go, and what is recorded."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ CREDENTIAL = "sk-simulated"
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """A provider that takes anything, and keeps what it was asked."""
+    """A provider that accepts anything, and stores the requests."""
 
     protocol_version = "HTTP/1.1"
     asked: list[tuple[str, str, dict[str, str], bytes]] = []
@@ -56,7 +56,7 @@ class Upstream(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = do_HEAD = _answer  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_file_goes_through_as_it_is_and_is_recorded_by_its_size(proxied: Proxi
 
 
 def test_words_beyond_ascii_go_through_both_ways(proxied: Proxied) -> None:
-    """Python's client and this provider have a header's bytes as characters of Latin-1."""
+    """Python's client and this provider treat a header's bytes as Latin-1 characters."""
     as_bytes = "Zürich, Åsa, 公司".encode().decode("latin-1")
     own = {"x-name": as_bytes, "x-request-id": as_bytes, "user-agent": "caf\xe9", "x-session-id": as_bytes}
     status, headers, _ = ask(proxied, "GET", "/v1/files?name=Z%C3%BCrich&bytes=%ff%00", **own)
@@ -136,13 +136,13 @@ def test_a_header_with_a_control_character_is_refused_in_words(proxied: Proxied,
 @pytest.mark.parametrize("before", ["/v1", "", "/v1/v1"])
 @pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
 def test_every_method_goes_through(proxied: Proxied, method: str, before: str) -> None:
-    """Whatever the base URL has of the version."""
+    """Whatever part of the version the base URL contains."""
     assert ask(proxied, method, f"{before}/files/file-1/content")[0] == 200
     assert Upstream.asked[-1][:2] == (method, "/v1/files/file-1/content")
 
 
 def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
-    """Upstream it has the name that its provider has for it, as with other calls; all else keeps its bytes."""
+    """The model gets its provider's name for it, as in other calls; the rest of the body keeps its bytes."""
     body = b'{"model": "files", "seed": 12345678901234567890, "x": 1.0}'
     own = {"x-streamviz-provider": "", "content-type": "application/json"}
     assert ask(proxied, "POST", "/v1/images/generations", body, **own)[0] == 200

@@ -88,7 +88,7 @@ def test_a_request_may_be_compressed(proxied: Proxied, encoding: str) -> None:
 
 
 def wide(data: bytes) -> bytes:
-    """Packed so that unpacking it takes 128 MiB."""
+    """Compressed in such a way that decompressing it takes 128 MiB."""
     packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
     return packer.compress(data) + packer.flush()
 

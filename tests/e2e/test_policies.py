@@ -1,4 +1,4 @@
-"""Policies over real HTTP: judges that take their time, people who decide, and what the record says of it."""
+"""Policies over real HTTP: judges that take their time, people who decide, and the record of both."""
 
 import asyncio
 import itertools
@@ -31,10 +31,10 @@ CALL = "sim/dangerous?speed=inf"
 
 
 class Guarded(Proxied):
-    """A streamviz whose policies these tests make and switch off again."""
+    """A streamviz on which these tests create policies and switch them off again."""
 
     def add(self, kind: str, parameters: dict[str, Any], mode: str = "enforce", **fields: Any) -> str:
-        """A policy that is in force when this returns, for the sessions' own model names only."""
+        """Create a policy, by default for all models, and wait until it is in force."""
         name = f"rule-{uuid.uuid4().hex[:8]}"
         columns = {**FIELDS, **fields, "kind": kind, "mode": mode, "parameters": json.dumps(parameters)}
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join(["%s"] * len(columns))
@@ -48,13 +48,13 @@ class Guarded(Proxied):
         return name
 
     def remove(self) -> None:
-        """Switch all of them off."""
+        """Switch all policies off."""
         self.query("UPDATE records_policyversion SET mode = 'off' WHERE mode <> 'off'")
         self.query("UPDATE records_policy SET mode = 'off' WHERE mode <> 'off'")
         until(lambda: not self.in_force())
 
     def in_force(self) -> set[str]:
-        """The policies that run, or would but for their scope, on a request that is made now."""
+        """The policies that apply to a request made now, or would except for their scope."""
         label = uuid.uuid4().hex
         self.ask("content?chunks=1&speed=inf", label)
         stream = self.recorded(label)
@@ -84,7 +84,7 @@ def judging(score: float, seconds: float = 0, **more: Any) -> dict[str, Any]:
     return {"model": model, "instructions": "It destroys data.", **more}
 
 
-# The judge's own scope: what it asks is a request to a provider, which no policy judges.
+# The scope of these policies. The judge's own calls go straight to a provider, and no policy judges them.
 SCOPE = {"models_scope": "sim/dangerous*"}
 
 
@@ -234,7 +234,7 @@ SAYS: Any = [{"role": "user", "content": f"My key is {SECRET}."}]
 
 
 def stored(guarded: Guarded, secret: str) -> list[str]:
-    """Where a secret is in all that is kept: the tables of the record and the journal's files."""
+    """Where a secret is stored: in the record's tables or the journal's files."""
     found = []
     for (table,) in guarded.query("SELECT tablename FROM pg_tables WHERE tablename LIKE 'records_%%'"):
         [(count,)] = guarded.query(
@@ -263,7 +263,7 @@ def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: l
     assert json.loads(request)["messages"][0]["content"] == "My key is [api key removed]."
     assert stored(guarded, SECRET) == []
     assert SECRET not in guarded.server.output()
-    # Where no policy masks it, it would be found.
+    # If no policy masks a text, it is found.
     guarded.post({"model": "sim/content?speed=inf", "messages": [{"role": "user", "content": CONTROL}]})
     until(lambda: "records_stream" in stored(guarded, CONTROL))
 
@@ -302,15 +302,15 @@ def test_what_is_masked_in_an_answer_is_kept_nowhere(guarded: Guarded, session: 
     assert guarded.query(
         "SELECT count(*) FROM records_block WHERE stream_id = %s AND text LIKE %s", kept.id, "%key [api key removed].%"
     ) == [(1,)]
-    # The simulator says the same again to whoever asks it itself.
+    # The simulator repeats the same text if asked directly.
     said = guarded.simulator.ask("openai_chat", model.removeprefix("sim/"), stream=False).read().decode()
     access_key, api_key = re.findall(r"AKIA[A-Z2-7]{16}|sk-[a-zA-Z0-9]{48}", said)
     assert stored(guarded, access_key) == stored(guarded, api_key) == []
-    # What upstream sent is told by its size, and what the client got of it untouched is there.
+    # The record has the size of each chunk from upstream, and the bytes of those that the client got unchanged.
     sizes = "SELECT sum(length), count(*) FILTER (WHERE raw IS NULL) > 0 FROM records_chunk WHERE stream_id = %s"
     assert guarded.query(sizes, kept.id) == [(len(guarded.sent_upstream(answer)), True)]
     assert {row[0] for row in guarded.verdicts(kept)} == {name}
-    # Where nothing masks it, it is there.
+    # If nothing masks it, it is stored.
     guarded.remove()
     again = uuid.uuid4().hex
     plain = guarded.post(body, path, x_session_id=again)
@@ -333,7 +333,7 @@ def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:
 
 
 class Portal(BaseHTTPRequestHandler):
-    """What stands between many networks and the world."""
+    """A captive portal, as between many networks and the Internet."""
 
     def do_POST(self) -> None:
         self.send_response(200)
@@ -406,7 +406,7 @@ def test_a_policy_of_ones_own_that_exits_or_never_returns_takes_no_stream_with_i
 def test_a_session_is_counted_where_the_provider_tells_no_tokens(guarded: Guarded, session: str) -> None:
     guarded.add("limits", {"session": {"output_tokens": 20}}, **SCOPE)
     assert guarded.ask("dangerous?speed=inf", session).status == 200
-    guarded.recorded(session)  # its client can be done before it is counted
+    guarded.recorded(session)  # the client may be done before it is counted
     refused = guarded.ask("dangerous?speed=inf", session)
     assert refused.status == 403
     told = "SELECT 1 FROM records_verdict WHERE reason LIKE 'The session is at %% output tokens, as estimated%%'"
@@ -421,7 +421,7 @@ def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) 
     assert f"{streams:,} streams checked, 0 damaged" in guarded.verify()
 
 
-# Each pattern takes tens of ms to compile, and there are more than a second's worth.
+# Each pattern takes tens of ms to compile, and all of them take more than a second.
 SLOW = {"properties": {"command": {"allOf": [{"pattern": f"(x{{900}}y{n}|.{{900}}z)|"} for n in range(500)]}}}
 
 
@@ -443,7 +443,7 @@ def test_a_long_request_is_masked_and_its_answer_too(guarded: Guarded, session: 
     guarded.add("redact", {}, **SCOPE)
     asked = [{"role": "user", "content": "a@b.co " + "long " * 50_000}]
     guarded.post({"model": CALL, "messages": asked, "stream": True, "user": session}, x_session_id=session)
-    # On a busy machine the answer has begun, to be kept alive, before upstream's headers are there.
+    # Not by the answer's headers: on a busy machine it is begun before upstream's arrive, to keep the connection alive.
     upstream = [each["body"] for each in guarded.simulator.get_json("/_requests")["requests"]]
     [sent] = [each["messages"][0]["content"] for each in upstream if each.get("user") == session]
     assert sent.startswith("[e-mail removed] long")
@@ -458,7 +458,7 @@ def failures(guarded: Guarded, session: str) -> list[tuple[Any, ...]]:
 
 
 def sdk_calls(guarded: Guarded) -> dict[str, Callable[[], object]]:
-    """Each way in which the SDKs ask and read an answer."""
+    """Each way in which the SDKs make a call and read the answer."""
     openai_client = guarded.sdk
     url, key = guarded.server.base_url, guarded.server.api_key
     claude = anthropic.Anthropic(base_url=url, api_key=key, max_retries=0)
@@ -516,7 +516,7 @@ def test_a_whole_answer_that_cannot_be_one_any_more_raises(guarded: Guarded, ses
     asking: Any = {"model": CALL, "messages": MESSAGES, "extra_headers": {"x-session-id": session}}
     with ThreadPoolExecutor() as threads:
         asked = threads.submit(raised, lambda: guarded.sdk.chat.completions.create(**asking))
-        # White space has begun the answer by then.
+        # By then the answer has begun, with white space.
         [(stream_id,)] = until(lambda: guarded.query(
             "SELECT s.id FROM records_clientrun r JOIN records_stream s ON s.id = r.stream_id"
             " JOIN records_session n ON n.id = s.session_id WHERE n.name = %s", session))  # fmt: skip

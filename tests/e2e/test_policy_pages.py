@@ -11,7 +11,7 @@ from tests.e2e.browsing import NARROW, Visitor
 from tests.e2e.proxied import Proxied, locked, until
 from tests.services import Serving
 
-# A back-test holds a lock of this class for as long as it lives. Those of other databases may be a test's own.
+# A back-test holds a lock of this class while it runs. Other databases' locks may be those of other tests.
 ALIVE = """
 SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = x'4254'::int
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -20,7 +20,7 @@ SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = x'4254'::int
 
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
-    """A streamviz of these tests' own, with something in its record."""
+    """A streamviz for these tests alone, with some streams on record."""
     with serving() as server, Proxied(server) as found:
         for number in range(6):
             found.ask("dangerous?speed=inf" if number % 2 else "content?speed=inf&chunks=9", f"session-{number}")
@@ -149,7 +149,7 @@ def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> Non
 
 
 def no_chunk_can_be_read(proxied: Proxied) -> AbstractContextManager[None]:
-    """Whoever reads a chunk waits until this is over."""
+    """Block everyone who reads a chunk for the duration of the block."""
     return locked(proxied.server.environment["DATABASE_URL"], "records_upstreamrun")
 
 

@@ -1,4 +1,4 @@
-"""The proxy over real processes: the official SDK before it, the simulator behind it."""
+"""The proxy with real processes: the official SDK in front, the simulator behind it."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ WHOLE = [name for name in STREAMING if name not in BROKEN]
 
 
 def model(scenario: str) -> str:
-    """A scenario that takes no longer than it must."""
+    """A scenario without delays."""
     return f"{scenario}?seed=11&speed=inf&seconds=0.01"
 
 
@@ -376,14 +376,14 @@ ERRORS = {
 
 
 class Lingering(BaseHTTPRequestHandler):
-    """A provider that says its last word, which may be an error, and only ends the response when it is let go."""
+    """A provider that sends its last event, which may be an error, and ends the response only when released."""
 
     says = LAST_WORDS
     let_go = threading.Event()
 
     def do_POST(self) -> None:
         self.send_response(200)
-        self.send_header("content-type", "Text/Event-Stream")  # in any case, as with all media types
+        self.send_header("content-type", "Text/Event-Stream")  # in any case, like all media types
         self.end_headers()
         self.wfile.write(self.says[self.path])
         self.let_go.wait()
@@ -437,14 +437,14 @@ def test_a_client_that_leaves_at_the_last_word_has_everything(
 
 @pytest.fixture(scope="module")
 def guarded(proxied: Proxied) -> Iterator[Proxied]:
-    """The same streamviz, whose guard these tests switch from here on; its administrator is signed in."""
+    """The same streamviz with its administrator signed in; from here on tests switch its guard."""
     proxied.sign_in()
     yield proxied
     proxied.switch("shell-guard", "off")
 
 
 def judged(guarded: Proxied, mode: str, session: str) -> int:
-    """Switch the guard, and wait until requests are judged by that version of it."""
+    """Switch the guard, and wait until that version of it judges requests."""
     version = guarded.switch("shell-guard", mode)
 
     def is_in_force() -> bool:

@@ -34,7 +34,7 @@ def take_in(wire_format: str, data: bytes) -> Any:
 
 
 def is_cut(aggregator: Any) -> bool:
-    """Whether a recording ends before upstream said why, so that nothing tells the client that it is whole."""
+    """Whether a recording ends before upstream gave a reason, so the client cannot tell that it is complete."""
     state = aggregator.state
     return state.is_truncated and not aggregator.has_end_mark and state.failure is None
 
@@ -46,7 +46,7 @@ def replay(replaying: Proxied, wire_format: str, slug: str) -> bytes:
 
 
 def differences(replaying: Proxied, wire_format: str, path: Path, came: bytes, kept: Recorded) -> list[str]:
-    """What is not as it should be with one recording."""
+    """What is wrong with the replay of one recording."""
     data = path.read_bytes()
     added = came.removeprefix(data)
     aggregator = take_in(wire_format, data)

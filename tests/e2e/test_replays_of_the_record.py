@@ -1,4 +1,4 @@
-"""A recorded stream, asked for by the vendors' SDKs as the model `replay/<id>`, under the policies in force."""
+"""A recorded stream, requested with the vendors' SDKs as the model `replay/<id>`, under the policies in force."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +49,7 @@ def test_every_byte_comes_again_and_no_gap_is_shorter(
     assert proxied.query("SELECT provider, cost FROM records_stream WHERE id = %s", again.id) == [("replay", None)]
     recorded, replayed = ([at for (at,) in proxied.query(TIMES, each.id)] for each in (original, again))
     assert len(replayed) == len(recorded)
-    # Each comes when its own time has come, so what one is late shortens the gap behind it, never the whole.
+    # Each chunk is sent at its own time, so a late one shortens the gap after it, but not the total.
     assert replayed[-1] - replayed[0] > 0.8 * (recorded[-1] - recorded[0])
 
 

@@ -1,4 +1,4 @@
-"""Lists read from a real streaming replica: what lags, one's own changes, and a replica that goes away."""
+"""Lists read from a real streaming replica: lag, one's own changes, and a replica that goes down."""
 
 import os
 import subprocess
@@ -25,19 +25,19 @@ class Pair(NamedTuple):
     replica: EmbeddedPostgres
 
     def lists(self, session: str) -> bool:
-        """Whether the list of sessions has it for somebody who has changed nothing of late."""
+        """Whether the list shows the session to someone who has changed nothing recently."""
         self.proxied.http.cookies.delete(COOKIE)
         return session in self.proxied.http.get("/sessions/").text
 
     def state(self) -> dict[str, object]:
-        """What a server says of the replica."""
+        """What a server reports about the replica."""
         found = self.proxied.http.get("/healthz?verbose", headers={"authorization": f"Bearer {TOKEN}"})
         said: dict[str, object] = found.json()["replica"]
         return said
 
 
 def copy_of(primary: EmbeddedPostgres) -> EmbeddedPostgres:
-    """A replica that follows it, not started yet."""
+    """A replica of this primary, not started yet."""
     data = primary.data.with_name("replica")
     data.mkdir(mode=0o700)
     owner = primary.data.stat()
@@ -80,7 +80,7 @@ def test_lists_are_read_from_the_replica_while_it_keeps_up(pair: Pair) -> None:
 
     form = {"csrfmiddlewaretoken": proxied.http.cookies["csrftoken"]}
     assert proxied.http.post(f"/streams/{second.id}/star/", data=form).status_code < 400
-    assert "the-second" in proxied.http.get("/sessions/").text  # one's own change is there at once
+    assert "the-second" in proxied.http.get("/sessions/").text  # one's own change is visible immediately
     assert pair.state()["state"] == "ok"
 
     pair.replica.stop()

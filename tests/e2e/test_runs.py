@@ -1,4 +1,4 @@
-"""Runs as their clients have them: through the vendors' SDKs, with tools."""
+"""Runs as clients see them: with the vendors' SDKs and with tools."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
 
 
 def calls_of(proxied: Proxied, session: str, most: int) -> list[tuple[Any, ...]]:
-    """The calls of the one run of a session, once so many are over."""
+    """The calls of a session's only run, once `most` of them are over."""
 
     def look() -> list[tuple[Any, ...]]:
         rows = proxied.query(CALLS, session)

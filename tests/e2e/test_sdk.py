@@ -1,4 +1,4 @@
-"""The vendors' SDKs before the server, each in its own format; the providers behind it speak that one or another."""
+"""The vendors' SDKs in front of the server, each with its format; the providers behind it speak the same or another."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -13,14 +13,14 @@ from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Streamviz
 
 SCENARIOS = ("content", "tools", "thinking", "parallel-tools")
-# By the format that upstream speaks: LiteLLM's provider, and the path of its base URL.
+# By upstream's format: LiteLLM's provider, and the path of its base URL.
 UPSTREAM = {"chat": ("custom_openai", "/v1"), "messages": ("anthropic", ""), "responses": ("openai", "/v1")}
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 INSERT = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, 'SIMULATED_KEY')"
 
 
 class Said(NamedTuple):
-    """What an answer says, in whatever format; calls as (name, arguments)."""
+    """What an answer says, in any format; calls as (name, arguments)."""
 
     content: str
     thinking: str
@@ -29,7 +29,7 @@ class Said(NamedTuple):
 
 @pytest.fixture(scope="module")
 def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
-    """A streamviz with a route to the simulator for each scenario and each format that upstream may speak."""
+    """A streamviz with a route to the simulator for each scenario and each upstream format."""
     with Proxied(shared_server) as found:
         make_routes(found)
         yield found
@@ -48,7 +48,7 @@ def make_routes(proxied: Proxied) -> None:
 
 @pytest.fixture(scope="module")
 def expected(proxied: Proxied) -> dict[str, Said]:
-    """What each scenario says: the same words in every format, told here by upstream's own chat answer."""
+    """What each scenario says, which is the same in every format; taken from upstream's own chat answer."""
     found = {}
     for scenario in SCENARIOS:
         asked = proxied.simulator.ask("openai_chat", f"{scenario}?seed=5&speed=inf", stream=False)
@@ -63,7 +63,7 @@ def expected(proxied: Proxied) -> dict[str, Said]:
 
 
 class Vendor:
-    """The SDK of one format, called in four ways; each gives what the answer says."""
+    """The SDK of one format, called in four ways, each of which returns what the answer says."""
 
     def __init__(self, sync: Any, asynchronous: Any) -> None:
         self.sync, self.asynchronous = sync, asynchronous

@@ -1,4 +1,4 @@
-"""Limits of sessions bind whoever asks at once, at whichever server; keys are for the models that they name."""
+"""Session limits hold for simultaneous calls, on any server; keys are for the models that they name."""
 
 import threading
 import uuid
@@ -43,7 +43,7 @@ def server(serving: Serving) -> Iterator[Guarded]:
 
 @pytest.fixture(scope="module")
 def both(server: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The addresses of two machines on one database."""
+    """The addresses of two machines with one database."""
     settings = {"DATABASE_URL": server.server.environment["DATABASE_URL"], "WORKERS": str(WORKERS - 1)}
     other = Streamviz(Path(tmp_path_factory.mktemp("var")), settings)
     try:
@@ -59,7 +59,7 @@ def guarded(server: Guarded) -> Iterator[Guarded]:
 
 
 class Priced(BaseHTTPRequestHandler):
-    """A provider that bills as much as it was asked for."""
+    """A provider that bills for as many tokens as were requested."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -164,13 +164,13 @@ def test_a_keys_limit_is_for_all_its_calls_read_or_not(guarded: Guarded, both: l
         return files(base_url).status_code
 
     def known() -> int:
-        """How many streams the record has of the key, once it has all until now."""
+        """How many streams of the key are on record, once all current ones are."""
         last = [files(each).headers["x-streamviz-stream"] for each in both]
         until(lambda: len(guarded.query(OVER, last)) == len(both))
         [(number,)] = guarded.query(OF_KEY, last[0])
         return int(number)
 
-    # The simulator has no files, which it is asked for once the route is known.
+    # The simulator has no files endpoint; requests reach it once the route is known.
     until(lambda: all("x-streamviz-stream" in files(base_url).headers for base_url in both))
     name = guarded.add("limits", {"key": {"streams": known() + 10}, "key_period": "month"})
     wait_until_all_have(guarded, name)
@@ -178,7 +178,7 @@ def test_a_keys_limit_is_for_all_its_calls_read_or_not(guarded: Guarded, both: l
     codes = [ask[n // 2 % 2](both[n % 2]) for n in range(16)]
     allowed = codes[: codes.index(403)]
     assert set(allowed) == {200, 404}
-    # What it did before the limit counts, too.
+    # Earlier streams count toward the limit, too.
     assert len(allowed) <= 10
     assert set(codes[len(allowed) :]) == {403}
     guarded.remove()

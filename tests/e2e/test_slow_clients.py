@@ -1,8 +1,8 @@
-"""Many clients that read nothing: they are cut off in time, and others notice nothing of them.
+"""Many clients that read nothing: they are cut off in time, and others do not notice.
 
-SLOW_CLIENTS asks for more of them than a run of all tests has time for. The longest pause of a client beside them is
-printed and not judged: how long it is depends on the machine. The system takes up to 4 MiB for a client before its
-socket is full, some 20,000 chunks, all of which are recorded: 200 clients take minutes.
+SLOW_CLIENTS sets more of them than a run of all tests has time for. The longest pause of another client is printed but
+not judged, as it depends on the machine. The system buffers up to 4 MiB for a client before its socket is full, some
+20,000 chunks, all of which are recorded: 200 clients take minutes.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`manage.py up`, as `make run` runs it: what it makes, what it refuses, and that it leaves nothing behind."""
+"""`manage.py up`, as `make run` runs it: what it creates, what it refuses, and that it leaves nothing behind."""
 
 import os
 import re
@@ -23,7 +23,7 @@ MakeServer = Callable[..., Streamviz]
 
 @pytest.fixture
 def embedded() -> Iterator[Streamviz]:
-    """A streamviz that has its own Postgres, not started yet."""
+    """A streamviz with its own Postgres, not started yet."""
     with tempfile.TemporaryDirectory(prefix="streamviz-test-") as folder:
         server = Streamviz(Path(folder) / "var", {})
         yield server
@@ -31,7 +31,7 @@ def embedded() -> Iterator[Streamviz]:
 
 
 def family(server: Streamviz) -> list[psutil.Process]:
-    """The supervisor and all that it started."""
+    """The supervisor and all processes below it."""
     supervisor = psutil.Process(server.pid)
     return [supervisor, *supervisor.children(recursive=True)]
 
@@ -42,7 +42,7 @@ def assert_ended(processes: list[psutil.Process]) -> None:
 
 
 def assert_one_line(output: str, *parts: str) -> None:
-    """The fault is one line, the last one, and there is no traceback."""
+    """Assert that the fault is reported in one line, the last, without a traceback."""
     assert "Traceback" not in output
     faults = [line for line in output.splitlines() if all(part in line for part in parts)]
     assert len(faults) == 1, output
@@ -93,7 +93,7 @@ def roles(processes: list[psutil.Process]) -> set[str]:
 
 
 def words(process: psutil.Process) -> list[str]:
-    """A process's name and arguments; none where it has just ended, as those that serve a connection of Postgres do."""
+    """A process's name and arguments; empty if it has just exited, as Postgres' connection processes often do."""
     try:
         return [process.name(), *process.cmdline()]
     except psutil.NoSuchProcess:
@@ -101,7 +101,7 @@ def words(process: psutil.Process) -> list[str]:
 
 
 def run_curl(server: Streamviz, **environment: str) -> str:
-    """Paste the curl line that was printed: the first takes the key from its file, later ones from the environment."""
+    """Paste the printed curl line: the first reads the key from its file, later ones from the environment."""
     line = re.findall(r"curl -N .*", server.output())[-1]
     shell = clean_environment(**environment)
     pasted = subprocess.run(["sh", "-c", f"{line} --silent"], env=shell, capture_output=True, text=True)
@@ -109,7 +109,7 @@ def run_curl(server: Streamviz, **environment: str) -> str:
 
 
 def parts(server: Streamviz) -> dict[str, psutil.Process]:
-    """The parts that run now, by their names."""
+    """The parts that are running, by name."""
     named = {"streamviz.simulator": "simulator", "write": "writer", "serve": "server"}
     told = [(each, words(each)) for each in family(server)]
     found = {name: each for each, said in told for word, name in named.items() if word in said}
@@ -118,7 +118,7 @@ def parts(server: Streamviz) -> dict[str, psutil.Process]:
 
 
 def serves(server: Streamviz) -> bool:
-    """Whether a call is answered to its end."""
+    """Whether a call is answered completely."""
     load = Load(server.base_url, server.api_key, 1, "content?seed={seed}&speed=inf&chunks=3")
     return any(tape.is_whole for tape in load.once())
 
@@ -129,7 +129,7 @@ def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamv
     server = embedded.start()
     before = parts(server)
     assert set(before) == {"simulator", "writer", "server", "embedded Postgres"}
-    # The server and the simulator take their own streams along; nobody else takes any.
+    # If the server or the simulator dies, so do its streams; other parts take none along.
     for name in ("writer", "embedded Postgres", "simulator", "server"):
         load = Load(server.base_url, server.api_key, 4).start()
         before[name].kill()

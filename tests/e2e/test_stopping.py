@@ -1,4 +1,4 @@
-"""Told to stop, a server gives its streams their time. What is left then ends legally, in each format."""
+"""A server that is told to stop gives its streams time. Those still left then end legally, in each format."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ RUNNING = "SELECT count(*) FROM records_stream"
 
 @pytest.fixture
 def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
-    """A server with little patience, a policy that holds what a person decides on, and a writer."""
+    """A server with a short grace period, a policy whose holds a person decides, and a writer."""
     with running_simulator() as simulator, new_database() as url:
         made = Machine(tmp_path, url, simulator, STOP_GRACE_SECONDS="1")
         made.prepare()
@@ -45,14 +45,14 @@ def request(wire_format: str, model: str, *, stream: bool) -> dict[str, Any]:
 
 
 def call(machine: Machine, wire_format: str, model: str, *, stream: bool) -> httpx.Response:
-    """The whole answer. Raises httpx.RemoteProtocolError where it is cut off."""
+    """The whole answer. Raises httpx.RemoteProtocolError if it is cut off."""
     headers = {"authorization": f"Bearer {machine.key}"}
     body = request(wire_format, model, stream=stream)
     return httpx.post(machine.base_url + PATHS[wire_format], json=body, headers=headers, timeout=600)
 
 
 def reading_nothing(machine: Machine) -> socket.socket:
-    """A client that has called, and takes nothing of a flood."""
+    """A client that has made a call and reads nothing of a large answer."""
     body = json.dumps(request("openai_chat", "content?chunks=30000&speed=inf", stream=True)).encode()
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -79,7 +79,7 @@ def test_what_is_left_after_the_grace_ends_legally(machine: Machine) -> None:
 
 
 def assert_told(wire_format: str, answer: httpx.Response, *, is_streaming: bool) -> None:
-    """Whole, in its format, and with an error at its end."""
+    """Assert that an answer is complete, in its format, and ends with an error."""
     if not is_streaming:
         assert (answer.status_code, "stopped" in answer.json()["error"]["message"]) == (503, True)
         return

@@ -1,4 +1,4 @@
-"""What a collector is told of streams, and that one that is away costs nothing."""
+"""What is exported to a collector about streams, and that a collector that is down costs nothing."""
 
 import json
 from collections.abc import Iterator

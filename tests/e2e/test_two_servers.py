@@ -1,4 +1,4 @@
-"""Two servers with Redis between them: what is switched or cancelled at one acts at the other."""
+"""Two servers with Redis between them: a switch or cancellation on one takes effect on the other."""
 
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def proxied(serving: Serving, redis_url: str) -> Iterator[Proxied]:
 
 @pytest.fixture(scope="module")
 def other(proxied: Proxied) -> Iterator[str]:
-    """Where another server of the same streamviz is, at which the administrator has signed in."""
+    """The address of a second server of the same streamviz, on which the administrator has signed in."""
     server, port = proxied.server, free_port()
     base_url = f"http://127.0.0.1:{port}"
     program = Program([sys.executable, "manage.py", "serve"], server.environment | {"PORT": str(port)})
