@@ -1,4 +1,4 @@
-"""The database between two tests of which the first had it to itself."""
+"""Emptying the database after a test that commits."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from django.core.management.commands import flush
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
 
-# What `migrate` leaves in these no test changes, and to make it anew after each takes as long as to empty all others.
+# No test changes what `migrate` leaves in these, and recreating it takes as long as emptying all other tables.
 _KEPT = (
     *("django_migrations", "django_content_type", "auth_permission"),
     *("auth_group", "auth_group_permissions"),
 )
 
-# To truncate a table costs a new file for it and for each of its indexes, so only those are that have rows. All are
-# locked first, which waits for whoever still writes, as truncating all would.
+# Truncating a table means a new file for it and for each of its indexes, so only tables with rows are truncated. All
+# are locked first, which waits for whoever still writes, as truncating all of them would.
 _EMPTY = f"""
 DO $$
 DECLARE
@@ -42,9 +42,8 @@ END $$
 
 
 def empty_quickly() -> None:
-    """From now on Django's `flush`, which follows each test that commits, empties what has something in it, and
-    does not have made anew what is kept. The connection stays open, unless the test has lost it: for each new one
-    Postgres reads its catalogue."""
+    """Make Django's `flush`, which follows each test that commits, empty only tables with rows, and not recreate what
+    is kept. The connection stays open unless the test has lost it: for each new one Postgres reads its catalogue."""
     TransactionTestCase._should_reload_connections = _nothing  # type: ignore[attr-defined]
     flush.sql_flush = _flush  # type: ignore[attr-defined]
     flush.emit_post_migrate_signal = _nothing  # type: ignore[attr-defined]
@@ -57,4 +56,4 @@ def _flush(style: Any, connection: BaseDatabaseWrapper, **options: Any) -> list[
 
 
 def _nothing(*_: Any) -> None:
-    """There is nothing to do."""
+    """Do nothing."""

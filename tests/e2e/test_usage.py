@@ -1,4 +1,4 @@
-"""Clients that do not ask for usage get none, and the record has it all the same."""
+"""Clients that do not ask for usage get none, but the record has it all the same."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ def model(scenario: str) -> str:
 
 
 class Plain(BaseHTTPRequestHandler):
-    """A server that speaks chat, and not all of it."""
+    """A server that speaks most of OpenAI's chat format."""
 
     asked: list[Any] = []
 
@@ -41,7 +41,7 @@ class Plain(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
-    """A streamviz to which the simulator is OpenAI, and Anthropic too."""
+    """A streamviz that uses the simulator as OpenAI and as Anthropic."""
     with (
         Proxied(shared_server) as found,
         ThreadingHTTPServer(("127.0.0.1", 0), Plain) as plain,

@@ -1,6 +1,6 @@
-"""Clients that vanish, at every stage of a call and in every way: each stream's outcome says what became of it.
+"""Clients that vanish, at every stage of a call and in every way: each stream's outcome shows what happened.
 
-VANISHING asks for more of them than a run of all tests has time for.
+VANISHING sets more of them than a run of all tests has time for.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tests.simulator.process import running_simulator
 
 CLIENTS = int(os.environ.get("VANISHING", "150"))
 AT_ONCE = 50
-# More than that the simulator does not answer in time.
+# The simulator does not answer more than this in time.
 AT_ONCE_IN_A_PROCESS = 250
 OUTCOMES = """
 SELECT session.name, outcome, error FROM records_stream AS stream
@@ -30,7 +30,7 @@ JOIN records_session AS session ON session.id = session_id
 
 @pytest.fixture
 def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
-    """A server and a writer that run."""
+    """A running server and writer."""
     with running_simulator() as simulator, new_database() as url:
         made = Machine(tmp_path, url, simulator)
         made.prepare()
@@ -41,7 +41,7 @@ def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
 
 
 def wrong(machine: Machine, vanished: list[Vanishing]) -> list[tuple[Vanishing, object]]:
-    """The clients whose streams did not come to what they should, with what they came to."""
+    """The clients whose streams did not get the expected outcome, with the actual one."""
     found = {label: (outcome, error) for label, outcome, error in machine.query(OUTCOMES)}
     return [
         (client, found.get(client.session))
@@ -51,7 +51,7 @@ def wrong(machine: Machine, vanished: list[Vanishing]) -> list[tuple[Vanishing, 
 
 
 def check(machine: Machine, vanished: list[Vanishing]) -> None:
-    """All are told right, and the log has no traceback of it."""
+    """Assert that all outcomes are right, and that the log has no traceback."""
     deadline = time.monotonic() + 120
     while wrong(machine, vanished) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -74,7 +74,7 @@ def test_clients_whose_process_is_killed(machine: Machine) -> None:
 
 
 def kill_once_there(server: Server, vanishing: list[Vanishing]) -> None:
-    """A process of all these clients, killed once each has come as far as it does."""
+    """Run all these clients in one process, and kill it once each has reached its stage."""
     command = [sys.executable, "-m", "tests.e2e.vanishing"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin

@@ -1,4 +1,4 @@
-"""The wheel, installed where nothing else of the project is: it starts, streams, and shows its pages."""
+"""The wheel, installed without the rest of the project: it starts, streams, and shows its pages."""
 
 import os
 import subprocess
@@ -18,18 +18,18 @@ UV = Path(sysconfig.get_path("scripts")) / "uv"
 
 
 class Installed(Streamviz):
-    """`streamviz up`."""
+    """Runs `streamviz up`."""
 
     def __init__(self, bare: Path, folder: Path, database_url: str) -> None:
         super().__init__(folder / "data", {"DATABASE_URL": database_url})
         self.command, self.folder = [str(bare / "bin" / "streamviz")], folder
-        for name in ("django", "secrets", "streamviz"):  # of who runs it, and none of its business
+        for name in ("django", "secrets", "streamviz"):  # the user's files, which must not be imported
             (folder / f"{name}.py").write_text("raise SystemExit('a file of the current folder was imported')")
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel; its packages are installed anew in a thorough run, which takes a minute."""
+    """An environment with the wheel; a thorough run also installs its packages, which takes a minute."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([UV, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)
     [wheel] = folder.glob("*.whl")

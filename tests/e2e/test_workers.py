@@ -1,4 +1,4 @@
-"""WORKERS=2: two servers on one port, without Redis, of which nobody can tell that they are two."""
+"""WORKERS=2: two servers on one port, without Redis, that look like one from outside."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 def servers(proxied: Proxied) -> list[int]:
-    """Their processes, which a server that keeps them has started."""
+    """The server processes, which are children of the server that supervises them."""
     return [each.pid for keeper in serving_below(proxied.server.pid) for each in serving_below(keeper.pid)]
 
 
@@ -51,7 +51,7 @@ def is_server(process: psutil.Process) -> bool:
 
 
 def call(proxied: Proxied, model: str, session: str) -> bytes:
-    """On a connection of its own, so that any server may have it; what came of a stream that broke off."""
+    """Make a call on a new connection, which either server may get; returns what arrived, even if cut off."""
     body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": True}
     headers = {"authorization": f"Bearer {proxied.server.api_key}", "x-session-id": session}
     url = f"{proxied.server.base_url}/v1/chat/completions"
@@ -67,7 +67,7 @@ def call(proxied: Proxied, model: str, session: str) -> bytes:
 
 
 def shown_live(proxied: Proxied) -> int:
-    """How many running streams the Live page of whichever server shows."""
+    """How many running streams the Live page of either server shows."""
     with httpx.Client(base_url=proxied.server.base_url, cookies=proxied.http.cookies, timeout=60) as browser:
         return len(set(re.findall(r'id="r-([0-9a-f]{32})"', browser.get("/").text)))
 
@@ -99,7 +99,7 @@ def test_what_is_to_be_said_of_a_denied_call_both_say(proxied: Proxied) -> None:
     denied = respond(proxied, "dangerous?speed=inf").json()["id"]
 
     def is_said(_: int) -> bool:
-        # Slow enough for them to be at both servers at once.
+        # Slow enough for both servers to have some at the same time.
         response = respond(proxied, "content?pace=20&chunks=20", previous_response_id=denied)
         asked = proxied.asked_upstream(response.headers)
         return "function_call_output" in str(asked["input"])
@@ -110,20 +110,21 @@ def test_what_is_to_be_said_of_a_denied_call_both_say(proxied: Proxied) -> None:
 
 
 def respond(proxied: Proxied, model: str, **more: str) -> httpx.Response:
-    """A response, on a connection of its own."""
+    """A response, on a new connection."""
     body = {"model": f"sim/{model}", "input": "Hi", **more}
     headers = {"authorization": f"Bearer {proxied.server.api_key}"}
     return httpx.post(f"{proxied.server.base_url}/v1/responses", json=body, headers=headers, timeout=120)
 
 
 def responding(proxied: Proxied) -> set[int]:
-    """The processes that say they serve."""
+    """The server processes that report themselves alive."""
     [machine] = proxied.http.get("/healthz?verbose").json()["machines"]
     return {each["pid"] for each in machine["members"] if each["process"] == "server" and not each["silent"]}
 
 
 def clear_temporary_folder(pid: int) -> None:
-    """As systemd-tmpfiles does with what is old, which a start of weeks ago is: a socket at which somebody is stays."""
+    """Delete all files except sockets, as systemd-tmpfiles does some weeks after the start: it spares sockets in
+    use."""
     hub = Path(psutil.Process(pid).environ()["STREAMVIZ_HUB"])
     for file in hub.parent.iterdir():
         if not file.is_socket():

@@ -1,4 +1,4 @@
-"""Clients that vanish: each sends a call, comes so far with it, and is gone."""
+"""Clients that vanish: each sends a call, reaches a certain stage, and is gone."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ import psycopg
 
 from tests.simulator.process import PATHS
 
-# Where a client is when it goes, and what its stream's outcome is then; None where no stream ever began.
+# The stages at which clients vanish, and the outcome of their streams; None if no stream began.
 STAGES = {
     "before body": None,
     "during body": None,
@@ -25,7 +25,7 @@ STAGES = {
     "reading nothing": "client_disconnected",
     "after last word": "completed",
 }
-# How it goes: a reset, an orderly end, an end of one direction alone.
+# How a client vanishes: by a reset, an orderly close, or a shutdown of one direction.
 WAYS = ("reset", "close", "shut")
 _LAST_WORDS = {
     "openai_chat": b"data: [DONE]\n\n",
@@ -47,7 +47,7 @@ _looking = asyncio.Lock()
 
 @dataclass(frozen=True)
 class Vanishing:
-    """One client: the format that it speaks, where it goes and how. The session tells its stream from the others."""
+    """One client: its format, the stage at which it vanishes, and how. Its session identifies its stream."""
 
     session: str
     wire_format: str
@@ -57,12 +57,12 @@ class Vanishing:
 
     @property
     def outcome(self) -> str | None:
-        """What its stream comes to."""
+        """The expected outcome of its stream."""
         return STAGES[self.stage]
 
 
 class Server(NamedTuple):
-    """Where the clients call, and where its record is."""
+    """Where to send the calls, and where the record is."""
 
     port: int
     key: str
@@ -70,7 +70,7 @@ class Server(NamedTuple):
 
 
 def clients(count: int, ways: tuple[str, ...] = WAYS) -> list[Vanishing]:
-    """So many, of all kinds in turn. An answer that does not stream has no middle."""
+    """This many clients, of each kind in turn. An answer that does not stream has no middle."""
     kinds = [
         (wire_format, is_streaming, stage, way)
         for stage in STAGES
@@ -83,7 +83,7 @@ def clients(count: int, ways: tuple[str, ...] = WAYS) -> list[Vanishing]:
 
 
 async def vanish_all(server: Server, vanishing: list[Vanishing], at_once: int) -> None:
-    """Each comes as far as it does, and goes."""
+    """Have each client reach its stage and vanish."""
     room = asyncio.Semaphore(at_once)
 
     async def one(client: Vanishing) -> None:
@@ -94,7 +94,7 @@ async def vanish_all(server: Server, vanishing: list[Vanishing], at_once: int) -
 
 
 async def come_so_far(server: Server, client: Vanishing) -> socket.socket:
-    """Its connection, at the moment at which it goes."""
+    """The client's connection, at the moment at which it vanishes."""
     loop = asyncio.get_running_loop()
     connection = socket.socket()
     connection.setblocking(False)
@@ -124,9 +124,9 @@ def _request(server: Server, client: Vanishing) -> tuple[bytes, bytes]:
 
 
 async def _until_begun(server: Server, connection: socket.socket, client: Vanishing) -> None:
-    """Nothing comes yet that a client could see: the record says that its stream began."""
+    """Wait until the stream is on record, as the client itself cannot see yet that it began."""
     while client.session not in _begun:
-        async with _looking:  # one look serves all who wait
+        async with _looking:  # one query serves all who wait
             if client.session not in _begun:
                 await asyncio.sleep(0.1)
                 _begun.update(await asyncio.to_thread(_sessions, server.database_url))
@@ -138,7 +138,7 @@ def _sessions(database_url: str) -> list[str]:
 
 
 async def _until_full(server: Server, connection: socket.socket, client: Vanishing) -> None:
-    """What it has not read fills its buffer."""
+    """Wait until unread data fills the receive buffer."""
     while int.from_bytes(fcntl.ioctl(connection, termios.FIONREAD, bytes(4)), sys.byteorder) < _PART // 2:
         await asyncio.sleep(0.05)
 
@@ -176,7 +176,7 @@ def _go(connection: socket.socket, way: str) -> None:
     connection.close()
 
 
-# They send nothing more, and read nothing either.
+# These send nothing more and read nothing.
 _left_open: list[socket.socket] = []
 
 
@@ -188,11 +188,11 @@ async def _come_and_wait(server: Server, vanishing: list[Vanishing]) -> None:
 
 
 def as_json(server: Server, vanishing: list[Vanishing]) -> str:
-    """What a process of clients is told."""
+    """The clients, as input for a process of clients."""
     return json.dumps({"server": list(server), "clients": [asdict(client) for client in vanishing]})
 
 
-if __name__ == "__main__":  # To be killed: the clients on standard input, as JSON.
+if __name__ == "__main__":  # A process to be killed: it gets the clients as JSON on standard input.
     told = json.load(sys.stdin)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_come_and_wait(Server(*told["server"]), [Vanishing(**each) for each in told["clients"]]))

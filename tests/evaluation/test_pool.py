@@ -1,4 +1,4 @@
-"""The processes that judge: what they answer, and what becomes of those that take too long, too much, or die."""
+"""The judging processes: their answers, and what happens to those that take too long, use too much memory, or die."""
 
 import asyncio
 import json
@@ -204,7 +204,7 @@ async def test_none_is_left_when_it_is_closed() -> None:
     pool = Pool(2, 64)
     pool.warm()
     async with asyncio.timeout(60):
-        while len(children()) != 1:  # it is named by its command only once the kernel has read that
+        while len(children()) != 1:  # its command line shows only once the kernel has executed it
             await asyncio.sleep(0.01)
     pool.close()
     assert children() == []
@@ -215,7 +215,7 @@ def environment(process: int) -> bytes:
 
 
 def children() -> list[int]:
-    """The processes that this one started and that judge."""
+    """The judging processes that this one has started."""
     found = []
     for entry in Path("/proc").iterdir():
         try:

@@ -1,5 +1,5 @@
-"""The rules that AG-UI's own client verifies, for the events that a run here has: what begins and ends, once, and what
-comes in between."""
+"""The rules that AG-UI's own client verifies, for the events of our runs: what begins and ends, once, and what may come
+in between."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _ANYWHERE = {"CUSTOM", "TOOL_CALL_RESULT", "REASONING_ENCRYPTED_VALUE"}
 
 
 def verify(events: list[dict[str, Any]]) -> None:
-    """Raises AssertionError at the first event that AG-UI does not allow where it stands."""
+    """Raises AssertionError at the first event that AG-UI does not allow in its place."""
     types = [event["type"] for event in events]
     assert types[0] == "RUN_STARTED"
     assert types[-1] in ("RUN_FINISHED", "RUN_ERROR")
@@ -50,7 +50,7 @@ def verify(events: list[dict[str, Any]]) -> None:
 
 
 def messages(events: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """What a client puts together: texts and reasoning in the order in which they begin, calls by what they say."""
+    """What a client assembles: texts and reasoning in the order in which they begin, calls by their contents."""
     texts: dict[str, str] = {}
     thoughts: dict[str, str] = {}
     calls: dict[str, list[str]] = {}

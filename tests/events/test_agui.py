@@ -30,7 +30,7 @@ CLOSED = Closed("completed", "stop", 200, input_tokens=5, output_tokens=3, cache
 
 
 def told(*facts: Fact) -> list[dict[str, Any]]:
-    """The events of these facts, between a stream's beginning and its end."""
+    """The events for these facts, between a stream's beginning and its end."""
     run = Run()
     return [
         json.loads(event.model_dump_json(by_alias=True))

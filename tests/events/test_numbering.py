@@ -1,4 +1,4 @@
-"""An id says how many events of each kind were told."""
+"""An id counts the events of each kind that came before."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Policies of which the tests of exchanges know what they say."""
+"""Policies with predictable verdicts, for the tests of exchanges."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ class DenyRequests(Policy):
 
 
 class AskAboutCalls(Policy):
-    """Holds each call until a model has said of it what `read` makes of its answer."""
+    """Holds each call and asks a model about it; `read` turns the answer into the verdict."""
 
     kind = "ask_about_calls"
     parameters_schema = {}
@@ -36,7 +36,7 @@ class AskAboutCalls(Policy):
 
 
 class Ends(Policy):
-    """Counts how often a stream ended for it."""
+    """Counts the streams whose end it was told about."""
 
     kind = "ends"
     parameters_schema = {}
@@ -47,7 +47,7 @@ class Ends(Policy):
 
 
 class Looks(Policy):
-    """Looks at the chunks itself, and lets each go on."""
+    """Looks at the chunks itself, and lets all of them through."""
 
     kind = "looks"
     parameters_schema = {}

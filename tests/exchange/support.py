@@ -1,4 +1,4 @@
-"""An exchange that a test plays: what happens goes in, the commands that come out are kept."""
+"""An exchange driven by a test: events go in, and the commands that come out are kept."""
 
 import json
 import uuid
@@ -37,7 +37,7 @@ _NAMES = {ChunksReceived: "chunks", FramesSent: "frames", VerdictsGiven: "verdic
 
 
 def run(step: Coroutine[Any, Any, None]) -> None:
-    """Run a step that waits for nothing to its end; there is no event loop."""
+    """Run a step, which must not wait for anything, to its end; there is no event loop."""
     try:
         step.send(None)
     except StopIteration:
@@ -46,10 +46,10 @@ def run(step: Coroutine[Any, Any, None]) -> None:
 
 
 class Play:
-    """One call. Each method is an event; `done` are the commands so far, each carried out at once.
+    """One call. Each method is an event; `done` are the commands so far, each carried out immediately.
 
-    The clock stands still unless the test moves it; `fields` are those of the request, `changes` those of the stream.
-    From `loses_after` records on nothing can be kept any more.
+    The clock stands still unless the test advances it; `fields` are those of the request, `changes` those of the
+    stream. After `loses_after` records nothing can be recorded any more.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Play:
         return self._do()
 
     def opened(self, headers: dict[str, str] = EVENTS, status: int = 200) -> Self:
-        """Upstream answers to a request that nobody objects to."""
+        """Upstream answers a request that no policy objects to."""
         self.asked().forwarded()
         self.exchange.answered(status, headers)
         return self._do()
@@ -124,7 +124,7 @@ class Play:
         return self._do()
 
     def waited(self, seconds: float) -> Self:
-        """Time goes by, and the driver looks up."""
+        """Time passes, and the driver calls `tick`."""
         self.now += round(seconds * SECOND)
         self.exchange.tick()
         return self._do()
@@ -142,7 +142,7 @@ class Play:
                 self.exchange.lost()
         return self
 
-    # What came of it.
+    # Results.
 
     @property
     def entries(self) -> list[AnyEntry]:
@@ -150,7 +150,7 @@ class Play:
 
     @property
     def sent(self) -> bytes:
-        """All that the client was sent."""
+        """All bytes that the client was sent."""
         return b"".join(_sent(each) for each in self.done)
 
     @property
@@ -164,7 +164,7 @@ class Play:
         return [each.question.number for each in self.done if isinstance(each, Ask)]
 
     def take(self) -> list[str]:
-        """The commands since the last time, each in a word or two."""
+        """The commands since the last call, each as a word or two."""
         done, self.done = self.done, []
         return [word_for(each) for each in done]
 
@@ -174,7 +174,7 @@ def _sent(command: Command) -> bytes:
 
 
 def word_for(command: Command) -> str:
-    """A command as a script of a test has it."""
+    """A command as the tests' scripts write it."""
     match command:
         case Record():
             return "record " + ", ".join(_NAMES[type(entry)] for entry in command.entries)
@@ -197,7 +197,7 @@ def word_for(command: Command) -> str:
 
 
 def chunks_of(entries: Sequence[AnyEntry]) -> list[bytes]:
-    """The bytes of all chunks on the record, in order."""
+    """The bytes of all recorded chunks, in order."""
     found = [entry for entry in entries if isinstance(entry, ChunksReceived)]
     raws = [raw for entry in found for raw in entry.raws]
     firsts = [entry.first for entry in found]
@@ -206,7 +206,7 @@ def chunks_of(entries: Sequence[AnyEntry]) -> list[bytes]:
 
 
 def frames_of(entries: Sequence[AnyEntry]) -> bytes:
-    """The bytes of all frames on the record, in order, put together as an export does."""
+    """The bytes of all recorded frames, in order, assembled as an export does."""
     chunks, tape, number = chunks_of(entries), bytearray(), 0
     for entry in entries:
         if isinstance(entry, FramesSent):

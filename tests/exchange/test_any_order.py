@@ -1,4 +1,4 @@
-"""Whatever happens, in any order: the client gets a legal end, and the record has all that it got and all that came."""
+"""Whatever happens, in any order: the client gets a legal end, and the record has everything sent and received."""
 
 import json
 import random
@@ -29,7 +29,7 @@ WORDS = ("allow", "deny", "halt")
 
 
 def policies_of(chance: random.Random) -> list[ActivePolicy]:
-    """Some policies: none as often as several."""
+    """A random selection of policies, quite often none."""
     text_rule = build("text_rule", {"patterns": ["well|jane"], "in": ["content"], "replacement": "[gone]"})
     some = [
         active(AskAboutCalls(as_said), name="judge"),
@@ -41,7 +41,7 @@ def policies_of(chance: random.Random) -> list[ActivePolicy]:
 
 
 def tape_of(format: str, chance: Chance) -> bytes:
-    """An answer as upstream sends it; for a streaming client seldom a whole one."""
+    """A streamed answer as upstream sends it; chat sometimes lacks its [DONE]."""
     made = STREAMS[format](chance, chance.random() < 0.5)
     names = [payload.get("type", "") if format in NAMED else "" for payload in made]
     end = b"data: [DONE]\n\n" if format == "openai_chat" and chance.random() < 0.8 else b""
@@ -49,7 +49,7 @@ def tape_of(format: str, chance: Chance) -> bytes:
 
 
 def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
-    """Events in the order in which chance has them, until the stream is over."""
+    """Feed random events until the stream is over."""
     at, is_open, has_ended = 0, False, False
     play.asked()
     for _ in range(400):
@@ -92,7 +92,7 @@ def open_upstream(play: Play, tape: bytes, chance: Chance) -> bool:
 
 
 def is_whole(play: Play) -> None:
-    """The record has every byte of both tapes, in order, and before it went; verdicts before what they let out."""
+    """Assert that all bytes of both tapes were recorded, in order, before they went out, and verdicts before frames."""
     entries = play.entries
     assert play.sent == frames_of(entries)
     recorded = 0
@@ -108,7 +108,7 @@ def is_whole(play: Play) -> None:
 
 
 def ends_legally(play: Play, format: str) -> None:
-    """The commands are one HTTP response, and what it says is legal in its format as far as it came."""
+    """Assert that the commands form one HTTP response, whose body, as far as it got, is legal in its format."""
     heads = [each for each in play.done if isinstance(each, Begin | Respond)]
     ends = [each for each in play.done if isinstance(each, End | CutOff | Respond) or is_last(each)]
     finishes = [each for each in play.done if isinstance(each, Finish)]
@@ -129,7 +129,7 @@ def is_last(command: Command) -> bool:
 
 
 def check_events(play: Play, format: str) -> None:
-    """One last word, and nothing behind it."""
+    """Assert that there is one final event with nothing after it."""
     events = [part for part in play.sent.decode().split("\n\n") if "data:" in part]
     datas = [line[6:] for part in events for line in part.split("\n") if line.startswith("data: ")]
     last = [data for data in datas if data != "[DONE]"]
@@ -143,7 +143,7 @@ def check_events(play: Play, format: str) -> None:
     places = [at for at, kind in enumerate(kinds) if kind in closing]
     if play.stream.outcome == "completed" or format == "openai_chat":
         assert places in ([], [len(kinds) - 1])
-    # Behind an error only a response says that it failed.
+    # Only a response may follow its error with an event that says that it failed.
     errors = [at for at, payload in enumerate(payloads) if payload.get("error")]
     assert errors in ([], [len(payloads) - 1]) or kinds[errors[0] + 1 :] == ["response.failed"]
 

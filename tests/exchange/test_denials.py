@@ -1,4 +1,4 @@
-"""What is denied or cancelled for good, in the words after which a client of its format does not ask again."""
+"""Requests that are denied or cancelled for good: the error tells clients of each format not to retry."""
 
 import json
 

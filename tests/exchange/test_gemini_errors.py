@@ -1,4 +1,4 @@
-"""Errors in the midst of a stream of Gemini's: Google's own, which come without `data:`, and ours."""
+"""Errors in the middle of a Gemini stream: Google's own, which come without `data:`, and ours."""
 
 import json
 from typing import Any
@@ -68,7 +68,7 @@ AGENTS = {
 
 @pytest.mark.parametrize(("user_agent", "is_bare"), AGENTS.items())
 def test_our_own_error_comes_as_its_client_reads_it(user_agent: str, is_bare: bool) -> None:
-    """Some know one only where it is all of what they read from the network at once."""
+    """Some clients recognize an error only if it is everything that they read from the network at that moment."""
     play = Play("gemini", user_agent=user_agent).opened().received(HI)
     play.take()
     words = play.happened("cancelled", "alice").take()

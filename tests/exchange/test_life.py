@@ -1,4 +1,4 @@
-"""The table of a stream's life: what may follow what, and that every way comes to an end."""
+"""The table of a stream's life: what may follow what, and that every path comes to an end."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from streamviz.exchange.life import STEPS, Event, Life, State
 
 
 def at(state: State) -> Life:
-    """A life that is there."""
+    """A life in this state."""
     life = Life()
     life.state = state
     return life

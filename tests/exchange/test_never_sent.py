@@ -1,4 +1,4 @@
-"""When a client had a block, as it is recorded: never, where it waited as the stream ended."""
+"""When a client got a block, according to the record: never, if it was still waiting when the stream ended."""
 
 import pytest
 
@@ -21,7 +21,7 @@ HELD = [
 
 
 def halt_names(*names: str) -> Opinion:
-    """Halts at calls with these names, and holds all."""
+    """Holds all calls, and halts at those with these names."""
 
     def decide(block: StreamBlock) -> Verdict:
         assert isinstance(block, ToolCallStreamBlock)
@@ -31,7 +31,7 @@ def halt_names(*names: str) -> Opinion:
 
 
 def had(play: Play) -> list[bool]:
-    """Of each block whether the client had it, says the record."""
+    """Whether the client had each block, according to the record."""
     return [block.released_at is not None for block in recording.closed(play.stream).blocks]
 
 

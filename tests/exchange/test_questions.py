@@ -1,4 +1,4 @@
-"""What policies ask: each question costs the same however many are open, and nobody waits for a shadow's."""
+"""What policies ask: each question costs the same however many are open, and no one waits for a shadow policy's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ COMMENT, KEPT = b": keep-alive\n\n", b'event: keepalive\ndata: {"type":"keepaliv
 
 
 class Counted(dict[int, Question]):
-    """Questions that count how many of them were looked at by walking through."""
+    """Questions that count how many of them are visited by iterating."""
 
     looked_at = 0
 
@@ -46,7 +46,7 @@ class Counted(dict[int, Question]):
 
 
 def of_many(count: int, mode: Mode) -> tuple[Play, Counted]:
-    """A stream of so many calls, about each of which a model is asked."""
+    """A stream of this many calls, about each of which a model is asked."""
     play = Play(policies=[active(AskAboutCalls(as_said), mode)])
     questions = play.context.questions = Counted()
     play.opened().received(*(event(calls(call(n, f"c{n}", "run", "{}"))) for n in range(count)), CALLED)

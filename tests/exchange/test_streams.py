@@ -1,4 +1,4 @@
-"""A streamed answer, event by event, and what is to be done about each."""
+"""A streamed answer, event by event, and the commands for each."""
 
 import json
 from dataclasses import replace
@@ -86,7 +86,7 @@ def test_an_upstream_that_breaks_off_is_told_as_the_last_word() -> None:
 
 @pytest.mark.parametrize("kind", ["redact", "text_rule"])
 def test_what_policies_keep_from_clients_no_error_amid_a_stream_tells(kind: str) -> None:
-    """On the translated lane it has the provider's own words."""
+    """On the translated lane an error has the provider's own words."""
     key = "AKIAQ3EGRJ2KZ7NVXW5P"
     policy = build(kind, {"patterns": [key]} if kind == "text_rule" else {})
     play = Play(policies=[active(policy)]).opened().received(HI)
@@ -110,7 +110,7 @@ def test_what_breaks_off_behind_the_last_word_is_no_error(format: str, reads: tu
 
 @pytest.mark.parametrize("last_word", [FAULTS["openai_chat"], DONE], ids=["error", "end"])
 def test_behind_a_last_word_nothing_goes_out_that_could_not_be_judged(last_word: bytes) -> None:
-    """The event that has too many blocks begins a call of which no policy is told."""
+    """The event with too many blocks begins a call that no policy is told about."""
     begun = {"index": 0, "id": "c", "type": "function", "function": {"arguments": ""}}
     too_many = event(calls(begun, *({"index": number} for number in range(1, 4))))
     named = event(calls({"index": 0, "id": "c", "function": {"name": "rm", "arguments": "{}"}}))
@@ -208,7 +208,7 @@ def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
 
 @pytest.mark.parametrize(("asked", "is_sent"), [({}, False), ({"n": 2}, True)])
 def test_a_second_answer_reaches_who_asked_for_two(asked: dict[str, int], is_sent: bool) -> None:
-    """Clients that take the first choice of each chunk would put a text together that no policy has read."""
+    """Clients that take the first choice of each chunk would assemble a text that no policy has read."""
     policy = build("text_rule", {"patterns": ["my key"], "in": ["content"]})
     second = b'data: {"choices":[{"index":1,"delta":{"content":"key"}}]}\n\n'
     first = b'data: {"choices":[{"index":0,"delta":{"content":"my "}}]}\n\n'

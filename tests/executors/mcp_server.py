@@ -1,10 +1,10 @@
-"""An MCP server of the package's, for an address: it adds, and it answers more than anybody reads."""
+"""An MCP server built with the package, for use at an address: it adds, and it sends answers longer than any limit."""
 
 from mcp.server import MCPServer
 
 
 def made() -> MCPServer:
-    """One that serves once."""
+    """A new server; each can be served once."""
     server = MCPServer("calculator")
     server.tool()(add)
     server.tool()(long)

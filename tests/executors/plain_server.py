@@ -1,6 +1,6 @@
-"""An MCP server on standard input that starts at once, as it imports next to nothing, and that misbehaves on demand.
+"""An MCP server on standard input that starts fast, as it imports next to nothing, and that misbehaves on demand.
 
-Its tools are in pages of five. What is in its environment as PRELUDE it writes before anything else.
+It lists its tools in pages of five. It writes PRELUDE from its environment before anything else.
 """
 
 import json
@@ -10,10 +10,10 @@ import sys
 import time
 from typing import Any
 
-# Nothing is like this.
+# No value satisfies this.
 OUTPUT_SCHEMA = {"type": "object", "not": {}}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
-# As servers have it that put their settings into a schema.
+# Some servers put their settings into a schema.
 TOLD = {"type": "object", "properties": {"as": {"enum": ["plain", os.environ.get("CALCULATOR_TOKEN", "nothing")]}}}
 DESCRIPTIONS = {
     "add": "Adds two numbers.",

@@ -1,4 +1,4 @@
-"""A call that an executor answers, with a model that says what it is told to."""
+"""A call that an executor answers, with a scripted model."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def use(name: str, **arguments: object) -> JsonObject:
 
 
 def said(*texts: str, **beside: object) -> list[JsonObject]:
-    """The chunks of an answer, as providers send them: content is null at its end and beside usage."""
+    """The chunks of an answer as providers send them: content is null at its end and in the chunk with usage."""
     deltas = [{"role": "assistant", "content": text} for text in texts]
     chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}], **beside} for delta in deltas]
     end = {"choices": [{"index": 0, "delta": {"content": None}, "finish_reason": "stop"}]}
@@ -40,7 +40,7 @@ def said(*texts: str, **beside: object) -> list[JsonObject]:
 
 
 class Spoken:
-    """A call of a run whose answer is these chunks; an error among them is raised, an event waited for."""
+    """A call of a run whose answer is these chunks; an error among them is raised, an event awaited."""
 
     def __init__(self, chunks: Sequence[Any], spent: Spent) -> None:
         self.is_closed = False
@@ -64,8 +64,8 @@ Judge = Callable[[Sequence[Proposed]], Awaitable[Sequence[Proposed]]]
 
 
 class Scripted:
-    """A client's call; `answers` are what the model says, one a call, the last of them again and again. `judge` lets
-    proposed calls through."""
+    """A client's call; `answers` are what the model says, one per call, with the last repeated. `judge` decides which
+    proposed calls go through."""
 
     def __init__(
         self,
@@ -127,16 +127,16 @@ class _Judged:
             yield {"choices": [{"index": 0, "delta": {"tool_calls": [piece]}, "finish_reason": None}]}
 
     async def close(self) -> None:
-        """It is over."""
+        """Nothing to release."""
 
 
 async def bytes_of(answer: Answer) -> bytes:
-    """All that an answer sends."""
+    """Everything that an answer sends."""
     return b"".join([piece async for piece in answer])
 
 
 def payloads(stream: bytes) -> list[Any]:
-    """What the events of a stream say; its `[DONE]` is told by its last one being no JSON."""
+    """The payloads of a stream's events; the last event must be `[DONE]`."""
     parser = SSEParser()
     events = [*parser.feed(stream), *parser.close()]
     assert events[-1].data == b"[DONE]", events[-1]
@@ -144,7 +144,7 @@ def payloads(stream: bytes) -> list[Any]:
 
 
 def aggregated(aggregator: Aggregator[Chunk, JsonObject], data: bytes, *, is_streaming: bool) -> None:
-    """Have an aggregator take an answer in, to its end."""
+    """Have an aggregator take in an answer to its end."""
     parser = SSEParser()
     events = [*parser.feed(data), *parser.close()] if is_streaming else [SSEEvent(data, data)]
     for seq, event in enumerate(events):

@@ -1,4 +1,4 @@
-"""A client that leaves while it has more than it reads leaves no run behind."""
+"""A client that disconnects with unread data leaves no run behind."""
 
 import asyncio
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from streamviz.executors.reasoning.speaking import Speaker
 
 
 class Talking:
-    """A run that says more than anybody reads."""
+    """A run that says more than anyone reads."""
 
     requests = SimpleNamespace(left_out=())
 

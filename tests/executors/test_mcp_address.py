@@ -20,7 +20,7 @@ PIECES = 1_000
 
 
 class Pieces(httpx2.AsyncByteStream):
-    """All there at once, a byte at a time."""
+    """All bytes are available at once, but arrive one at a time."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for _ in range(PIECES):
@@ -77,8 +77,8 @@ def written(status: int, told: object = "", kind: str = "application/json") -> b
 
 @asynccontextmanager
 async def toolbox_of(method: str, *odd: bytes, credential: str = "") -> AsyncIterator[Toolbox]:
-    """The tools of a server that answers the first calls of a method with these bytes, and then as it should. What has
-    no end it leaves open."""
+    """The tools of a server that answers the first calls of a method with these bytes, and later ones properly. It
+    keeps the connection open after an endless answer."""
     answers, over = [*odd], asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

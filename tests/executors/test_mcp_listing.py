@@ -1,4 +1,4 @@
-"""What of the tools that an MCP server lists a run looks at."""
+"""How many of the tools that an MCP server lists a run looks at."""
 
 import asyncio
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ TOOLS = 2_000
 
 
 class Listing:
-    """A session with a server that lists the same again and again; `asked` counts its pages."""
+    """A session with a server that lists the same tools again and again; `asked` counts its pages."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""A program that nobody vouches for: its lines, and its end."""
+"""An untrusted program: its output, and its end."""
 
 import asyncio
 import os
@@ -57,7 +57,7 @@ def test_a_long_line_says_what_it_answers(size: int, line: bytes, id: int | None
                 assert found == b"short"
 
 
-# It ends with its input; what it started says so once it may go on no longer.
+# The parent exits when its input ends; its child reports when it is told to terminate.
 _PARENT = """
 import subprocess, sys
 subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -122,7 +122,7 @@ async def test_others_get_on_while_a_program_floods_with_lines() -> None:
 
 
 def _read(file: int) -> bytes:
-    """What is there; nothing where there is nothing yet."""
+    """The available bytes; empty if there are none yet."""
     try:
         return os.read(file, 100)
     except BlockingIOError:

@@ -38,13 +38,13 @@ def opened(server: McpServer = SERVER, seconds: float = SECONDS) -> Toolbox:
 
 @pytest.fixture
 def note(tmp_path: Path) -> Path:
-    """Where a server says its number: whoever reads waits for that."""
+    """A named pipe to which a server writes its process id: reading it waits for that."""
     os.mkfifo(tmp_path / "note")
     return tmp_path / "note"
 
 
 async def gone(process: int) -> None:
-    """Return once there is no such process."""
+    """Wait until the process has exited."""
     if psutil.pid_exists(process):
         await asyncio.to_thread(psutil.wait_procs, [psutil.Process(process)], SECONDS)
     assert not psutil.pid_exists(process)
@@ -84,7 +84,7 @@ async def test_a_model_reads_what_is_no_text_too(given: object, told: str) -> No
         assert await toolbox.run("mcp__calc__data", json.dumps(given)) == Result(told)
 
 
-# Files that variables are set from end with a line break, which programs leave out.
+# Variables that are set from files may end in a line break, which programs strip.
 @pytest.mark.parametrize("end", ["", "\n"], ids=["plain", "line"])
 async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", f"precious-0123{end}")
@@ -100,7 +100,7 @@ async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.Mon
     [
         ("precious-0123", {"type": "object", "properties": {"as": {"enum": ["plain", "***"]}}}),
         ('"precious\\0123"', {"type": "object", "properties": {"as": {"enum": ["plain", "***"]}}}),
-        ('"plain","', {}),  # what is left is no JSON
+        ('"plain","', {}),  # the rest is not JSON
     ],
 )
 async def test_its_credential_is_in_no_schema(
@@ -191,7 +191,7 @@ async def test_an_answer_that_is_no_message_is_an_error_of_its_call_at_once() ->
 
 
 async def test_a_servers_own_requests_without_end_are_passed_over() -> None:
-    """Each of them would be a task, which waits where the server takes no answer."""
+    """Each of them would be a task, which would wait forever if the server accepts no answer."""
     ping = SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
     answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
     said, from_server = anyio.create_memory_object_stream[SessionMessage](3_000)
@@ -203,7 +203,7 @@ async def test_a_servers_own_requests_without_end_are_passed_over() -> None:
 
 
 async def heard(*messages: Any) -> list[Any]:
-    """What a session hears of these."""
+    """What a session receives of these messages."""
     said, from_server = anyio.create_memory_object_stream[SessionMessage](len(messages))
     for each in messages:
         said.send_nowait(SessionMessage(each))
@@ -226,7 +226,7 @@ NUMBERED: dict[str, Any] = {f"p{number}": {} for number in range(60_000)}
     ],
 )
 async def test_an_answer_of_countless_values_is_an_error_of_its_call_alone(result: dict[str, Any]) -> None:
-    """The package would find several errors in each."""
+    """The package would report several errors for each value."""
     other = JSONRPCResponse(jsonrpc="2.0", id=2, result={})
     refused, kept = await heard(JSONRPCResponse(jsonrpc="2.0", id=1, result=result), other)
     assert isinstance(refused, JSONRPCError)
@@ -272,7 +272,7 @@ ODD_TOOLS: list[Any] = [
 
 
 async def test_a_tool_that_says_odd_things_takes_no_other_with_it() -> None:
-    """As the package would have it."""
+    """The package alone would reject all of them."""
     fine = rich_tool(1)
     [message] = await heard(JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": [*ODD_TOOLS, fine]}))
     validate_server_result("tools/list", "2025-11-25", message.result)
@@ -326,7 +326,7 @@ async def test_a_credential_goes_to_no_other_machine_unencrypted() -> None:
 
 @pytest.fixture(params=[True, False], ids=["events", "json"])
 async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """The package's server, which answers in event streams or in one piece."""
+    """The package's server, which answers with event streams or in one piece."""
     port = free_port()
     served_app = mcp_server.made().streamable_http_app(json_response=not request.param)
     served = uvicorn.Server(uvicorn.Config(served_app, port=port, log_level="error", lifespan="on"))

@@ -1,4 +1,4 @@
-"""A run: what is asked for, what its client gets, and what ends it."""
+"""A run: what it requests, what its client gets, and what ends it."""
 
 import asyncio
 import json

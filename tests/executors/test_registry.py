@@ -1,4 +1,4 @@
-"""The executors there are, and one of somebody's own: the example of the documentation."""
+"""The built-in executors, and a custom one: the example in the documentation."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Busy(Scripted):
-    """A call whose provider refuses it so many times."""
+    """A call whose provider refuses it this many times."""
 
     refusals = 1
 

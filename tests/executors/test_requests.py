@@ -1,4 +1,4 @@
-"""What a run asks its model, from what its client asked."""
+"""A run's requests to its model, made from its client's request."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ LITTLE = {"reasoning_effort": "none"}
 def test_a_plan_has_no_room_to_think_beyond_its_tokens(
     asked: dict[str, Any], tokens: int | None, is_kept: bool
 ) -> None:
-    """Anthropic refuses to think for as many tokens as it may write."""
+    """Anthropic refuses requests whose thinking budget is not below their max_tokens."""
     requests = Requests("m", {"messages": [], "max_tokens": 9000, "seed": 1, **asked}, OWN)
     requests.plan_with((), Structure.WORDS)
     plan = requests.plan(tokens)

@@ -1,4 +1,4 @@
-"""What a run has of its tools: no more than a model can be told of, and none that it waits for."""
+"""A run's tools: no more than a model can be told about, and no waiting for those that hang."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,7 +12,7 @@ from streamviz.executors.tools import Tool, Toolbox
 
 
 class Stubborn:
-    """A tool that is not done when it is cancelled."""
+    """A tool that does not stop when it is cancelled."""
 
     description = "Takes its time."
     parameters: JsonObject = {}
@@ -76,7 +76,7 @@ async def test_a_bracket_in_a_tools_name_is_a_bracket() -> None:
 
 
 class Broken:
-    """A source that fails as no `Exception` does."""
+    """A source that fails with a BaseException that is no Exception."""
 
     prefix = "c__"
 

@@ -1,4 +1,4 @@
-"""Workers that hear each other, as fixtures."""
+"""Fixtures: workers that hear each other."""
 
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +14,7 @@ from tests.live.workers import Worker
 
 @pytest.fixture
 async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
-    """Two that hear each other, remind each other often, and have all the patience that a busy machine asks for."""
+    """Two workers that hear each other and send reminders often, with time limits long enough for a busy machine."""
     monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.2)
     monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 60.0)
     for name in ("FORGET_SECONDS", "ROWS_SECONDS"):
@@ -30,13 +30,13 @@ async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From when this is called, who says nothing is soon forgotten."""
+    """Once called, workers that have fallen silent are soon forgotten."""
     return lambda: monkeypatch.setattr(peers_module, "FORGET_SECONDS", 1.0)
 
 
 @pytest.fixture
 def impatient(workers: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long for an answer that does not come."""
+    """Workers give up on missing answers soon."""
     monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Streams for the live feed, each a real exchange that a test plays, and a page to show them on."""
+"""Streams for the live feed, each a real exchange driven by a test, and a page to show them on."""
 
 import uuid
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from tests.exchange.support import EVENTS, Play
 
 SECOND = 1_000_000
 BOUNDS = Bounds(2**25, 2**25, 10_000, 100_000)
-# All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
+# All streams begin at the same time, at the start of a second: pages are updated once per second.
 START = now_us() // SECOND * SECOND
 
 
@@ -37,8 +37,8 @@ def view_of_running(stream: LiveStream) -> StreamView:
 
 
 class Running:
-    """A stream under way: an exchange that is played, and told of in the live feed. Its clock stands still unless the
-    test moves it."""
+    """A running stream: an exchange driven by the test and announced in the live feed. Its clock stands still unless
+    the test advances it."""
 
     def __init__(
         self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), now: int = 0, **changes: Any
@@ -67,7 +67,7 @@ class Running:
         return self
 
     async def take(self, *payloads: object) -> Self:
-        """Chunks came in one read."""
+        """Receive chunks in one read."""
         if self.stream.life.state is State.ASKED:
             self.play.forwarded().happened("answered", 200, EVENTS)
         self.play.received(b"".join(map(sse, payloads)))
@@ -75,20 +75,20 @@ class Running:
         return self
 
     async def say(self, text: str) -> Self:
-        """A piece of content came."""
+        """Receive a piece of content."""
         return await self.take(delta(content=text))
 
     async def call(self, arguments: str, name: str | None = None, index: int = 0) -> Self:
-        """A piece of a tool call came; `name` with its first."""
+        """Receive a piece of a tool call; the first has its `name`."""
         return await self.take(calls(call(index, f"call-{index}" if name else None, name, arguments)))
 
     def answer(self, number: int, answer: Answer) -> None:
-        """A question was answered."""
+        """Answer a question."""
         self.play.answered(number, answer)
         self.feed.changed(self.stream)
 
     async def finish(self) -> Self:
-        """Upstream's last word came, and the client has all of it; policies in shadow may still judge."""
+        """Receive upstream's last event; the client has everything, but shadow policies may still be judging."""
         if self.play.exchange.is_reading or self.stream.life.state is State.ASKED:
             await self.take("[DONE]")
         self.play.ended()
@@ -96,12 +96,12 @@ class Running:
         return self
 
     async def fail(self, message: str) -> Self:
-        """Upstream broke off."""
+        """Upstream fails."""
         self.play.ended(UpstreamError(502, message))
         return await self.end()
 
     async def end(self, event: str = "", *details: Any) -> Self:
-        """Nothing more can be said of it: upstream finished, or what the exchange is told so happened instead."""
+        """End the stream for good: upstream finishes, or this event happens to the exchange instead."""
         if event:
             self.play.happened(event, *details)
         elif not self.stream.life.is_over:
@@ -121,7 +121,7 @@ async def asking_twice(feed: Feed | None = None) -> Running:
 
 
 class Element:
-    """An element of a page: what it is in, and what is in it."""
+    """An element of a page, with its parent and its children."""
 
     def __init__(self, tag: str, attributes: dict[str, str], parent: "Element | None" = None) -> None:
         self.tag, self.attributes, self.parent = tag, attributes, parent
@@ -135,12 +135,12 @@ class Element:
         return next((each for each in self.walk() if each.attributes.get("id") == element_id), None)
 
     def walk(self) -> "list[Element]":
-        """All elements in it, itself first."""
+        """All elements within it, beginning with itself."""
         below = [each for child in self.children if isinstance(child, Element) for each in child.walk()]
         return [self, *below]
 
     def shape(self) -> list[object]:
-        """All that can be seen of it, for comparing: neighbouring texts as one."""
+        """Everything that can be seen of it, for comparison; adjacent texts are joined."""
         shape: list[object] = [self.tag, sorted(self.attributes.items())]
         for child in self.children:
             if isinstance(child, Element):
@@ -178,7 +178,7 @@ class _Parser(HTMLParser):
 
 
 def parse(html: str) -> Element:
-    """A fragment's elements, under a root. AssertionError where its tags do not match."""
+    """A fragment's elements, under a root. Raises AssertionError if its tags do not match."""
     parser = _Parser()
     parser.feed(html)
     parser.close()
@@ -187,7 +187,7 @@ def parse(html: str) -> Element:
 
 
 class Page:
-    """A browser's page as htmx's out-of-band swaps make it, and the checks that static/js/socket.js does."""
+    """A browser's page as htmx's out-of-band swaps change it, with the checks of static/js/socket.js."""
 
     def __init__(self) -> None:
         self.root = Element("root", {})
@@ -196,7 +196,7 @@ class Page:
         self.missing = 0
 
     def receive(self, message: str) -> None:
-        """Take one message as a browser does."""
+        """Process one message as a browser does."""
         first, _, html = message.partition("\n")
         number, kind, _, dropped = first.split()
         self.kinds.append(kind)
@@ -214,7 +214,7 @@ class Page:
             self._swap(html)
 
     def text(self, element_id: str) -> str:
-        """What an element says. AssertionError where it is not there."""
+        """An element's text. Raises AssertionError if it does not exist."""
         element = self.root.find(element_id)
         assert element is not None, f"nothing has the id {element_id}"
         return element.text
@@ -263,7 +263,7 @@ class Page:
 
 
 class Row:
-    """A stream's row, painted whenever it is looked at, over the wire as another process gets it."""
+    """A stream's row, painted each time `look` is called, after a round trip over the wire as to another process."""
 
     def __init__(self, running: Running) -> None:
         self._running = running

@@ -1,4 +1,4 @@
-"""What people do to running streams, and what becomes of two at once."""
+"""What people do to running streams, and what happens if two do it at once."""
 
 import uuid
 from dataclasses import replace
@@ -43,7 +43,7 @@ async def test_nothing_happens_to_streams_that_ask_nobody_are_over_or_never_were
 
 
 async def asking(feed: Feed, session_id: uuid.UUID, *versions: int) -> tuple[Running, list[str]]:
-    """A stream that asks a person about one call, for each of these versions of policies, and who answered it."""
+    """A stream that asks a person about one call, once for each of these policy versions, and a list of the answers."""
     asks = ByHand(60, Decision.DENY)
     guards = [replace(active(deny_names("rm"), name=f"guard {n}"), version_id=n, by_hand=asks) for n in versions]
     running, heard = Running(feed, guards, session_id=session_id), []

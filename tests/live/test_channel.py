@@ -1,4 +1,4 @@
-"""Channels: whoever joins is shown all, whenever that is."""
+"""Channels: whoever joins is sent everything, at any time."""
 
 import asyncio
 import uuid
@@ -17,7 +17,7 @@ HOUR = 3_600_000_000
 
 
 class Finished:
-    """A topic that is over, the snapshot of which is made only when the test says so."""
+    """A topic that is over, whose snapshot is made only when the test says so."""
 
     is_over = True
 
@@ -37,7 +37,7 @@ class Finished:
 
 
 def kinds(subscriber: Subscriber) -> list[str]:
-    """What a browser would be sent, in short."""
+    """What a browser would be sent, in short form."""
     messages = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
     return [message.text.split()[1] if message.close is None else str(message.close) for message in messages]
 
@@ -81,7 +81,7 @@ async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
     await channel.publish(set(), now, Pace())
     browser.wants_snapshot = True
     await channel.publish(set(), now + 1, Pace())
-    assert kinds(browser) == ["snapshot"]  # one was shown just now
+    assert kinds(browser) == ["snapshot"]  # it was sent one just now
     await channel.publish(set(), now - HOUR, Pace())
     assert kinds(browser) == ["alive", "snapshot"]
     await channel.publish(set(), now - HOUR + 1, Pace())

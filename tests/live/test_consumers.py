@@ -32,14 +32,14 @@ ROLES = {"stranger": SIGNED_OUT, "charlie": FORBIDDEN, "bob": None, "alice": Non
 
 @pytest.fixture(autouse=True)
 async def _database(transactional_db: None) -> AsyncIterator[None]:
-    """The consumers' threads keep connections of their own, which must not outlive the test."""
+    """The consumers' threads have their own connections, which must not outlive the test."""
     yield
     for run in (database_sync_to_async, sync_to_async):
         await run(connections.close_all)()
 
 
 def cookie(name: str) -> str:
-    """The session cookie of somebody by that name, with the role that the name has in all tests."""
+    """The session cookie of a user with this name, in the role that it has in all tests."""
     if name == "stranger":
         return ""
     make = User.objects.create_superuser if name == "administrator" else User.objects.create_user
@@ -52,7 +52,7 @@ def cookie(name: str) -> str:
 
 
 class Socket:
-    """A browser's websocket and the page that its messages make."""
+    """A browser's websocket, and the page that its messages produce."""
 
     def __init__(self, path: str, session: str = "", origin: str = OURS) -> None:
         headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
@@ -67,7 +67,7 @@ class Socket:
         return bool(accepted)
 
     async def take(self) -> int | None:
-        """Put the next message on the page; gives the code where the socket was closed instead."""
+        """Apply the next message to the page; returns the close code if the socket was closed instead."""
         said = await self.communicator.receive_output(timeout=60)
         if said["type"] == "websocket.close":
             return int(said["code"])
@@ -78,7 +78,7 @@ class Socket:
         await self.communicator.send_to(json.dumps(said))
 
     async def take_until(self, kind: str) -> None:
-        """Take messages until one of this kind has come."""
+        """Take messages until one of this kind has arrived."""
         while kind not in self.page.kinds:
             assert await self.take() is None
 

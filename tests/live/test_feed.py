@@ -58,7 +58,7 @@ async def test_what_runs_of_a_deleted_session_loses_its_label_at_once_and_goes_a
     await running.end()
     await other.end()
     assert [feed.get(each.id) for each in (running, other)] == [None, other.stream]
-    assert running.id in feed.take_changed()  # whoever watches it is told the end
+    assert running.id in feed.take_changed()  # so that those who watch it are told of the end
 
 
 def test_it_does_not_know_other_streams() -> None:

@@ -1,4 +1,4 @@
-"""What processes tell of themselves, put together."""
+"""What processes report about themselves, put together."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from streamviz.live.fleet_members import Journal, Member, Writer, late
 
 
 def member(pid: int, machine: str = "a", process: str = "server", **changes: Any) -> Member:
-    """A process that is well."""
+    """A healthy process."""
     usual: dict[str, Any] = {
         "process": process,
         "machine": machine,

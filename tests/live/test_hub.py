@@ -1,4 +1,4 @@
-"""Three processes' ends of a hub, as servers of one machine have them."""
+"""A hub, as seen from three processes, like servers of one machine."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ class Running:
         return self._layers[-1]
 
     def leave(self) -> None:
-        """All that are connected do."""
+        """Close all connections."""
         for layer in self._layers:
             layer.close()
 

@@ -1,4 +1,4 @@
-"""Two ends of a link, as two processes have them."""
+"""Both ends of a link, as in two processes."""
 
 import asyncio
 import socket

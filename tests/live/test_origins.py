@@ -40,7 +40,7 @@ async def _never(*_: object) -> None:
     [
         ("http://viz.example:8000", True),
         ("HTTP://VIZ.example:8000", True),
-        ("https://viz.example", True),  # a proxy that speaks TLS, which the settings name
+        ("https://viz.example", True),  # a proxy with TLS, which is in the settings
         ("https://a.inner.example", True),
         ("https://inner.example", False),
         ("http://a.inner.example", False),

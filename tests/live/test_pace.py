@@ -1,4 +1,4 @@
-"""Long work in the event loop lets clients be served first, and still comes to its end."""
+"""Long work on the event loop lets clients go first, and still gets done."""
 
 import asyncio
 from time import thread_time
@@ -45,7 +45,7 @@ async def test_a_turn_that_is_not_over_is_not_interrupted() -> None:
 
 
 async def test_the_work_goes_on_where_the_loop_is_never_calm() -> None:
-    """All rests have a limited time together; after that each is no longer than the loop needs for one round."""
+    """The total of all rests is limited; after that each rest lasts only one round of the event loop."""
     rounds = 0
 
     async def client() -> None:

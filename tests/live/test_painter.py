@@ -1,4 +1,4 @@
-"""Painting a row in pieces shows what painting all of it does."""
+"""Painting a row in pieces gives the same result as painting it whole."""
 
 from html import unescape
 

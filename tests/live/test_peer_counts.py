@@ -1,4 +1,4 @@
-"""What others told last, and what is said of those who have fallen silent."""
+"""What others last reported, and how those that have fallen silent are treated."""
 
 from time import monotonic
 

@@ -1,4 +1,4 @@
-"""The rows of other workers, as they come to a worker's wall."""
+"""The rows of other workers, as they arrive on a worker's wall."""
 
 import asyncio
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Taking(NamedTuple):
 
 @pytest.fixture
 async def taking(monkeypatch: pytest.MonkeyPatch) -> Taking:
-    """A worker's rows on their way to the wall, one in each turn of the loop."""
+    """A worker's rows being added to the wall, one per turn of the event loop."""
     feed, wall = Feed(), Wall(Feed())
     for _ in range(STREAMS):
         Running(feed)
@@ -54,7 +54,7 @@ async def test_those_painted_while_silent_workers_are_looked_for_go_with_theirs_
     rows, wall, task = taking
     await asyncio.sleep(0)
     assert not task.done()
-    rows.forget(0)  # nobody is: it was heard just now
+    rows.forget(0)  # forgets no one: the worker was heard just now
     await task
     assert len(wall.entries) == STREAMS
     rows.forget(float("inf"))

@@ -1,4 +1,4 @@
-"""Several workers: what runs on one is seen, and counted, at another."""
+"""Several workers: what runs on one is shown and counted on another."""
 
 import asyncio
 import uuid
@@ -64,7 +64,7 @@ async def test_a_worker_that_was_forgotten_is_sent_what_it_missed(workers: tuple
     browser = await here.watch_wall()
     running = there.run("one")
     await browser.until(lambda page: labels(page, "running") == ["one"])
-    there.peers._exports.forget(-60)  # as if this worker had hung, and not that one
+    there.peers._exports.forget(-60)  # as if this worker had hung, not that one
     running.now = now_us()
     await running.end()
     await there.peers.tick(there.feed.take_changed(), Pace())
@@ -90,7 +90,7 @@ async def test_what_changes_while_all_rows_are_made_is_told_after_them(
     for name in ("_TURN_SECONDS", "_IMPATIENT_TURN_SECONDS"):
         monkeypatch.setattr(pace, name, 0)
     assert there.publisher._ticker
-    there.publisher._ticker.cancel()  # it is the test that ticks
+    there.publisher._ticker.cancel()  # the test itself ticks
     await asyncio.wait([there.publisher._ticker])
     showing = asyncio.create_task(there.peers._show_wall(here.peers.name, again=True))
     await asyncio.sleep(0)
@@ -145,7 +145,7 @@ async def test_what_needs_a_person_is_counted_at_all_workers(
     async with asyncio.timeout(PATIENCE):
         while here.publisher.count_asking() != 1:
             await asyncio.sleep(0.05)
-    await there.peers.stop()  # its count is not kept for ever
+    await there.peers.stop()  # its count is not kept forever
     forgetful()
     async with asyncio.timeout(PATIENCE):
         while here.publisher.count_asking():
@@ -192,7 +192,7 @@ async def test_what_is_to_be_said_of_denied_calls_is_told_to_the_others(workers:
 
 
 async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple[Worker, Worker]) -> None:
-    here, there = workers  # of which this process has one list of what was allowed, and `there` told the others last
+    here, there = workers  # they share this process' list of approvals; `there` is the one that tells others
     session = uuid.uuid4()
     asked = [worker.run(asks=True, session_id=session) for worker in workers]
     allowed: asyncio.Queue[tuple[int, Decision, str]] = asyncio.Queue()
@@ -212,7 +212,7 @@ async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple
 
 
 class Redis(InMemoryChannelLayer):
-    """A channel layer that can be away."""
+    """A channel layer that can be down."""
 
     is_away = True
 
@@ -255,13 +255,13 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     for _ in range(3):
         layer.is_away = True
         await here.peers._tell_counts()
-    assert caplog.text.count("cannot be reached through Redis: ") == 2  # by each of the two workers, once a minute
+    assert caplog.text.count("cannot be reached through Redis: ") == 2  # once a minute for each of the two workers
     for worker in (here, there):
         await worker.peers.stop()
 
 
 class Hanging(InMemoryChannelLayer):
-    """A channel layer that can hang: what is sent then neither arrives nor fails. `tried` counts what was."""
+    """A channel layer that can hang: messages then neither arrive nor fail. `tried` counts attempts to send."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -338,5 +338,5 @@ async def test_what_a_worker_tells_of_itself_is_heard_and_forgotten(
     await there.peers.stop()
     forgetful()
     await until(lambda: [each.pid for each in responding(here.publisher.members())] == [3])
-    [machine] = machines_of(here.publisher.members())  # which has all servers that it is to have
+    [machine] = machines_of(here.publisher.members())  # with as many servers as it should have
     assert [each.pid for each in machine.members] == [3]

@@ -18,7 +18,7 @@ async def test_the_first_that_a_browser_is_shown_has_the_rows_of_the_others(link
         await browser.take()
     assert labels(browser.page, "running") == ["one"]
     assert browser.page.text(f"r-{running.id.hex}-tail") == "its text"
-    assert not server.publisher.wall.is_watched  # nothing is painted beside the streams
+    assert not server.publisher.wall.is_watched  # the server, which runs the streams, paints nothing
 
 
 async def test_a_stream_that_the_server_does_not_run_is_known_at_once(linked: tuple[Worker, Worker]) -> None:

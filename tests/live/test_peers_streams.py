@@ -182,7 +182,7 @@ def said(number: int, kind: str, html: str = "") -> Message:
 
 
 def kinds(subscriber: Subscriber) -> list[str]:
-    """What a browser would be sent, in short."""
+    """What a browser would be sent, in short form."""
     waiting = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
     return [" ".join(message.text.split(maxsplit=2)[:2]) for message in waiting]
 
@@ -252,7 +252,7 @@ async def test_a_snapshot_is_asked_for_once_until_it_comes_or_the_worker_is_remi
 
 
 def nothing() -> None:
-    """Whether the layer is away does not matter."""
+    """Called if the layer is down, which does not matter here."""
 
 
 async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Worker, Worker]) -> None:

@@ -1,4 +1,4 @@
-"""Fragments: well formed, and hostile text in them is text."""
+"""Fragments: well formed, with hostile text escaped."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ HOSTILE = [
     "x" * 1_000_000,
 ]
 
-# What a script makes of a text every second or so.
+# Attributes whose text a script updates every second or so.
 CLOCKS = {"data-ago", "data-since", "data-until", "data-left"}
 
 

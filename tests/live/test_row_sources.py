@@ -1,4 +1,4 @@
-"""What is told of rows: little while only text grows, everything when something else is new."""
+"""Which parts of rows are sent: little while only text grows, everything when something else changes."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ async def test_all_is_told_of_what_is_held_and_of_the_end() -> None:
 async def test_a_running_stream_is_due_once_a_second() -> None:
     running = await Running().say("one")
     sources = RowSources(running.feed)
-    assert sources.due(running.now) == [running.id]  # it may be silent from now on
+    assert sources.due(running.now) == [running.id]  # from now on it may turn silent
     sources.of(running.stream, running.now)
     assert sources.due(running.now) == []
     assert sources.due(running.now + SECOND) == [running.id]

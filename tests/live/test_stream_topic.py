@@ -1,4 +1,4 @@
-"""A stream's page: whoever opens it, and whenever, sees the same."""
+"""A stream's page: whoever opens it sees the same, at any time."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tests.thorough import examples
 
 
 class Watched:
-    """A topic with pages on it, as a channel keeps them."""
+    """A topic with pages on it, as a channel has them."""
 
     def __init__(self, running: Running) -> None:
         self.running = running
@@ -38,7 +38,7 @@ class Watched:
         self.topic = StreamTopic(running.stream, asking)
         self.number = 0
         self.pages: list[Page] = []
-        self.sizes: list[int] = []  # of texts
+        self.sizes: list[int] = []  # of text updates
         self.largest = 0
 
     async def tick(self) -> None:
@@ -53,7 +53,7 @@ class Watched:
                 page.receive(head(self.number, "delta", self.running.now) + update.html)
 
     async def open(self) -> Page:
-        """Another browser opens the page."""
+        """Open the page in another browser."""
         await self.tick()
         page = Page()
         page.receive(head(self.number, "snapshot", 0) + await self.topic.snapshot(self.running.now, Pace()))
@@ -106,7 +106,7 @@ async def test_a_page_that_is_open_for_long_keeps_no_more_blocks_than_one_opened
     await running.take({"type": "message_start", "message": {"role": "assistant", "content": []}})
     for index in range(9):
         await running.wait(1).take(*whole_call(index, "rm" if index % 2 else "ls"))
-        if index % 3 != 1:  # one at a time, and two at once
+        if index % 3 != 1:  # first one at a time, then two at once
             await watched.tick()
     await running.wait(1).take(
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}
@@ -122,7 +122,7 @@ async def test_a_page_that_is_open_for_long_keeps_no_more_blocks_than_one_opened
 
 
 def whole_call(index: int, name: str) -> list[dict[str, Any]]:
-    """A tool call in Anthropic's format, where its end is said."""
+    """A tool call in Anthropic's format, which has an explicit end."""
     block = {"type": "tool_use", "id": f"c{index}", "name": name, "input": {}}
     return [
         {"type": "content_block_start", "index": index, "content_block": block},
@@ -268,7 +268,7 @@ async def test_verdicts_that_come_after_the_end_are_shown() -> None:
     running = await Running(policies=[active(AskAboutCalls(as_said), Mode.SHADOW)]).call("{}", "rm")
     watched = Watched(running)
     page = await watched.open()
-    # The client has had everything, and a policy in shadow has still to judge it.
+    # The client has everything, but a shadow policy is still judging.
     await running.finish()
     await watched.tick()
     assert page.text("stream-state") == "completed"
@@ -287,7 +287,7 @@ async def test_a_page_opened_in_a_state_that_lasts_a_moment_does_not_stay_in_it(
     early = await watched.open()
     running.wait(4.6)
     await watched.tick()
-    running.wait(0.5)  # stalled now, within a second of which all was told
+    running.wait(0.5)  # it has stalled; everything was sent less than a second ago
     late = await watched.open()
     assert "stalled" in late.text("stream-state")
     await running.wait(0.1).say("c")

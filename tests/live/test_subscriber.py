@@ -1,4 +1,4 @@
-"""One socket's end: what is left out for a browser that cannot keep up, and how it is put right."""
+"""One socket's side: what is skipped for a browser that cannot keep up, and how it catches up."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ class Stream:
 
 
 def taken(subscriber: Subscriber) -> Iterator[str]:
-    """The first lines of what a socket was given, without the time."""
+    """The first lines of the messages that a socket was given, without the time."""
     while not subscriber.outbox.empty():
         message = subscriber.outbox.get_nowait()
         number, kind, _, dropped = message.text.partition("\n")[0].split() if message.text else ("", "close", "", "0")

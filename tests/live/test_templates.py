@@ -1,4 +1,4 @@
-"""How templates are read: their layout is no text."""
+"""How templates are loaded: their layout does not become text."""
 
 from pathlib import Path
 

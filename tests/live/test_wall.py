@@ -1,4 +1,4 @@
-"""What the wall keeps of rows, and of what has none."""
+"""What the wall keeps of rows, and of streams without one."""
 
 from streamviz.live.feed import RECENT_SECONDS
 from tests.live.test_wall_topic import Walls, asking, rows

@@ -34,12 +34,12 @@ class Walls:
         self.number = 0
 
     def run(self, **changes: Any) -> Running:
-        """A stream begins, a little after the last one."""
+        """Begin a stream, slightly later than the previous one."""
         self.now += 1
         return Running(self.feed, now=self.now, **changes)
 
     async def open(self, wanted: str = "") -> Page:
-        """A browser opens the page with this filter."""
+        """Open the page with this filter in a browser."""
         await self.tick()
         await self.wall.catch_up(self.now)
         topic, page = WallTopic(self.wall, parse_filter(wanted)), Page()
@@ -48,7 +48,7 @@ class Walls:
         return page
 
     async def tick(self, seconds: float = 0) -> list[bool]:
-        """Let time pass and bring all pages up to date; gives for each message whether it is only text."""
+        """Let time pass and bring all pages up to date; returns for each message whether it is only text."""
         self.now += round(seconds * SECOND)
         changed = self.feed.take_changed()
         await self.wall.refresh(changed, self.now, Pace())
@@ -94,7 +94,7 @@ async def test_a_row_moves_when_its_state_changes() -> None:
     assert rows(page) == {"running": ["a"]}
     await running.call("{}", "rm")
     await walls.tick(seconds=1)
-    assert rows(page) == {"running": ["a"]}  # most calls are let go before anybody could look
+    assert rows(page) == {"running": ["a"]}  # most calls are released before anyone could look
     await walls.tick(seconds=1)
     assert rows(page) == {"held": ["a"]}
     await running.take(delta(finish="tool_calls"))
@@ -221,7 +221,7 @@ async def test_the_tally_counts_by_state() -> None:
 
 
 async def asking(walls: Walls, arguments: str = '{"path": "a.py"}', **changes: Any) -> Running:
-    """A call that two policies hold, and a person is asked about."""
+    """A call that two policies hold, and that a person is asked about."""
     guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, Decision.DENY))
     running = walls.run(policies=[guard, active(deny_names(), name="other")], **changes)
     await running.call(arguments, "rm")
@@ -276,7 +276,7 @@ async def test_the_newest_question_is_told_apart_from_one_that_it_replaces() -> 
 
 
 async def test_the_navigation_says_whose_version_it_tells() -> None:
-    """A page can have the socket of a stream beside that of all, from another process."""
+    """A page may have the sockets of a stream and of the wall, from different processes."""
     walls = Walls()
     page = await walls.open()
     assert navigation(page)["data-teller"] == "screens"
@@ -318,7 +318,7 @@ async def test_a_row_of_another_second_is_painted_whole() -> None:
 
 
 def first_rows(page: Page) -> list[str]:
-    """The labels of the running rows, which are no more than may be; and what is said of the others."""
+    """The labels of the running rows, of which there are as many as are allowed, and what is said about the rest."""
     element = page.root.find("group-running")
     assert element is not None
     found = [_label(row) for row in element.children if isinstance(row, Element)]
@@ -370,7 +370,7 @@ async def test_a_filter_finds_its_rows_among_a_thousand_at_once() -> None:
         assert group is not None
         shown = [row for row in group.children if isinstance(row, Element)]
         assert [_label(row) for row in shown] == labels, wanted
-        # No row waits for anything: each has its strip and the end of its text.
+        # No row is incomplete: each has its strip and the end of its text.
         assert all("strip" in str([each.attributes.get("class") for each in row.walk()]) for row in shown)
         assert all("<&>" in row.text or "path" in row.text for row in shown)
         assert len((await walls.pages[-1][0].html(Pace())).encode()) < 2_000_000

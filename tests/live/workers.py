@@ -1,4 +1,4 @@
-"""Workers that hear each other, and browsers on them."""
+"""Workers that hear each other, and their browsers."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from streamviz.live.wall_topic import WallTopic
 from tests.core.support import active, deny_names
 from tests.live.support import Page, Running
 
-# Far more than anything here takes: what takes as long does not come.
+# Far longer than anything here takes: what takes this long will not happen.
 PATIENCE = 60
 
 
 class Worker:
-    """One worker, and browsers on it."""
+    """A worker and its browsers."""
 
     def __init__(self, layer: InMemoryChannelLayer | Link, *, are_workers: bool = True) -> None:
         self.feed = Feed()
@@ -49,7 +49,7 @@ class Worker:
 
 
 class Browser:
-    """A page fed by a subscriber, as its socket would feed it."""
+    """A page fed by a subscriber, as through its socket."""
 
     def __init__(self) -> None:
         self.subscriber = Subscriber()
@@ -57,7 +57,7 @@ class Browser:
         self.closed: int | None = None
 
     async def until(self, is_so: Callable[[Page], bool]) -> None:
-        """Take messages until the page is so."""
+        """Take messages until the page satisfies `is_so`."""
         async with asyncio.timeout(PATIENCE):
             while not (self.page.expected is not None and is_so(self.page)):
                 await self.take()

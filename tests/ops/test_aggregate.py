@@ -1,4 +1,4 @@
-"""`manage.py aggregate` as people run it: files in, one JSON object a line out, no database anywhere."""
+"""`manage.py aggregate` as people run it: files in, one JSON object per line out, no database involved."""
 
 import gzip
 import json
@@ -16,12 +16,12 @@ from tests.services import ROOT, clean_environment
 
 HELLO = b'data: {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}\n\n'
 USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\ndata: [DONE]\n\n'
-# Nothing listens there: whatever asked a database would fail.
+# Nothing listens there, so any query would fail.
 NO_DATABASE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
 
 
 def aggregate(wire_format: str, *files: Path) -> list[dict[str, Any]]:
-    """What the command prints, an object a line. AssertionError where it fails or says anything else."""
+    """What the command prints, one object per line. Raises AssertionError if it fails or prints anything else."""
     command = [sys.executable, "manage.py", "aggregate", wire_format, *map(str, files)]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(**NO_DATABASE), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -32,7 +32,7 @@ def test_a_free_port_is_fine() -> None:
 
 
 def test_a_port_in_use_is_a_fault() -> None:
-    # However it was started: `make run`, a command of the package, or a container.
+    # The advice works for `make run`, for the package's command and for a container.
     said = r"is in use by another program\. Set PORT to another one, such as PORT=[0-9]+\.$"
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(Fault, match=said):
         checks.require_free_port("127.0.0.1", other.getsockname()[1], "PORT")
@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_used_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_keeps_nothing_from_being_started(tmp_path: Path) -> None:
-    """The writer is what makes room on it."""
+    """It is the writer that frees space."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with checks.only_one_running(tmp_path):
         assert (tmp_path / "up.lock").read_text() == f"{os.getpid()}\n"
@@ -130,7 +130,7 @@ def test_pgbouncer_must_pool_sessions(
 
 @contextmanager
 def pgbouncer(folder: Path, pool_mode: str) -> Iterator[int]:
-    """A PgBouncer before the test's database, with two backends that it gives out by turns: its port."""
+    """Run a PgBouncer in front of the test's database, with two backends that it alternates; gives its port."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
         missing("PgBouncer")
@@ -168,7 +168,7 @@ def test_a_migration_waits_for_a_table_in_turns_that_others_get_between(
     tried: list[bool] = []
 
     def change(*_: Any, **__: Any) -> None:
-        """A migration that changes a table, with someone reading it at first."""
+        """A migration that changes a table, which someone is reading at first."""
         tried.append(True)
         if len(tried) == 3:
             reader.rollback()
@@ -192,7 +192,7 @@ def test_a_migration_waits_for_a_table_in_turns_that_others_get_between(
 def test_a_migration_that_came_to_a_deadlock_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A writer takes a table's partitions in another order, and Postgres ends the one that notices first."""
+    """A writer locks a table's partitions in another order, and Postgres aborts the first to notice."""
     tried: list[bool] = []
 
     def change(*_: Any, **__: Any) -> None:

@@ -13,7 +13,7 @@ from streamviz.ops.children import Child
 
 @pytest.fixture
 def no_threads() -> Iterator[None]:
-    """The system has no room for another thread: its stack would be larger than all memory can be."""
+    """Make starting a thread fail, with a stack larger than any memory."""
     before = threading.stack_size(1 << 60)
     yield
     threading.stack_size(before)

@@ -1,4 +1,4 @@
-"""What a command says of a database that ends its connection, or has no room."""
+"""What a command says if the database closes its connection, or has a full disk."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""`--days` of the commands that look back, and files that they are given, as people mistype them."""
+"""Mistyped arguments: `--days` of the commands that look back, and names of files."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

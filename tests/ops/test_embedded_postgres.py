@@ -1,4 +1,4 @@
-"""The embedded server: a real one, in folders of the tests' own."""
+"""The embedded server: a real one, in the tests' own folders."""
 
 import os
 import shutil
@@ -190,7 +190,7 @@ def test_a_folder_that_is_no_database_is_one_clear_line(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "why"),
-    # Where it cannot have a socket, the last that it says is that it has shut down.
+    # If it cannot create a socket, the last thing that it logs is that it has shut down.
     [
         ({"max_connections": "none"}, "max_connections"),
         ({"unix_socket_directories": "/none"}, "lock file"),
@@ -234,7 +234,7 @@ def test_its_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Pa
 
 
 def test_an_upgrade_that_was_killed_before_its_last_step_is_finished(folder: Path) -> None:
-    """Its data would be taken for a database that was never made."""
+    """Otherwise it would seem that the database was never created."""
     data = folder / "postgres"
     server = EmbeddedPostgres(data)
     server.start()

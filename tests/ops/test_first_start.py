@@ -1,4 +1,4 @@
-"""The first API key, and where it goes."""
+"""The first API key, and where it is written."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How soon what died is restarted."""
+"""How soon processes that died are restarted."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""`manage.py key`: keys by a command, and where their secrets go."""
+"""`manage.py key`: creating keys with a command, and where their secrets go."""
 
 import io
 import stat

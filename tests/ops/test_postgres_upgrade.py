@@ -1,4 +1,4 @@
-"""The embedded Postgres' data from an older version, which is Debian's here."""
+"""Upgrading the embedded Postgres' data from an older version, here Debian's."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def old(old_programs: Path) -> Iterator[Path]:
     server = EmbeddedPostgres(data, programs=old_programs)
     server.start()
     with connect(data) as connection:
-        # As tables of the record are where Postgres can do it, which the embedded one cannot.
+        # As tables of the record are where Postgres supports it, which the embedded one does not.
         connection.execute("CREATE TABLE kept (word text COMPRESSION lz4)")
         connection.execute("INSERT INTO kept VALUES ('GRÜßE')")
     server.stop()
@@ -61,7 +61,7 @@ def connect(data: Path) -> psycopg.Connection:
 
 
 def killed_as_it_copies(words: str) -> None:
-    """In the place of what it is told."""
+    """Stands in for the progress output, and interrupts."""
     if words.startswith("Moving"):
         raise KeyboardInterrupt
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_done_leaves_it_as_it_was(old: Path, old_programs: Path, 
         upgrade(old, old_programs, print)
     earlier.rmdir()
     assert [each.name for each in old.parent.iterdir() if each.is_dir()] == ["postgres"]
-    # What one that is killed has copied by then is no data, whatever older folder is kept, and wherever its own is.
+    # What a killed upgrade has copied is not used as data, whichever older folder is kept, and wherever its own is.
     kept(old, "14").mkdir()
     with pytest.raises(KeyboardInterrupt):
         upgrade(old, old_programs, killed_as_it_copies)

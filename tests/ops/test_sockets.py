@@ -1,4 +1,4 @@
-"""Where sockets lie, in folders with short names and with long ones."""
+"""The location of sockets, in folders with short names and with long ones."""
 
 import socket
 import tempfile

@@ -1,4 +1,4 @@
-"""A signal may come at any moment of the main thread."""
+"""A signal may arrive at any moment in the main thread."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Where the supervisor says that all is, what it refuses to start with, and what stops it."""
+"""What the supervisor reports, what it refuses to start with, and what stops it."""
 
 import os
 import signal

@@ -11,7 +11,7 @@ from streamviz.ops import system_account
 
 
 def test_several_may_make_the_account_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several workers, or test processes, that start on a bare machine: one makes it, the others find it made."""
+    """Several workers or test processes may start on a bare machine: one creates the account, the others find it."""
     name = f"streamviz-test-{os.getpid()}"
     monkeypatch.setattr(system_account, "NAME", name)
     try:

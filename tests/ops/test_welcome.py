@@ -33,7 +33,7 @@ def test_pages_are_where_browsers_find_them_and_calls_where_this_machine_does(
 ) -> None:
     welcome(URL, "https://viz.example", None, None)
     said = capsys.readouterr().out
-    assert "Running at https://viz.example/\n" in said  # and nothing of Ctrl-C, which a log has not
+    assert "Running at https://viz.example/\n" in said  # and nothing about Ctrl-C, which makes no sense in a log
     assert "https://viz.example/keys/" in said
     assert f"curl -N {URL}/v1/" in said
 

@@ -1,4 +1,4 @@
-"""What the tests of the kinds share: a context, blocks, a policy run over a stream."""
+"""Shared by the tests of policy kinds: a context, blocks, and a policy applied to a stream."""
 
 import itertools
 from typing import Any
@@ -15,7 +15,7 @@ from tests.core.support import Run, active, chunks, delta
 
 
 def context(request: JsonObject | None = None, format: str = "openai_chat", **more: Any) -> ChainContext:
-    """A stream that has just begun; its clock goes on by a µs each time it is looked at."""
+    """A stream that has just begun; its clock advances by 1 µs each time it is read."""
     ticks = itertools.count(1_000_000)
     return ChainContext("run-1", lambda: next(ticks), ModelCall(format, request or {}), **more)
 
@@ -42,6 +42,6 @@ def ask(policy: Policy, judged: StreamBlock, of: ChainContext | None = None) -> 
 
 
 async def said(kind: str, parameters: JsonObject, *pieces: str, field: str = "content") -> Run:
-    """A stream of these pieces of text, through one enforcing policy."""
+    """Run a stream of these pieces of text through one enforced policy."""
     stream = chunks(*(delta(**{field: piece}) for piece in pieces), delta(finish="stop"), "[DONE]")
     return await Run([active(build(kind, parameters))]).finish(stream)

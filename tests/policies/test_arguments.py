@@ -1,4 +1,4 @@
-"""Arguments that clients do not all read alike are a failure of every kind that reads arguments."""
+"""Arguments that clients may read differently are a failure in every kind that reads arguments."""
 
 from typing import Any
 

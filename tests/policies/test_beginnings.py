@@ -1,4 +1,4 @@
-"""The pattern of all beginnings: whatever can still become a match is found at the end of a text."""
+"""The pattern for all beginnings of matches: it finds, at the end of a text, whatever may still become a match."""
 
 import pytest
 import re2
@@ -40,9 +40,9 @@ def test_it_holds_no_more_than_it_must(pattern: str, text: str, held: int) -> No
 
 @pytest.mark.parametrize("pattern", [r"[a-z]{1,64}@(?:[a-z]{1,63}\.){1,8}[a-z]+", "(?:ab){3,90}c"])
 def test_a_search_from_the_end_has_few_places_to_go_on_from(pattern: str) -> None:
-    """So that a place costs about the same however often what stands there may be repeated."""
+    """So that a position costs about the same, however often its part of the pattern may be repeated."""
     fanout = re2.compile(f"(?:{beginnings(pattern)})\\z").reverseprogramfanout
-    # Instructions by the power of two up to which they have places to go on from; the first has any that end it.
+    # The number of instructions by the power of two that limits their successors; only the first one has more.
     assert sum(fanout[6:]) <= 1
 
 

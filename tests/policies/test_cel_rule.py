@@ -1,4 +1,4 @@
-"""cel_rule: an operator's expression decides, and what is wrong with it is told when it is saved."""
+"""cel_rule: an operator's expression decides, and its errors are reported when it is saved."""
 
 from contextlib import suppress
 

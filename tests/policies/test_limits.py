@@ -1,4 +1,4 @@
-"""limits: a stream halts where it goes beyond, and a session gets no more."""
+"""limits: a stream halts where it exceeds a limit, and a session gets no more calls."""
 
 from typing import Any
 

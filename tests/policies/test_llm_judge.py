@@ -1,4 +1,4 @@
-"""llm_judge: what it asks a model, and what it makes of the answer."""
+"""llm_judge: what it asks a model, and how it interprets the answer."""
 
 import json
 from typing import Any

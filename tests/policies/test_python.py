@@ -1,4 +1,4 @@
-"""python: a policy of one's own is found by its path, or the operator is told why not."""
+"""python: a custom policy is found by its path, or the operator is told why not."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""redact: secrets and personal data are masked wherever they come, and nothing of them is kept."""
+"""redact: secrets and personal data are masked wherever they occur, and not stored."""
 
 import json
 import random

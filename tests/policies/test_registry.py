@@ -1,4 +1,4 @@
-"""Each kind tells an operator what it is, and takes only what its schema allows."""
+"""Each kind describes itself to operators, and accepts only what its schema allows."""
 
 import pytest
 from jsonschema import Draft202012Validator

@@ -1,4 +1,4 @@
-"""The argument tree, from JSON of which the end may be missing."""
+"""The argument tree, from JSON whose end may be missing."""
 
 import json
 import random
@@ -17,7 +17,7 @@ JSON = st.recursive(
 
 
 def lines(tree: ArgumentTree) -> list[str]:
-    """Each line of a tree with its depth, a star where it is only half there."""
+    """Each line of a tree, indented by depth, with a star if it is incomplete."""
     depth, shown = 0, []
     for node in tree.nodes:
         shown.append(f"{'  ' * depth}{node.key}: {node.note or node.text}{'*' if node.is_partial else ''}")

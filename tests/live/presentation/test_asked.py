@@ -1,4 +1,4 @@
-"""What a request asked, beside its answer."""
+"""The request, shown with its answer."""
 
 import json
 from typing import Any

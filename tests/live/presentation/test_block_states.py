@@ -1,4 +1,4 @@
-"""Where a block stands, by one rule for running streams and for the record."""
+"""The state of a block, by one rule for running streams and for the record."""
 
 import pytest
 

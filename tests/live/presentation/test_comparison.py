@@ -1,4 +1,4 @@
-"""Two texts beside each other: what they share, and what only one has."""
+"""Comparing two texts: what they share, and what only one has."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How much of long texts a page shows, and how little of them is looked at for that."""
+"""How much of long texts a page shows, and how little of them is examined to decide that."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from streamviz.live.presentation.cutting import cut, markup_bytes, share
 from streamviz.live.presentation.text import printable
 
 ROOM = 100_000
-# Of one byte in a page, and of twelve, and those that are escaped.
+# Characters of one byte in a page, of twelve, and escaped ones.
 CHARACTERS = ("x", "漢", "<", "\x80")
 
 

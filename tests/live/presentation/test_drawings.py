@@ -1,4 +1,4 @@
-"""Strip, sparkline, waterfall and row: what is drawn of a stream."""
+"""Drawings of a stream: strip, sparkline, waterfall and row."""
 
 import re
 from dataclasses import replace
@@ -191,9 +191,9 @@ async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
     ticks = [lane.sent for lane in fall.lanes] + [lane.sent for lane in fall.beside]
     places = [int(place) for path in ticks for place in re.findall(r"M(\d+) 17", path)]
     assert running.stream.made_at
-    assert [beside.name for beside in fall.beside][-1] == "injected"  # as the tapes call it
+    assert [beside.name for beside in fall.beside][-1] == "injected"  # the tapes' term for it
     assert len(view.passed_at) + len(view.made_at) == view.frame_count
-    assert max(places) == WIDTH  # nothing came behind it
+    assert max(places) == WIDTH  # nothing came after it
 
 
 async def test_a_waterfall_of_nothing_can_be_drawn() -> None:

@@ -1,4 +1,4 @@
-"""What a verdict found, in a line."""
+"""What a verdict found, in one line."""
 
 from typing import Any
 

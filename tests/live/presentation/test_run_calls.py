@@ -1,4 +1,4 @@
-"""The calls of a run over its time."""
+"""The calls of a run on a time axis."""
 
 from msgspec.structs import replace
 

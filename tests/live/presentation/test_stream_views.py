@@ -1,4 +1,4 @@
-"""A stream under way, made ready to be shown."""
+"""A running stream, prepared for display."""
 
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode

@@ -1,4 +1,4 @@
-"""Text and figures as people can read them."""
+"""Readable text and figures."""
 
 import sys
 

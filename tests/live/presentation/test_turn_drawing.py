@@ -1,4 +1,4 @@
-"""The waterfall of a session's turns names holds that were long."""
+"""The waterfall of a session's turns labels long holds."""
 
 from streamviz.live.presentation.stream_views import whole_view_of
 from streamviz.live.presentation.turn_drawing import drawing_of
@@ -8,7 +8,7 @@ from tests.live.support import Running, view_of_running
 
 
 async def captions(seconds: float) -> list[str]:
-    """What is said below a turn whose call was held so long, and then denied."""
+    """The captions of a turn whose call was held for this long, and then denied."""
     running = await Running(policies=[active(deny_names("rm"))]).call("{}", "rm")
     await running.wait(seconds).take(delta(finish="tool_calls"))
     await running.finish()

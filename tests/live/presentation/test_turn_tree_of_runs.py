@@ -1,4 +1,4 @@
-"""The calls of a run hang from its turn, and the conversation goes on beside them."""
+"""The calls of a run are below its turn, and the conversation continues next to them."""
 
 from uuid import uuid4
 
