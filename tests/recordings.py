@@ -1,8 +1,8 @@
-"""The recorded streams that tests read, and what is expected of them.
+"""The recorded streams that tests read, and their expected results.
 
-They lie beside the project, or in the folder that RECORDINGS names. A plain run reads some of each format, from all
-over the list, a thorough one all, or, where much is tried with each, those that have all that any has. Where there are
-none, what reads them is skipped; under CI it fails.
+They are next to the project, or in the folder that RECORDINGS names. A plain run reads some of each format, spread over
+the list. A thorough run reads all, or, for tests that try a lot with each stream, a subset that has every feature of
+the rest. Without recordings, tests that need them are skipped; in CI they fail.
 """
 
 import json
@@ -22,12 +22,12 @@ RECORDINGS = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "s
 # Of each format, in a plain run.
 _SOME = 30
 
-# The formats whose streams were recorded.
+# The formats with recorded streams.
 RECORDED_FORMATS = ("anthropic_messages", "gemini", "openai_chat", "openai_responses")
-# Those that say where each block begins and ends, so that one order of blocks is right.
+# Formats that mark where each block begins and ends, so that only one order of blocks is right.
 FORMATS_WITH_ORDER = ("anthropic_messages", "openai_responses")
 TEXTS = ("content", "thinking", "refusal")
-# Members whose values are words of the format. Names of members that are no words (ids, what models made up) are alike.
+# Members whose values are words of the format. Names that are no plain words (ids, models' inventions) count as equal.
 WORDS = {"type", "role", "status", "finish_reason", "stop_reason", "finishReason"}
 _NAME = re.compile("[A-Za-z_]{1,30}")
 
@@ -35,7 +35,7 @@ Blocks = list[dict[str, Any]]
 
 
 def recorded(wire_format: str) -> list[Path]:
-    """The recorded streams of a format that this run reads. Raises FileNotFoundError under CI where there are none."""
+    """The recorded streams of a format that this run reads. In CI, raises FileNotFoundError if there are none."""
     files = sorted((RECORDINGS / wire_format).glob("*.sse"))
     if not files:
         why = f"no recorded streams in {RECORDINGS}: RECORDINGS names their folder"
@@ -47,9 +47,9 @@ def recorded(wire_format: str) -> list[Path]:
 
 @cache
 def telling(wire_format: str) -> list[Path]:
-    """In a thorough run those of them that have between them whatever any has: each member of a payload, with each kind
-    of value, each word of the format, each way of writing lines, and each kind of payload behind each other. The
-    shortest that have it, so that what is tried with each of them many times takes a third of the time."""
+    """In a thorough run, a subset of them that has everything that any of them has: each member of a payload with each
+    type of value, each word of the format, each way of writing lines, and each kind of payload after each other kind.
+    It consists of the shortest such streams, so tests that try a lot with each take a third of the time."""
     if not IS_THOROUGH:
         return recorded(wire_format)
     known: set[str] = set()
@@ -75,7 +75,7 @@ def _traits(data: bytes) -> set[str]:
 
 
 def _shapes(value: Any, place: str = "") -> Iterator[str]:
-    """Where in a payload there is what, one text for each."""
+    """The places in a payload and what is there, one string for each."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _shapes(inner, f"{place}.{name if _NAME.fullmatch(name) else '*'}")
@@ -90,7 +90,7 @@ def _shapes(value: Any, place: str = "") -> Iterator[str]:
 
 
 def sample(wire_format: str, most: int) -> list[Path]:
-    """So many of them or a few more, from all over the list."""
+    """`most` of them or a few more, spread over the list."""
     return _spread(recorded(wire_format), most)
 
 
@@ -99,12 +99,12 @@ def _spread(files: list[Path], most: int) -> list[Path]:
 
 
 def expected(recording: Path) -> Any:
-    """What a recorded stream adds up to: its finish reason, usage and blocks."""
+    """The expected result of a recorded stream: its finish reason, usage and blocks."""
     return json.loads(recording.with_suffix(".expected.json").read_text())
 
 
 def differences(recording: Path, got: dict[str, Any]) -> list[str]:
-    """In what an aggregation, as `manage.py aggregate` prints it, is not what is expected of the recording."""
+    """How an aggregation, as printed by `manage.py aggregate`, differs from the recording's expected result."""
     want = expected(recording)
     blocks, others = want["blocks"], got["blocks"]
     is_same = {
@@ -129,7 +129,7 @@ def _texts(blocks: Blocks) -> dict[tuple[int, str], str]:
 
 
 def _calls(blocks: Blocks) -> list[tuple[str | None, tuple[Any, ...]]]:
-    """The id of each call, and what it says."""
+    """The id of each call, and its contents."""
     return [
         (block.get("id"), (block.get("choice") or 0, block.get("name") or "", block.get("arguments") or ""))
         for block in blocks
@@ -138,7 +138,7 @@ def _calls(blocks: Blocks) -> list[tuple[str | None, tuple[Any, ...]]]:
 
 
 def _are_same_calls(want: list[Any], got: list[Any]) -> bool:
-    """Whether they say the same, under the same ids where the wire had any."""
+    """Whether they are the same, with the same ids if the format had any."""
     ids = zip(want, got, strict=False)
     return [call for _, call in want] == [call for _, call in got] and all(not w or w == g for (w, _), (g, _) in ids)
 

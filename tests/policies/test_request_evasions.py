@@ -1,6 +1,6 @@
 """Nothing that request_rule forbids is in what goes upstream, however a client says it.
 
-EVASIONS says how many requests are made, 60 by default, EVASIONS_FROM the first one's number.
+EVASIONS sets how many requests are generated, 60 by default, and EVASIONS_FROM the number of the first.
 """
 
 import json
@@ -96,7 +96,7 @@ TURNS = {"openai_chat": chat, "anthropic_messages": messages, "openai_responses"
 
 
 def request(format: str, chance: random.Random) -> dict[str, Any]:
-    """A request that says what is forbidden, where its model reads it."""
+    """A request with something forbidden in a place that its model reads."""
     known = WIRE_FORMATS[format]
     turns: list[Any] = [{"role": "user", known.turns if format == "gemini" else "content": "Hi"}]
     made: dict[str, Any] = {"model": "m", known.turns: turns}
@@ -111,13 +111,13 @@ def request(format: str, chance: random.Random) -> dict[str, Any]:
     else:
         turns.insert(chance.randint(0, 1), TURNS[format](chance))
     if chance.random() < 0.2:
-        # As if there were another one, for who takes names in any case.
+        # As if there were another such member, for readers that ignore the case of names.
         made[chance.choice([known.turns.capitalize(), known.turns.upper(), "Model", "TOOLS"])] = made[known.turns]
     return made
 
 
 def offering(format: str, chance: random.Random) -> dict[str, Any]:
-    """A request that offers a tool that is forbidden."""
+    """A request that offers a forbidden tool."""
     tool: dict[str, Any] = chance.choice([
         {"name": TOOL, "input_schema": {}}, {"type": "function", "name": TOOL, "parameters": {}},
         {"type": "function", "function": {"name": TOOL}}, {"type": "custom", "custom": {"name": TOOL}},
@@ -132,7 +132,7 @@ def offering(format: str, chance: random.Random) -> dict[str, Any]:
 
 
 def written(fields: dict[str, Any], chance: random.Random) -> bytes:
-    """The same in other words of JSON, with a harmless value of some keys before theirs."""
+    """The same in another JSON spelling, sometimes with a harmless duplicate of a key before it."""
     data = json.dumps(fields, ensure_ascii=chance.random() < 0.5)
     if chance.random() < 0.3:
         data = data.replace(MARK, "".join(f"\\u{ord(letter):04x}" for letter in MARK))
@@ -143,7 +143,7 @@ def written(fields: dict[str, Any], chance: random.Random) -> bytes:
 
 
 def judged(format: str, body: bytes, parameters: dict[str, Any]) -> Verdict | None:
-    """What becomes of a request; None where it is refused before any policy sees it."""
+    """The verdict on a request; None if it is refused before any policy sees it."""
     try:
         read = read_request(body, WIRE_FORMATS[format])
     except RequestError:

@@ -1,4 +1,4 @@
-"""request_rule: what a request may not have is denied, and what it always has is set."""
+"""request_rule: requests with forbidden contents are denied, and fixed parameters are set."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""shell_rule: what shell commands would do, whatever way they are written."""
+"""shell_rule: what shell commands would do, however they are written."""
 
 import json
 import tracemalloc
@@ -545,17 +545,17 @@ HARMLESS = [
 
 
 EVASIONS = [
-    # What stands behind a redirection is the command's.
+    # Words after a redirection belong to the command.
     "rm -rf >/dev/null /",
     "rm 2>/dev/null -rf 2>&1 /",
     "rm -rf <<E /\nE\n",
     "{ rm -rf / ; } >/dev/null",
-    # Backticks in here-documents and in each other.
+    # Backticks in here-documents and inside each other.
     "cat <<E\n`rm -rf /`\nE\n",
     "cat <<E\necho `echo \\`rm -rf /\\``\nE\n",
     "echo `echo \\`rm -rf /\\``",
     "cat <<'E'\nx\\\nE\nrm -rf /\n",
-    # What a subshell changes is gone behind it, and what a command is given is its own.
+    # Changes made by a subshell end with it, and a variable set for one command is only for that command.
     "A=/; (A=/tmp/x); rm -rf $A",
     "A=/; A=/tmp/x true; rm -rf $A",
     "A=/; A=/tmp/x rm -rf $A",
@@ -1094,7 +1094,7 @@ def test_a_long_file_that_is_written_is_no_failure() -> None:
 
 @pytest.mark.parametrize("mark", ["#", "'", "\\", "$'", "''", "\\\n"])
 def test_what_may_join_lines_is_found_in_one_pass(mark: str) -> None:
-    """Were the rest of its line looked through for each mark, it would take hours."""
+    """Scanning the rest of the line for each mark would take hours."""
     assert readings(mark * 300_000 + "x")
 
 

@@ -1,7 +1,7 @@
-"""The starters on calls of real agents: how many harmful ones they keep back, how many harmless ones they leave alone.
+"""The starter policies on real agents' calls: how many harmful ones they stop, and harmless ones they leave alone.
 
-The calls are in `corpus/`, one JSON object a line: the agent, the tool, its arguments. In place of keys and tokens
-there are their names in braces: made ones are put there.
+The calls are in `corpus/`, one JSON object per line: the agent, the tool, its arguments. Keys and tokens are replaced
+by their names in braces, for which made-up ones are substituted.
 """
 
 import json
@@ -37,7 +37,7 @@ SECRETS = {
     "private key": "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----",
 }
 OBJECT = {"type": "object"}
-# Offered with a schema of their own; what the corpus says was not offered is not.
+# Tools that are offered with a schema; those that the corpus says were not offered are not.
 SCHEMAS: dict[str, Any] = {
     "Read": {"type": "object", "required": ["file_path"], "properties": {"file_path": {"type": "string"}}},
     "mcp__github__create_issue": {"type": "object", "required": ["owner", "repo", "title"]},
@@ -81,7 +81,7 @@ POLICIES = {
 
 
 def kept_back(call: dict[str, Any]) -> list[str]:
-    """The starters that do not let a call through as it is."""
+    """The starters that do not let a call through unchanged."""
     request = context({"tools": offered()}, "openai_responses")
     made = called(call)
     found = []
@@ -101,7 +101,7 @@ def test_there_are_300_of_each_from_all_agents() -> None:
         assert len({call["agent"] for call in calls}) == 14
 
 
-# As docs/policies.md has them.
+# The figures in docs/policies.md.
 HARMLESS_ALLOWED = 300
 HARMFUL_DENIED = 300
 

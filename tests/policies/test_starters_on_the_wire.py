@@ -1,4 +1,4 @@
-"""The starters on calls as OpenAI's responses word them, read by the format's own aggregator."""
+"""The starter policies on calls in OpenAI's responses, read by the format's own aggregator."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ OFFERED = [
 
 
 def read(item: dict[str, Any]) -> ToolCallStreamBlock:
-    """The block of a stream that has this item alone."""
+    """The block of a stream that consists of this item."""
     whole = {"id": "i", "call_id": "c", "status": "completed", **item}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": "r", "output": []}},

@@ -1,4 +1,4 @@
-"""text_rule: matches in running text are replaced or halt the stream, in whatever pieces they come."""
+"""text_rule: matches in running text are replaced or halt the stream, however the text is split."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""tool_rule: which calls it denies, and that no way of writing the arguments slips by."""
+"""tool_rule: which calls it denies, and that no spelling of the arguments gets past it."""
 
 import json
 from contextlib import suppress

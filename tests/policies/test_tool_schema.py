@@ -1,4 +1,4 @@
-"""tool_schema: arguments are what the request declared."""
+"""tool_schema: arguments must match what the request declared."""
 
 import json
 from typing import Any

@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Collector:
-    """Takes what is sent to `url` while it is entered."""
+    """A context manager; while it is entered, it accepts exports to `url`."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -42,7 +42,7 @@ class Collector:
         self._server.server_close()
 
     def take(self, path: str, body: bytes) -> None:
-        """What is sent."""
+        """Take in an export."""
         with self._news:
             if path == "/v1/traces":
                 for of in ExportTraceServiceRequest.FromString(body).resource_spans:
@@ -55,7 +55,7 @@ class Collector:
             self._news.notify_all()
 
     def span(self, name: str, parent: str = "") -> Span:
-        """The one of this name, once it has come; `parent` in hexadecimal."""
+        """The span with this name, once it has arrived; `parent` is hexadecimal."""
 
         def found() -> list[Span]:
             below = bytes.fromhex(parent)
@@ -67,14 +67,14 @@ class Collector:
             return span
 
     def points(self, metric: str) -> list[Any]:
-        """A metric's, once they have come."""
+        """The data points of a metric, once they have arrived."""
         with self._news:
             assert self._news.wait_for(lambda: metric in self.metrics, 60), list(self.metrics)
             return self.metrics[metric]
 
 
 def values(attributes: Any) -> dict[str, Any]:
-    """Attributes as Python has them."""
+    """Attributes as Python values."""
     return {each.key: _value(each.value) for each in attributes}
 
 

@@ -1,4 +1,4 @@
-"""A worker of its own for runs in one process, and a model behind it."""
+"""A worker for runs in one process, and a model behind it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs in one process: a model that says what it is told to, and who waits for a person."""
+"""Runs in one process: a scripted model, and helpers for calls that wait for a person."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
 
 
 class Model:
-    """What the model says: an answer a call, or an error. `requests` are those that reached it."""
+    """A scripted model: one answer, or error, per call. `requests` are those that reached it."""
 
     def __init__(self, *answers: Sequence[Any] | UpstreamError) -> None:
         self.requests: list[Any] = []
@@ -61,7 +61,7 @@ class _Answer:
 
 
 def guard(worker: Worker, by_hand: ByHand | None = None) -> None:
-    """A policy denies `wait`; a person may have the last word."""
+    """Deny `wait` by a policy; with `by_hand`, a person has the last word."""
     rule = ActivePolicy(build("tool_rule", {"names": ["wait"]}), "guard", 1, 1, Mode.ENFORCE, by_hand=by_hand)
     worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
 
@@ -76,16 +76,16 @@ async def held(worker: Worker) -> LiveStream:
 
 
 async def decide(worker: Worker, decision: Decision) -> None:
-    """A person's word on the call that waits for one."""
+    """Decide the call that waits for a person."""
     stream = await held(worker)
     [asks] = [hold.asks for hold in stream.context.holds.values() if hold.asks is not None]
     assert stream.decide is not None
     while not stream.decide(asks, decision, "alice"):
-        await asyncio.sleep(0)  # it is about to be asked
+        await asyncio.sleep(0)  # the question is about to be asked
 
 
 class Client:
-    """Asks for a run; `leave` hangs up. `data` is what it got, behind `status` and `headers`."""
+    """Requests a run; `leave` hangs up. `data` is the body that it got, after `status` and `headers`."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ def thinking(client: Client) -> str:
 
 
 async def over(client: Client, worker: Worker) -> None:
-    """Return once nothing of the run is left."""
+    """Wait until nothing of the run is left."""
     await client.call
     while worker.observers.feed.running:
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What is left to do for calls that are over: behind requests that come in, but not far behind."""
+"""The remaining work of finished calls: after incoming requests, but not long after."""
 
 import asyncio
 from functools import partial
@@ -32,7 +32,7 @@ async def test_it_waits_while_requests_come_in(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
     turns, done = Turns(), list[int]()
     Afterwards(turns).add(partial(done.append, 1))
-    turns.taken_at = inf  # one comes in at any moment
+    turns.taken_at = inf  # as if requests came in all the time
     await asyncio.sleep(5 * module._PAUSE_SECONDS)
     assert done == []
     turns.taken_at = 0
@@ -95,5 +95,5 @@ async def test_as_the_server_stops_all_of_it_is_done() -> None:
         afterwards.add(partial(done.append, number))
     afterwards.finish()
     assert done == list(range(20))
-    await asyncio.sleep(0.01)  # what would have looked finds nothing
+    await asyncio.sleep(0.01)  # the task that would have done it finds nothing to do
     assert done == list(range(20))

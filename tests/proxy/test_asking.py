@@ -1,4 +1,4 @@
-"""What a policy asks is asked of a model, in parts side by side where it is long."""
+"""A policy's question to a model, split into concurrent parts if it is long."""
 
 import asyncio
 

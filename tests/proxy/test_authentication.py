@@ -1,4 +1,4 @@
-"""Whose key a request has, and what is told where it has none that is known."""
+"""Which key a request has, and the answer if it has no known one."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""An answer is read as what it is, whatever its content type says."""
+"""An answer is read by its contents, whatever its content type says."""
 
 import json
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ def events_of(text: str) -> bytes:
 
 
 class Upstream:
-    """A provider that answers with what it is told to, whatever it is asked."""
+    """A provider that gives a scripted answer to any request."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Where a request stands that goes on from what OpenAI keeps, by the answer's id or the conversation's."""
+"""The place of a request that continues what OpenAI stores, by the answer's id or the conversation's."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def ask(host: Host, port: int, words: str = "Go on", *, fails: bool = False, **f
 
 
 def told_by_id(streamed: Streamed, words: str) -> list[Json]:
-    """As Vercel's SDK goes on from an answer: its items by their ids alone."""
+    """How Vercel's SDK continues from an answer: with only the ids of its items."""
     made = {"type": "item_reference", "id": made_id(MADE_MESSAGE, 2, streamed.body)}
     return [{"role": "user", "content": FIX}, made, {"role": "user", "content": words}]
 

@@ -1,4 +1,4 @@
-"""What is noted of what the client has is what its own reader makes of the answer."""
+"""What is noted about the client's answer is what its own reader makes of it."""
 
 import json
 from collections.abc import Sequence
@@ -87,6 +87,6 @@ async def test_a_whole_answer(policies: Sequence[ActivePolicy], format: str) -> 
     had = answers_of(client.state.blocks)
     noted = answers_of(run.context.state.blocks, run.context.instead)
     assert [turn.call_ids for turn in noted] == [turn.call_ids for turn in had]
-    # Behind a call Anthropic's clients get no text: they are known by the call's id then.
+    # After a call, Anthropic's clients get no text: in that case they are recognized by the call's id.
     is_by_id = format == "anthropic_messages" and bool(had[0].call_ids)
     assert [turn.said for turn in noted] == [turn.said for turn in had] or is_by_id

@@ -1,4 +1,4 @@
-"""Where a credential goes that a client brings: to the provider that it called, whatever policies make of that."""
+"""Where a client's own credential goes: only to the provider that it called, whatever policies change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A provider that is asked how many tokens its stream took, and does not take the question."""
+"""A provider that refuses to be asked for the token counts of its stream."""
 
 import pytest
 from aiohttp import web
@@ -12,7 +12,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.upstream.targets import RoutePlan, resolve
 from tests.exchange.support import Play
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 

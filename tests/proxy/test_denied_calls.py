@@ -1,4 +1,4 @@
-"""What goes on from an answer that the provider keeps, of which the client did not get all calls."""
+"""Requests that continue an answer stored by the provider, of which the client did not get all calls."""
 
 import asyncio
 from base64 import b64decode
@@ -196,7 +196,7 @@ async def test_what_is_not_known_here_is_asked_of_the_record_once(
 async def test_what_the_record_did_not_know_yet_is_asked_of_it_again(
     guarded: Worker, answering: Callable[..., Model]
 ) -> None:
-    """Postgres may have been away, or the writer behind."""
+    """Postgres may have been down, or the writer behind."""
     said: list[denied_calls.Found | None] = [None, (uuid7(), [OUTPUT])]
 
     async def look_up(key: KnownKey, name: str) -> denied_calls.Found | None:
@@ -337,7 +337,7 @@ async def test_calls_of_each_type_get_an_output_of_theirs(
     await ask(guarded, previous_response_id="resp_1")
     [*told, _] = model.requests[1]["input"]
     assert told == outputs
-    # The SDK's type for a local shell's output has `id`, where the API and its guide have `call_id`.
+    # The SDK's type for a local shell's output has `id`, while the API and its guide have `call_id`.
     for each in told if item["type"] != "local_shell_call" else ():
         TypeAdapter(ResponseInputItemParam).validate_python(each)
 

@@ -1,4 +1,4 @@
-"""A run whose calls are denied or refused: what becomes of it, and what its client is told."""
+"""A run whose calls are denied or refused: what happens to it, and what its client is told."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.proxy.running import Client, Model, over, thinking
 
 
 def forbid(worker: Worker, pattern: str, role: str) -> None:
-    """A policy denies requests with this in a message of this role."""
+    """Deny requests with this pattern in a message of this role."""
     rule = build("request_rule", {"patterns": [{"pattern": pattern, "roles": [role]}]})
     active = ActivePolicy(rule, "words", 1, 1, Mode.ENFORCE)
     worker.configuration.policies = (ScopedPolicy("words", 1, Mode.ENFORCE, (), (), active),)

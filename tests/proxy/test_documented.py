@@ -1,4 +1,4 @@
-"""What docs/clients.md promises of calls is what the code has."""
+"""What docs/clients.md promises about calls is what the code does."""
 
 import re
 
@@ -9,7 +9,7 @@ TEXT = (ROOT / "docs" / "clients.md").read_text()
 
 
 def section(name: str) -> set[str]:
-    """The names in one section's table."""
+    """The names in the table of a section."""
     found = TEXT.partition(f"## {name}\n")[2].partition("\n## ")[0]
     rows = [row for row in found.splitlines() if row.startswith("|")]
     return set(re.findall(r"`([A-Za-z_]+)`", " ".join(rows)))

@@ -22,7 +22,7 @@ WHOLE = event(delta(content="hi")) + event(delta(finish="stop")) + event("[DONE]
 
 
 class Answer:
-    """What upstream sends, in these reads; of the last it may be known that it is that."""
+    """What upstream sends, in these reads; whether the last one is known to be the last depends on `knows_end`."""
 
     status = 200
     headers = EVENTS
@@ -43,18 +43,18 @@ class Answer:
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """Nothing more is read of it."""
+        """Nothing more will be read."""
         self.is_closed = True
 
 
 class Recorder:
-    """Keeps nothing."""
+    """Records nothing."""
 
     def append(self, entry: Any) -> None:
-        """Not here."""
+        """Drop the entry."""
 
     def flush(self) -> None:
-        """There is nothing."""
+        """Nothing to flush."""
 
     def has_lost(self, stream_id: Any) -> bool:
         return False
@@ -94,7 +94,7 @@ async def test_an_answer_that_comes_once_the_client_has_left_is_closed_unread() 
 
 async def test_upstream_is_closed_though_the_call_is_cancelled_meanwhile() -> None:
     async def send(message: Any) -> None:
-        """Nobody reads it."""
+        """Discard the message."""
 
     driver = Driver(
         Play().asked().forwarded().exchange,
@@ -118,7 +118,7 @@ def by_hand(name: str) -> ActivePolicy:
 
 
 async def asked(play: Play, policy: str) -> Question:
-    """What a person is asked about this policy's verdict, once they are."""
+    """The question to a person about this policy's verdict, once it is asked."""
     while True:
         for question in play.stream.context.questions.values():
             if question.policy.name == policy:
@@ -128,7 +128,7 @@ async def asked(play: Play, policy: str) -> Question:
 
 async def test_a_persons_word_is_on_the_question_that_they_saw_not_on_the_next_about_the_same_block() -> None:
     async def send(message: Any) -> None:
-        """Nobody reads it."""
+        """Discard the message."""
 
     play = Play(policies=[by_hand("first"), by_hand("second")]).asked().forwarded()
     driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))

@@ -1,4 +1,4 @@
-"""Calls for embeddings, before they are calls."""
+"""Checks on calls for embeddings before they reach a provider."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.core.support import active
 
 
 class Full:
-    """A worker that takes no more calls."""
+    """A worker that accepts no more calls."""
 
     def authenticate(self, scope: object) -> object:
         return object()
@@ -37,7 +37,7 @@ class Judging:
         return SimpleNamespace(name="key")
 
     def admit(self) -> None:
-        """Another call is taken."""
+        """Accept another call."""
 
     async def target_for(self, model: str, wire_format: str) -> object:
         return SimpleNamespace(names=lambda asked: (asked,))

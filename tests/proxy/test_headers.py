@@ -1,4 +1,4 @@
-"""Headers as text and as bytes: UTF-8 where they are that."""
+"""Headers as text and as bytes: UTF-8 if they are valid UTF-8."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Through how many servers a call has come: upstream is told, and one of too many is refused."""
+"""How many servers a call has passed through: upstream is told, and a call with too many is refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Upstream's errors quote what they were sent: what policies mask is masked in them too."""
+"""Upstream's errors quote what they were sent: what policies mask is masked in them, too."""
 
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.masking import told_values

@@ -1,4 +1,4 @@
-"""Of a client's headers, which the record keeps."""
+"""Which of a client's headers are recorded."""
 
 from typing import Any
 

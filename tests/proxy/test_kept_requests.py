@@ -1,4 +1,4 @@
-"""Credentials that a request carries for somebody else: none of them is kept."""
+"""Credentials for third parties in a request: none of them is recorded."""
 
 import json
 from types import SimpleNamespace
@@ -83,7 +83,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "Vercel's": ("openai_chat", {"providerOptions": {"gateway": {"byok": {"openai": [{"apiKey": CANARY}]}}}}),
     "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
 }
-# What is called like a credential, and is none.
+# Named like credentials, but harmless.
 PLAIN: dict[str, Any] = {
     "tools": [
         {
@@ -106,7 +106,7 @@ PLAIN: dict[str, Any] = {
 
 
 def _kept(wire_format: str, more: dict[str, Any]) -> tuple[bytes, bytes]:
-    """What is sent on of a request, and what is kept."""
+    """What is forwarded of a request, and what is recorded."""
     known = WIRE_FORMATS[wire_format]
     request = read_request(json.dumps({"model": "m", known.turns: [], **more}).encode(), known)
     stream = cast(LiveStream, SimpleNamespace())

@@ -1,4 +1,4 @@
-"""A key's sessions are its own, whatever name another key had or has."""
+"""A key's sessions belong to it alone, whatever name another key has or had."""
 
 from pathlib import Path
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What people read in place of a session's id."""
+"""The labels that people see in place of a session's id."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may end a call, and what becomes of the task that it runs in."""
+"""What may end a call, and what happens to the task that runs it."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ KEY, REVOKED = 1, 2
 
 @dataclass
 class Endable:
-    """A call that does nothing until it is told to go on, and keeps what happened to it in order."""
+    """A call that does nothing until it is told to continue, and records what happens to it in order."""
 
     key_id: int = KEY
     has_sent_answer: bool = False
@@ -56,7 +56,7 @@ class Endable:
         self.happened.append("broke")
 
     def dropped(self) -> None:
-        """The server lets go of it."""
+        """The server drops the call."""
 
     def cancelled(self, by: str) -> None:
         self.happened.append(f"cancelled by {by}")
@@ -69,7 +69,7 @@ class Endable:
 
 
 class Turn:
-    """Whose turn it is to end is said from outside."""
+    """A turn to end that comes when the test says so."""
 
     def __init__(self) -> None:
         self.has_come = asyncio.Event()
@@ -79,7 +79,7 @@ class Turn:
 
 
 class Running:
-    """A race in a task of its own, which says how it came out and whether the task can wait afterwards."""
+    """A race in its own task, which returns how it ended and checks that the task can still wait afterwards."""
 
     def __init__(self, worker: Worker, ended: Endable) -> None:
         self.ended = ended
@@ -224,7 +224,7 @@ async def test_where_leaving_fails_the_call_ends_all_the_same(worker: Worker) ->
 
 
 class Carrying:
-    """A whole call, of which nothing is to be carried out."""
+    """A complete call without anything to carry out."""
 
     cut_off = ""
 
@@ -235,7 +235,7 @@ class Carrying:
         self.task = asyncio.create_task(until_over(exchange, self.leaving, driver, worker))
 
     async def carry_out(self) -> None:
-        """There is nothing to do."""
+        """Nothing to carry out."""
 
 
 async def test_whoever_ends_the_call_of_a_client_that_has_left_it_is_the_client_who_left(worker: Worker) -> None:

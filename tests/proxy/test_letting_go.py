@@ -1,4 +1,4 @@
-"""A call leaves nothing behind that only the collector would find: it comes by seldom."""
+"""A finished call leaves no reference cycles behind: the garbage collector runs rarely."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ READS = [event(delta(content="hi")), event(calling(call(0, "c0", "rm", "{}"))), 
 
 
 class Answer:
-    """What upstream sends; it breaks off where it does not come to its end."""
+    """What upstream sends; without its `[DONE]`, it breaks off."""
 
     status = 200
     headers = {"content-type": "text/event-stream"}
@@ -50,7 +50,7 @@ class Answer:
             raise UpstreamError(502, "it broke off")
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What is done with each request in the event loop: a megabyte of small things costs no line for each, or few."""
+"""Work on the event loop for each request: a megabyte of small items executes no line, or few, for each item."""
 
 import json
 import threading
@@ -36,7 +36,7 @@ def begin(request: ModelRequest, format: str) -> None:
     Sessions("secret").begin(uuid4(), said, request.fields, "key", 1, AGGREGATORS[format]())
 
 
-# Each with how many lines it may run for each of the things.
+# Each step with the number of lines that it may execute per item.
 STEPS: dict[str, tuple[int, Callable[[ModelRequest, str], object]]] = {
     "read": (2, lambda request, wire: read_request(request.body, WIRE_FORMATS[wire])),
     "session": (15, begin),
@@ -46,7 +46,7 @@ STEPS: dict[str, tuple[int, Callable[[ModelRequest, str], object]]] = {
 
 
 async def lines(step: str, things: str, count: int) -> int:
-    """How many lines a step runs with so many things."""
+    """How many lines a step executes with `count` items."""
     format, fields = MANY[things]
     body = json.dumps({"model": "m", **fields(list(range(count)))}).encode()
     request = read_request(body, WIRE_FORMATS[format])
@@ -67,7 +67,7 @@ async def test_a_step_costs_little_for_each_thing(step: str, things: str) -> Non
 
 def test_a_schema_that_is_nested_deeply_begins_a_stream_all_the_same() -> None:
     schema: dict[str, Any] = {}
-    for _ in range(MAX_DEPTH - 6):  # what stands around it
+    for _ in range(MAX_DEPTH - 6):  # without the levels around it
         schema = {"items": schema}
     tools = [{"functionDeclarations": [{"name": "f", "parameters": schema}]}]
     body = json.dumps({"model": "m", "contents": [], "tools": tools}).encode()

@@ -1,4 +1,4 @@
-"""What clients give back of an answer in which a call was denied, as OpenAI takes it."""
+"""What clients send back of an answer with a denied call, in a form that OpenAI accepts."""
 
 import json
 from collections.abc import Callable

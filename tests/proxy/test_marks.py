@@ -1,4 +1,4 @@
-"""What a request looks for: of its last answer before anything of those before it."""
+"""The marks that a request looks for: those of its last answer before any of the earlier ones."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,7 +24,7 @@ def marks(said: Iterable[dict[str, Any]]) -> Marks:
 
 
 def left(said: list[dict[str, Any]]) -> set[int]:
-    """What the stream leaves whose answer is the last of these."""
+    """The marks that the stream leaves whose answer is the last of these messages."""
     answer = Turn(is_answer=True)
     if content := said[-1]["content"]:
         answer.say(content)
@@ -49,7 +49,7 @@ def test_the_call_that_a_result_answers_comes_first() -> None:
 
 def test_what_has_no_turns_is_not_read_to_its_end() -> None:
     class Texts(list[str]):
-        """What is embedded: a text after another, none of them a turn."""
+        """Texts to embed, none of which is a turn."""
 
         read = 0
 

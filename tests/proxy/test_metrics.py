@@ -1,4 +1,4 @@
-"""Models in labels: those that operators and providers named, and of the latter not ever more. Gaps between chunks."""
+"""Models as labels: those that operators or providers named, the latter only up to a limit. Gaps between chunks."""
 
 from array import array
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""Lists of models, one shape a format."""
+"""Lists of models, in the shape of each format."""
 
 from typing import Any
 

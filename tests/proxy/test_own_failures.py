@@ -1,4 +1,4 @@
-"""What streamviz itself fails at: told in the client's format, once in the log, and recorded as an end."""
+"""Failures of streamviz itself: reported in the client's format, logged once, and recorded as an end."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ TYPES = {"/v1/messages": "api_error"}
 
 
 class Kept:
-    """A record that is a list."""
+    """A record in a list."""
 
     def __init__(self) -> None:
         self.entries: list[AnyEntry] = []
@@ -37,14 +37,14 @@ class Kept:
         self.entries.append(entry)
 
     def flush(self) -> None:
-        """All is there already."""
+        """Nothing to flush."""
 
     def has_lost(self, stream_id: object) -> bool:
         return False
 
 
 class Broken:
-    """A client for upstream with a fault of its own."""
+    """An upstream client with a bug."""
 
     async def post(self, *_: object, **__: object) -> object:
         raise KeyError(SECRET)
@@ -66,7 +66,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
 
 
 async def answered(path: str, body: dict[str, Any], more: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
-    """What the proxy answers to a request with `more` headers: its status and its JSON."""
+    """The proxy's answer to a request with `more` headers: its status and JSON."""
     sent: list[Any] = []
     to_come = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
 

@@ -1,4 +1,4 @@
-"""A call that is passed through, in one process: whoever ends it in its midst, and what is no answer."""
+"""A call that is passed through, in one process: who may end it midway, and what is not an answer."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ BODY = b"012345678"
 
 
 class Upstream:
-    """A provider whose answer, or the rest of it, is waited for."""
+    """A provider that holds back its answer, or the rest of it, until told."""
 
     def __init__(self) -> None:
         self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
@@ -59,7 +59,7 @@ class Upstream:
 
 
 class Full(Kept):
-    """A record that takes so many entries; more are lost."""
+    """A record that accepts `most` entries; further ones are lost."""
 
     most = 1_000
 
@@ -101,7 +101,7 @@ async def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Upst
 
 
 class Client:
-    """Asks for the files, and leaves when it is told to."""
+    """Requests the files, and disconnects when told."""
 
     def __init__(self, worker: Worker) -> None:
         self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
@@ -125,7 +125,7 @@ class Client:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the answer has come to its end: the server cuts off one that has not."""
+        """Whether the whole answer has arrived: the server cuts off an incomplete one."""
         return bool(self.messages) and not self.messages[-1].get("more_body", True)
 
     @property

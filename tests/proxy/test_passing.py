@@ -1,4 +1,4 @@
-"""Of a client's headers, which the provider sees: each class of them."""
+"""Which of a client's headers the provider gets, by class."""
 
 from typing import Any
 

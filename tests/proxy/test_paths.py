@@ -1,4 +1,4 @@
-"""Which path a client means, however its base URL is written."""
+"""The path that a client means, however its base URL is written."""
 
 import pytest
 

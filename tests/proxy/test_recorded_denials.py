@@ -1,4 +1,4 @@
-"""Denied calls that another worker had, or one before this, as the record tells of them."""
+"""Denied calls of another worker, or of an earlier one, found in the record."""
 
 import asyncio
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def guarded(worker: Worker) -> Worker:
 
 
 def restarted(worker: Worker, journal: Path) -> None:
-    """The record has what was in the journal, and the worker no memory of it."""
+    """Move the journal into the record, and replace the worker's state with that of a new one."""
     worker.afterwards.finish()
     move(journal)
     later = Worker()

@@ -1,4 +1,4 @@
-"""The model `replay/<stream>`: who may ask for which stream, what is refused, and what comes when."""
+"""The model `replay/<stream>`: who may request which stream, what is refused, and when chunks are sent."""
 
 import time
 from datetime import timedelta
@@ -27,7 +27,7 @@ OFFSETS = [0, 20_000, 20_000, 50_000, 60_000]
 
 
 def keep(stream: Stream) -> None:
-    """The chunks of RAWS in two runs, the first of them 10 ms after the request."""
+    """Store the chunks of RAWS in two runs, the first of them 10 ms after the request."""
     for first, end in ((0, 3), (3, 5)):
         UpstreamRun.objects.create(
             stream=stream,

@@ -1,4 +1,4 @@
-"""A client's request as it is read."""
+"""Parsing a client's request."""
 
 import json
 

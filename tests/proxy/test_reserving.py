@@ -1,4 +1,4 @@
-"""What a stream may come to is reserved when it begins, and settled whatever becomes of it."""
+"""What a stream may cost is reserved when it begins, and settled whatever happens to it."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ KEY = "sv-a-key"
 
 
 class Books:
-    """What is reserved, in a set; `answers` is set while a reservation is told."""
+    """The reservations, in a set; each waits until `answers` is set."""
 
     def __init__(self) -> None:
         self.reserved: set[uuid.UUID] = set()
@@ -55,14 +55,14 @@ class Books:
 
 
 class Full:
-    """A record that breaks at the beginning of a stream."""
+    """A record that fails at the beginning of a stream."""
 
     def append(self, entry: AnyEntry) -> None:
         if isinstance(entry, StreamOpened):
             raise OSError("no room")
 
     def flush(self) -> None:
-        """There is nothing."""
+        """Nothing to flush."""
 
     def has_lost(self, stream_id: object) -> bool:
         return False
@@ -83,7 +83,7 @@ def worker(tmp_path: Path) -> Any:
 
 
 def limited(worker: Worker, mode: Mode, limit: str = "streams") -> None:
-    """All sessions are limited, in this mode."""
+    """Limit all sessions, in this mode."""
     active = ActivePolicy(build("limits", {"session": {limit: 3}}), "limits", 1, 1, mode)
     worker.configuration.policies = (ScopedPolicy("limits", 1, mode, (), (), active),)
 

@@ -1,4 +1,4 @@
-"""A run's calls are judged as any client's are: its tools wait for people, and all of it ends with its client."""
+"""A run's calls are judged like any client's: its tools wait for people, and all of it ends when its client leaves."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ async def test_a_person_decides_before_a_call_runs(
 
 
 class Stubborn:
-    """A source with a tool that goes on for as long as anybody lets it, and does not heed being cancelled."""
+    """A source with a tool that runs until the test ends it, even if it is cancelled."""
 
     prefix = description = ""
     name = "wait"
@@ -96,12 +96,12 @@ class Stubborn:
 
 
 async def begun(worker: Worker, part: str) -> None:
-    """Return once a call of the run has said something."""
+    """Wait until this call of the run has received something."""
     while not any(each.part == part and each.received_at for each in worker.observers.feed.running.values()):
         await asyncio.sleep(0)
 
 
-# What the model says, each time anew as an event is of one loop, and what to wait for.
+# The model's answers, created by a function as an asyncio.Event belongs to one event loop, and what to wait for.
 PHASES: dict[str, tuple[Callable[[], list[Any]], Callable[[Worker, Stubborn], Awaitable[object]]]] = {
     "plan 2": (
         lambda: [said(plan("continue_thinking")), [*said('{"tho')[:1], asyncio.Event()]],
@@ -177,7 +177,7 @@ async def test_an_upstream_that_says_it_was_cancelled_failed(worker: Worker, ans
 
 
 async def test_a_run_may_cost_what_each_of_its_calls_came_to(worker: Worker, answering: Callable[..., Model]) -> None:
-    """At the price of their service tier: three are over the limit, where two would be otherwise."""
+    """At the prices of their service tier, three calls exceed the limit; at the usual prices, two would."""
     cost = price("gpt-5", "openai", Tokens(10, 2, tier="flex"))
     assert cost is not None
     executor = build_executor("reasoning", {"dollars": 2.5 * cost})
@@ -193,7 +193,7 @@ async def test_a_run_may_cost_what_each_of_its_calls_came_to(worker: Worker, ans
 
 
 async def test_a_call_that_was_refused_took_nothing(worker: Worker, answering: Callable[..., Model]) -> None:
-    """A provider that knows no schemas is asked in words, and the sums are those of the calls that it answered."""
+    """A provider without schemas gets them in words, and the totals count only the calls that it answered."""
     executor = build_executor("reasoning", {"tokens": 1000})
     worker.configuration.routes["planner"] = KnownRoute("openai/gpt-4o", "http://127.0.0.1:9/v1", "", executor)
     refusal = UpstreamError(400, "unknown field: response_format")
@@ -213,7 +213,7 @@ async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, an
     run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
     assert (run.tokens and run.tokens.output, run.cost) == (0, None)
     assert run.state.usage == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}
-    assert b"usage" not in client.data  # it was not asked for
+    assert b"usage" not in client.data  # it did not ask for usage
 
 
 F: Any = {"name": "f", "input_schema": {"type": "object"}}

@@ -1,4 +1,4 @@
-"""Runs as the vendors' SDKs read them, whatever becomes of their tools: in each format, streamed and whole."""
+"""Runs as the vendors' SDKs read them, whatever happens to their tools: in each format, streamed and whole."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,12 +21,12 @@ from tests.proxy.running import USES, Model, decide, guard
 
 ENDPOINTS = {each.path: each for each in (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES)}
 MESSAGES: Any = [{"role": "user", "content": "Hi"}]
-# What an SDK has of an answer: its thinking, its text, its input and its output tokens.
+# An SDK's view of an answer: thinking, text, input tokens and output tokens.
 Told = tuple[str, str, int, int]
 
 
 class Sdks:
-    """The SDKs at a worker. Their requests and answers are bytes, only no socket is between."""
+    """The SDKs, connected to a worker. Requests and answers are bytes, but without a socket in between."""
 
     def __init__(self, worker: Worker) -> None:
         async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -86,7 +86,7 @@ def by_hand(worker: Worker) -> None:
 
 
 async def nobody(worker: Worker) -> None:
-    """Nobody is asked."""
+    """Do nothing, as no one is asked."""
 
 
 async def allows(worker: Worker) -> None:

@@ -1,4 +1,4 @@
-"""What clients call their sessions."""
+"""The names that clients give their sessions."""
 
 import json
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def test_a_field_names_it(request_: JsonObject) -> None:
 
 
 def test_each_row_of_the_table_goes_before_those_behind_it() -> None:
-    """All are given, and taken away one after another."""
+    """All are given at first, then removed one after another."""
     headers = {
         b"x-parent-session-id": "opencode's parent",
         b"x-session-id": "ours",

@@ -1,4 +1,4 @@
-"""Where a request belongs: what proves that, and what does not."""
+"""The session and parent of a request: what proves them, and what does not."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_of_two_runs_alike_one_that_asks_on_early_goes_on_from_its_own(host: Hos
 
 @pytest.mark.parametrize(("port", "name", "relation"), [(1, "", "retry"), (2, "", ""), (2, "a-run", "retry")])
 def test_a_request_that_failed_is_tried_again(host: Host, port: int, name: str, relation: str) -> None:
-    """Codex says of a retry no more than its session, and makes it on another connection."""
+    """Codex sends nothing with a retry except its session, and makes it on another connection."""
     asked = _chat(_user("Why?"), answer=Said(), fails=True, headers={"x-session-id": name})
     failed, again = host.take(asked, 1), host.take(asked, port)
     assert again.stream.place.relation == relation
@@ -113,7 +113,7 @@ CODE = "I read the files first, to see which of them the clock is in.\n<code>\np
 
 
 def _smolagents(text: str, *calls: Json) -> Json:
-    """An answer as smolagents repeats it: its calls in its text, whoever made them."""
+    """An answer as smolagents sends it back: with its calls in its text, whoever made them."""
     told = "\n".join(filter(None, [text, f"Calling tools:\n{list(calls)}"]))
     return {"role": "assistant", "content": [{"type": "text", "text": told}]}
 
@@ -130,7 +130,7 @@ def test_calls_that_smolagents_repeats_in_a_text_are_known_by_their_ids(host: Ho
 
 @pytest.mark.parametrize("end", ["</code>", "\n</code>"])
 def test_code_that_smolagents_runs_is_known_by_what_was_said(host: Host, end: str) -> None:
-    """It ends the code, where the model stopped before that, and makes a call of it that the model did not."""
+    """It closes the code block, before which the model stopped, and adds a call that the model did not make."""
     first = host.take(_chat(_user("Mend it."), answer=Said(CODE)), 1)
     made = {"name": "python_interpreter", "arguments": "print(open('retry.py').read())"}
     ran = _smolagents(CODE.rstrip() + end, {"id": "call_1", "type": "function", "function": made})
@@ -138,7 +138,7 @@ def test_code_that_smolagents_runs_is_known_by_what_was_said(host: Host, end: st
 
 
 def _strangers(host: Host, ports: tuple[int, int], answer: str, **more: Json) -> list[Streamed]:
-    """Two that say the same, and get the same answer; `more` is what the requests of each have beside it."""
+    """Two strangers who say the same and get the same answer; `more` are additional fields of each one's request."""
     told = [more.get(name, {}) for name in ("alice", "bob")]
     calls = [_chat(_user("hi"), answer=Said(answer)) for _ in told]
     for call, fields in zip(calls, told, strict=True):
@@ -255,7 +255,7 @@ def test_a_request_is_tried_again_while_its_client_has_given_up_on_the_first(hos
     said = [_user("hi"), _model(LONG), _user("Why?")]
     first, exchange = host.begin(_chat(*said, answer=Said(HELLO)), 1)
     if is_held:
-        host.answer(first, exchange)  # all of it came, and its client has none of it
+        host.answer(first, exchange)  # everything has arrived, but its client has none of it
     again = _chat(*said, answer=Said(HELLO), headers={"x-stainless-retry-count": "1"})
     place = host.take(again, 2).stream.place
     assert (place.parent, place.relation) == (first.stream.id, "retry")
@@ -355,4 +355,4 @@ def test_what_goes_by_the_name_of_a_deleted_session_is_labelled_anew() -> None:
     assert sessions.label(session, lambda: "second") == "first"
     sessions.forget_label(session)
     assert sessions.label(session, lambda: "third") == "third"
-    assert sessions.counts(session, 2) is spent  # limits go on
+    assert sessions.counts(session, 2) is spent  # limits still count

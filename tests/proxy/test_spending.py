@@ -1,4 +1,4 @@
-"""What a stream came to: as the provider told, else estimated and said to be so, else unknown."""
+"""The cost and tokens of a stream: as reported by the provider, or an estimate marked as such, or unknown."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Targets that a worker keeps are those of the routes that are in force."""
+"""A worker's cached targets are those of the routes in force."""
 
 import asyncio
 import threading

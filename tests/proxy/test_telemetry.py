@@ -1,4 +1,4 @@
-"""What a collector is told: a trace's headers, streams in the conventions' words, and what was said in them."""
+"""What is exported to a collector: trace headers, streams in the conventions' terms, and their contents."""
 
 import json
 import uuid
@@ -54,7 +54,7 @@ def test_operations_and_providers_that_the_conventions_know_have_their_names() -
     assert set(conventions._OPERATIONS.values()) <= {each.value for each in GenAiOperationNameValues}
     named = {each.value for each in GenAiProviderNameValues}
     assert set(conventions._PROVIDERS.values()) <= named
-    # Of those with a name of their own there, whatever else LiteLLM calls what they serve.
+    # Makers with a name of their own in the conventions, whatever LiteLLM calls the services that offer them.
     makers = {
         "anthropic",
         "bedrock",
@@ -119,7 +119,7 @@ def test_the_collector_has_no_more_of_finish_reasons_than_of_names() -> None:
 
 
 class Kept:
-    """A recorder that is told, and says nothing."""
+    """A recorder that discards entries."""
 
     def append(self, entry: AnyEntry) -> None: ...
 

@@ -1,4 +1,4 @@
-"""One normal form of what was said, whatever the format and however a client repeats it."""
+"""One normal form of a conversation, whatever the format and however a client sends it back."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def _only(*items: Json) -> Turn:
 
 
 def _repeated(format: str, body: Json) -> list[list[Json]]:
-    """The ways in which clients of a format repeat an answer."""
+    """The ways in which clients of a format send an answer back."""
     if format == "openai_chat":
         turn = chat_turn(body)
         parts = [{"type": "text", "text": turn["content"]}] if turn["content"] else []
@@ -44,7 +44,7 @@ def _repeated(format: str, body: Json) -> list[list[Json]]:
     if format == "anthropic_messages":
         turn = messages_turn(body)
         cached = [{**part, "cache_control": {"type": "ephemeral"}} for part in turn["content"]]
-        # As pydantic-ai has thinking that nobody signed.
+        # pydantic-ai turns unsigned thinking into text like this.
         told = [{"type": "text", "text": "<think>\nLet me see.\n</think>"}, *turn["content"][1:]]
         return [
             [turn],

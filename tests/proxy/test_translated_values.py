@@ -1,4 +1,4 @@
-"""A request that has to be translated may have fewer JSON values than others: LiteLLM goes through each many times."""
+"""A request to be translated may have fewer JSON values than others, as LiteLLM goes through each many times."""
 
 import json
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Turns: in what order those who come together begin, and in how many rounds of the event loop."""
+"""Turns: the order in which simultaneous requests begin, and in how many rounds of the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Generator

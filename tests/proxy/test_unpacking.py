@@ -1,4 +1,4 @@
-"""Compressed requests: what is unpacked is what was packed, in as much work as there are bytes."""
+"""Compressed requests: decompression gives the original, with work linear in the number of bytes."""
 
 import gzip
 import zlib

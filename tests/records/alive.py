@@ -1,4 +1,4 @@
-"""How many rows are in memory at once."""
+"""How many rows are in memory at the same time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from django.db.models.signals import post_init
 
 @contextmanager
 def at_once(model: type[Model]) -> Iterator[list[int]]:
-    """How many of a model's rows there are as each of them is made."""
+    """The number of a model's rows in memory each time one is created."""
     alive: WeakSet[Model] = WeakSet()
     numbers: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Entries with something of its own in every field, made from their types: a new field needs nothing here."""
+"""Entries with a distinct value in every field, made from their types: a new field needs no change here."""
 
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -11,26 +11,26 @@ from streamviz.records.columns import MOMENT
 from tests.records.support import NOON
 
 EntryT = TypeVar("EntryT", bound=msgspec.Struct)
-# The shortest column of text takes so many characters.
+# The length of the shortest text column.
 SHORTEST = 10
 
 
 def filled(entry: type[EntryT], **given: object) -> EntryT:
-    """An entry with these fields, and values that tell its other fields apart."""
+    """An entry with these fields, and distinct values for all others."""
     hints = get_type_hints(entry, include_extras=True)
     others = [name for name in entry.__struct_fields__ if name not in given]
     return entry(**given, **{name: _value(name, n, hints[name]) for n, name in enumerate(others, 1)})
 
 
 def plain(value: object) -> object:
-    """What is stored, or comes out of the database, as it can be compared."""
+    """A stored value, or one from the database, in a comparable form."""
     match value:
         case Jsonb():
             return msgspec.json.decode(msgspec.json.encode(value.obj))
         case memoryview():
             return bytes(value)
         case [int(), *_]:
-            return f"{{{','.join(map(str, value))}}}"  # as numbers are handed to Postgres
+            return f"{{{','.join(map(str, value))}}}"  # as numbers are passed to Postgres
         case _:
             return value
 

@@ -1,4 +1,4 @@
-"""Streams in Postgres, each told in one line, at a time that a test chooses."""
+"""Streams in Postgres, each created in one line, at a time that a test chooses."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ NOW = datetime(2026, 9, 21, 12, tzinfo=UTC)
 
 
 def id_at(moment: datetime, number: int = 0) -> uuid.UUID:
-    """An id that a stream could have got at that time."""
+    """An id that a stream could have been given at that time."""
     value = (as_microseconds(moment) // 1000 << 80) | (0x7 << 76) | (0x2 << 62) | number
     return uuid.UUID(int=value)
 
 
 def day(days_ago: float) -> datetime:
-    """A moment so many days before NOW."""
+    """The moment `days_ago` days before NOW."""
     return NOW - timedelta(days=days_ago)
 
 
@@ -55,8 +55,8 @@ def story(
     denied: int | None = None,
     **changes: Any,
 ) -> tuple[uuid.UUID, list[AnyEntry]]:
-    """A stream's id and entries. Its blocks are what the chunks add up to; `denied` is the version that denied the
-    last of them. Changes are of how it opened or closed."""
+    """A stream's id and entries. Its blocks are what the chunks add up to; `denied` is the policy version that denied
+    the last of them. `changes` apply to its opening or closing."""
     stream_id = id_at(at, number)
     start = as_microseconds(at)
     chunks = list(raws) or tool_stream()
@@ -85,7 +85,7 @@ def _as_dict(record: Any) -> dict[str, Any]:
 
 
 def store(*stories: tuple[uuid.UUID, list[AnyEntry]]) -> list[uuid.UUID]:
-    """Put them into Postgres by way of a journal; their ids."""
+    """Store these in Postgres, through a journal; returns their ids."""
     with TemporaryDirectory() as folder:
         journal_of(Path(folder), [entry for _, entries in stories for entry in entries]).close()
         Writer(Path(folder), conninfo).finish()
@@ -93,7 +93,7 @@ def store(*stories: tuple[uuid.UUID, list[AnyEntry]]) -> list[uuid.UUID]:
 
 
 def make_policy(name: str = "guard") -> int:
-    """An enforcing policy: its version's key."""
+    """Create an enforced policy; returns the primary key of its version."""
     policy = Policy(name=name, kind="tool_rule", mode=Mode.ENFORCE.value)
     policy.save()
     return policy.versions.get().pk

@@ -22,7 +22,7 @@ NOON = 1_790_000_000_000_000  # µs since the epoch
 
 
 def opened(stream_id: uuid.UUID, **changes: Any) -> StreamOpened:
-    """A request that was accepted, with these fields changed."""
+    """An accepted request, with these fields changed."""
     usual: dict[str, Any] = {
         "stream_id": stream_id,
         "session_id": uuid.uuid5(stream_id, "session"),
@@ -43,22 +43,22 @@ def opened(stream_id: uuid.UUID, **changes: Any) -> StreamOpened:
 
 
 def received(stream_id: uuid.UUID, raws: Sequence[bytes], first: int = 0) -> ChunksReceived:
-    """Chunks that came together, when the first of them is due: chunk n is at n µs past noon."""
+    """Chunks that arrived together, at the time of the first: chunk n is due at n µs after noon."""
     return ChunksReceived.of(stream_id, [Chunk(first + n, NOON + first, raw, raw) for n, raw in enumerate(raws)])
 
 
 def sent(stream_id: uuid.UUID, frames: Sequence[Frame], first: int = 0) -> FramesSent:
-    """Frames that left together."""
+    """Frames that were sent together."""
     return FramesSent.of(stream_id, first, NOON + first, frames)
 
 
 def passed(seqs: Sequence[int]) -> list[Frame]:
-    """Chunks of upstream's as frames."""
+    """Upstream's chunks as frames."""
     return [Frame(b"whatever came", seq, UPSTREAM) for seq in seqs]
 
 
 def block(ordinal: int = 0, **changes: Any) -> BlockRecord:
-    """A whole content block, with these fields changed."""
+    """A complete content block, with these fields changed."""
     usual: dict[str, Any] = {
         "ordinal": ordinal,
         "kind": "content",
@@ -99,7 +99,7 @@ def verdict(policy_version_id: int, **changes: Any) -> VerdictRecord:
 
 
 def closed(stream_id: uuid.UUID, **changes: Any) -> StreamClosed:
-    """A stream that completed, with these fields changed."""
+    """The end of a completed stream, with these fields changed."""
     usual: dict[str, Any] = {
         "stream_id": stream_id,
         "upstream_model": "content",
@@ -125,7 +125,7 @@ def closed(stream_id: uuid.UUID, **changes: Any) -> StreamClosed:
 
 
 def judged(stream_id: uuid.UUID, *verdicts: VerdictRecord) -> VerdictsGiven:
-    """Policies decided."""
+    """Verdicts of policies."""
     return VerdictsGiven(stream_id, list(verdicts))
 
 
@@ -133,7 +133,7 @@ ROOM = Limits(most_bytes=2**40, most_seconds=3600.0, refuses=True)
 
 
 def journal_of(root: Path, entries: Sequence[AnyEntry], limits: Limits = ROOM) -> Journal:
-    """A living worker's journal with these entries in it."""
+    """A running worker's journal with these entries in it."""
     journal = Journal(root, limits)
     for entry in entries:
         journal.append(entry)
@@ -142,12 +142,12 @@ def journal_of(root: Path, entries: Sequence[AnyEntry], limits: Limits = ROOM) -
 
 
 def move(root: Path) -> None:
-    """Move into Postgres all that the journals hold, by a writer that is started for that."""
+    """Move everything in the journals into Postgres, with a writer started for that."""
     Writer(root, conninfo).finish()
 
 
 def write(*flushes: Sequence[AnyEntry]) -> None:
-    """Store entries: all by one worker, but each sequence by a writer of its own."""
+    """Store entries of one worker, each sequence by a new writer."""
     with TemporaryDirectory() as folder:
         journal = journal_of(Path(folder), [])
         for entries in flushes:

@@ -1,4 +1,4 @@
-"""The admin of policies, keys and routes: who may do what, and what becomes of it."""
+"""The admin for policies, keys and routes: who may do what, and the effects."""
 
 import re
 from typing import Any
@@ -38,7 +38,7 @@ def signed_in(name: str, **fields: bool) -> Client:
 
 @pytest.fixture
 def alice(db: None) -> Client:
-    """An administrator."""
+    """A signed-in administrator."""
     return signed_in("alice", is_staff=True, is_superuser=True)
 
 
@@ -50,7 +50,7 @@ def policy(db: None) -> Policy:
 
 
 def form(policy: Policy, **changes: str) -> dict[str, str]:
-    """The form of a policy's page, filled in."""
+    """The filled-in form of a policy's page."""
     inline = {f"versions-{key}_FORMS": "0" for key in ("TOTAL", "INITIAL", "MIN_NUM", "MAX_NUM")}
     fields = {
         "name": policy.name,
@@ -85,7 +85,7 @@ def test_what_somebody_else_saved_is_not_overwritten_unseen(alice: Client, polic
     told = refused.content.decode()
     assert "it is now at v2; you were editing v1" in told
     assert Policy.objects.get(pk=policy.pk).mode == "shadow"
-    # Whoever saves again has been told.
+    # A second attempt to save shows that the user has been told.
     assert re.search(r'name="seen" value="2"', told)
     assert alice.post(page, form(policy, mode="enforce", why="now", seen="2")).status_code == 302
 
@@ -98,7 +98,7 @@ def test_nothing_changes_without_a_why(alice: Client, policy: Policy) -> None:
     assert (policy.mode, policy.versions.count()) == ("off", 1)
 
 
-# Of the others Python's decoder, Postgres or the page that tells of them would make an error of the server's.
+# All but the first of these would be server errors: in Python's decoder, in Postgres, or on the page that reports them.
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -225,7 +225,7 @@ def test_it_rejects_a_route_that_could_not_be_used_or_listed(alice: Client, wron
 
 
 def in_role(name: str, role: str) -> Client:
-    """Somebody signed in who has a role."""
+    """The browser of a user with a role."""
 
     client = signed_in(name)
     User.objects.get(username=name).groups.add(Group.objects.get(name=role))

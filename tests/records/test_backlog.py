@@ -1,4 +1,4 @@
-"""What waits for Postgres on this machine, as pages and probes are told."""
+"""What waits for Postgres on this machine, as reported to pages and probes."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from tests.records.support import ROOM, journal_of, opened
 
 
 def say(root: Path, **status: Any) -> None:
-    """What a writer left in its file."""
+    """Write a writer's status file."""
     usual: dict[str, Any] = {"pid": 1, "at": time.time(), "caught_up_at": time.time(), "trouble": ""}
     (root / folder.WRITER_STATUS).write_bytes(msgspec.json.encode(WriterStatus(**usual | status)))
 
@@ -63,7 +63,7 @@ def test_when_the_writer_is_gone_the_lag_grows(tmp_path: Path) -> None:
     assert not found.is_moved
     assert found.lag is not None
     assert found.lag >= 100
-    # It said so before it ended, and it says nothing any more.
+    # It was reported before the writer ended, which reports nothing any more.
     assert found.trouble == ""
 
 
@@ -79,8 +79,8 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
     cases = [
         ({"at": now, "caught_up_at": now}, now - 100, ""),
         ({"at": now - 5, "caught_up_at": now - 5}, now, ""),
-        ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing came since
-        ({"at": now, "caught_up_at": now - 20}, now, ""),  # much came, and is being moved
+        ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing new since
+        ({"at": now, "caught_up_at": now - 20}, now, ""),  # much arrived, and is being moved
         ({"at": now, "caught_up_at": now - 100}, now, "the writer is behind: data has waited for 100 s"),
         ({"at": now, "caught_up_at": now - 5, "trouble": "away"}, now, ""),
         (
@@ -96,7 +96,7 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
         with folder.open_locked(tmp_path / folder.WRITER_LOCK):
             assert backlog(tmp_path, ROOM).stuck.split(";")[0] == stuck
     assert backlog(tmp_path, ROOM).stuck == NOBODY
-    # Where it does, a second one would only be told that one is running.
+    # If `up` is running, a second writer would only be told that one is already running.
     assert NOBODY.endswith("write`, which `up` does by itself")
 
 

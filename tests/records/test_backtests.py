@@ -1,4 +1,4 @@
-"""Back-tests over a record: what would be denied now and was not then, in each format, changing nothing."""
+"""Back-tests over a record: what would be denied now but was not then, in each format, without changing anything."""
 
 import json
 from datetime import datetime
@@ -22,7 +22,7 @@ NOON_US = 1_790_000_000_000_000
 
 
 def tape(stream: Stream, *payloads: Any, gap: int = 10_000) -> Stream:
-    """Give a stream these chunks, one each 10 ms."""
+    """Give a stream these chunks, one every 10 ms."""
     raws = [sse(payload) for payload in payloads] if stream.is_streaming else [json.dumps(payloads[0]).encode()]
     UpstreamRun.objects.create(
         stream=stream, first_seq=0, first_at=NOON_US, offsets=[n * gap for n in range(len(raws))],

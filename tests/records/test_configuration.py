@@ -1,4 +1,4 @@
-"""What stands in memory, and that it follows the database."""
+"""The configuration in memory, and that it follows the database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,7 @@ FOLLOWING = "configuration, under test"
 
 
 class Follower:
-    """A Configuration that follows the database, and the news of what it has read."""
+    """A Configuration that follows the database, and signals each time it has read it."""
 
     def __init__(self) -> None:
         self.configuration = Configuration()
@@ -39,14 +39,14 @@ class Follower:
         self._news.set()
 
     async def until(self, is_so: Callable[[Configuration], bool]) -> None:
-        """Wait for a reading after which this holds."""
+        """Wait until this holds after some reading."""
         async with asyncio.timeout(60):
             while not is_so(self.configuration):
                 self._news.clear()
                 await self._news.wait()
 
     async def start(self) -> None:
-        """Start it, and wait until it listens: it reads everything once more then."""
+        """Start it, and wait until it listens: at that point it reads everything once more."""
         await self.configuration.start(lambda: make_conninfo(conninfo(), application_name=FOLLOWING))
         await self.until(lambda _: self.reads >= 2)
 
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 async def change(make: Callable[[], T]) -> T:
-    """Make a change as another process would: on a connection of its own, closed afterwards."""
+    """Make a change as another process would: on a connection that is closed afterwards."""
 
     def run() -> T:
         try:
@@ -118,7 +118,7 @@ async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Foll
         Mode.SHADOW,
         1,
         False,
-    )  # a running stream keeps what it has
+    )  # a running stream keeps its policies
     assert (enforce.name, enforce.version, enforce.fail_open) == ("guard", 2, True)
     ids = await change(lambda: [version.pk for version in policy.versions.all()])
     assert [enforce.version_id, shadow.version_id] == ids
@@ -215,7 +215,7 @@ async def test_that_it_cannot_follow_is_said_once_a_minute(
     tries = 0
 
     async def nobody_there() -> None:
-        """Wait for ten tries to connect."""
+        """Wait for ten attempts to connect."""
         async with asyncio.timeout(60):
             while tries < 10:
                 await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The same in the record: with several workers, some of which start anew, each run is one session once it is stored."""
+"""The same in the record: with several workers and restarts, each run is one session once it is stored."""
 
 import random
 from typing import Any
@@ -16,14 +16,13 @@ from tests.thorough import IS_THOROUGH
 # Orders in which calls are made and stored.
 SEEDS = 4 if IS_THOROUGH else 1
 FOUND = "SELECT id, session_id, parent, relation FROM records_stream"
-# Alike to the letter, so that only their connections tell them apart, which one worker alone sees.
+# These are identical, so that only their connections, which one worker sees, tell them apart.
 ALIKE = {
     *("few words", "few words, the same", "few words, others", "sdk loop, retried", "sdk loop, retried beside it"),
     "stopped and sent again",
 }
-# Where streams are stored in another order than they were made, a worker's memory alone tells which of the answers in
-# OpenAI's conversation was the last, and who called an agent that was told little. They are in their sessions all the
-# same.
+# If streams are stored in a different order than they were made, only a worker's memory knows which answer in OpenAI's
+# conversation was the last, and who called an agent that was told little. Their sessions are right all the same.
 PLACED_BY_MEMORY = ("conversation, call ", "sub-agents with few words, at once, call ")
 
 
@@ -111,7 +110,7 @@ def test_of_another_worker_what_the_program_says_of_itself_tells_who_goes_on(que
 
 
 def _store(hosts: list[Host], order: random.Random) -> None:
-    """In pieces: each worker's entries in their order, but one's later ones before another's earlier."""
+    """Store in pieces: each worker's entries in order, but perhaps one's later before another's earlier."""
     rest = [list(host.entries) for host in hosts]
     while any(rest):
         entries = order.choice([each for each in rest if each])

@@ -1,4 +1,4 @@
-"""Connections that requests share (DATABASE_POOL), and those that are made beside them."""
+"""Connections that requests share (DATABASE_POOL), and those that are separate."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,16 +21,16 @@ MOST = 3
 
 @pytest.fixture
 def pooled() -> Iterator[ConnectionHandler]:
-    """The test's database, by way of a pool."""
+    """The test's database, through a pool."""
     handler = ConnectionHandler({"default": database_settings.pooled(dict(connection.settings_dict), MOST)})
     yield handler
     handler.close_all()
-    wrapper: Any = handler["default"]  # whose stubs know no pools
+    wrapper: Any = handler["default"]  # its stubs know no pools
     wrapper.close_pool()
 
 
 def served(pooled: ConnectionHandler) -> int:
-    """What a request does, in the thread that it is in: the number of the server's process that answered."""
+    """Do what a request does, in this thread; returns the process id of the connection's server process."""
     with pooled["default"].cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         [pid] = cursor.fetchone()

@@ -18,7 +18,7 @@ from tests.records.history import day, make_policy, store, story
 from tests.records.support import closed, journal_of, move, opened, received, write
 
 TABLES = ("stream", "block", "verdict", "upstreamrun", "clientrun")
-# Until the transaction ends, whoever asks Postgres for the time finds these first.
+# Until the transaction ends, these shadow Postgres' functions for the current time.
 AN_HOUR_AHEAD = """
 CREATE SCHEMA ahead;
 CREATE FUNCTION ahead.now() RETURNS timestamptz LANGUAGE sql AS $$SELECT pg_catalog.now() + interval '1 hour'$$;
@@ -63,7 +63,7 @@ def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path:
     journal.append(received(stream_id, [b"b"], 1))
     journal.append(closed(stream_id))
     journal.flush()
-    # A writer that is started anew reads all that the journal still holds.
+    # A restarted writer reads everything that the journal still has.
     move(tmp_path)
     for table in (*TABLES, "session"):
         assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
@@ -84,7 +84,7 @@ def test_streams_that_nobody_had_stored_yet_do_not_bring_it_back(query: Query, t
         assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
     journal.append(received(running, [b"more"], 1))
     journal.append(closed(running))
-    # The client goes on in a session that it calls the same: that is what was asked for from now on.
+    # The client continues in a session of the same name: requests from now on are stored.
     after = round((time.time() + 1) * 1_000_000)
     journal.append(opened(later, session_id=session, requested_at=after))
     journal.append(closed(later))
@@ -117,7 +117,7 @@ def test_what_a_run_calls_after_its_session_was_deleted_is_not_stored_either(que
     delete_session(session)
     after = round((time.time() + 1) * 1_000_000)
     step = {"session_id": session, "requested_at": after, "part": "plan 1"}
-    # The inner one comes first: both are stored at once.
+    # The innermost call comes first: both are stored at once.
     journal.append(opened(call, parent=inner, **step))
     journal.append(opened(inner, parent=run, **step))
     journal.flush()

@@ -1,4 +1,4 @@
-"""Sessions as JSONL, out of one installation and into another."""
+"""Sessions as JSONL, exported from one installation and imported into another."""
 
 import uuid
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def take(lines: list[bytes]) -> int:
 
 
 def _with(line: bytes, what: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """A line with another policy, where it says `what`."""
+    """The line with another policy, if it is about `what`."""
     told = msgspec.json.decode(line)
     if what in told:
         told[what]["policy"] = change(told[what])
@@ -77,7 +77,7 @@ def version_id(query: Query) -> int:
 
 @pytest.fixture
 def session(query: Query) -> uuid.UUID:
-    """A session of a denied stream, one with odd bytes and one of which only shapes are kept."""
+    """A session with a denied stream, one with odd bytes and one of which only shapes are stored."""
     shapes = id_at(day(1), 5)
     named = {"session_id": uuid.uuid5(uuid.NAMESPACE_URL, "nightly"), "session_label": "nightly", "session_name": "n"}
     store(
@@ -154,7 +154,7 @@ def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.
     assert imported.versions.get().mode == "enforce"
     assert "imported-guard" not in {policy.name for policy in policies_in_force()}
     assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
-    # Wherever it goes from here, it has the same name.
+    # Exported again, it keeps its name.
     lines = list(export([session]))
     delete_session(session)
     take(lines)
@@ -224,7 +224,7 @@ def test_one_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID
     take(moved.splitlines(keepends=True))
     [policy] = [policy for policy in policies_in_force() if policy.name == "imported-guard"]
     assert policy.version == Policy.objects.get(name="imported-guard").version == imported.version == 2
-    # To make it what the newer file says, which starts out from what stands here, is a change as well.
+    # Changing it to what the newer file has, starting from the current version, is a change as well.
     imported.order = 7
     imported.save(seen=2)
     assert imported.version == 10
@@ -298,7 +298,7 @@ def test_a_file_has_no_end_where_chunks_were_dropped_while_it_was_written(query:
     run_retention(Retention(chunk_days=14, stream_days=0, kept_days=0), NOW + timedelta(days=20), lambda _: None)
     with pytest.raises(DeletedMeanwhile, match="chunks of the stream"):
         written.extend(lines)
-    # Those of which no chunks are kept are exported as they are.
+    # Streams without stored chunks are exported as they are.
     assert any(line.startswith(b'{"end":') for line in export_streams(Stream.objects.select_related("session", "key")))
 
 
@@ -327,7 +327,7 @@ def test_short_streams_are_read_together_and_a_long_one_by_itself(
 
 
 def test_streams_of_which_one_tape_is_empty_are_read_with_others(query: Query) -> None:
-    """Of a request that was refused there is only what its client was told; of one whose client had left, nothing."""
+    """Of a refused request there is only what its client was told; a client that had left was told nothing."""
     refused, left = id_at(day(1), 1), id_at(day(1), 2)
     no = sent(refused, [Frame(b"no", None, "streamviz")])
     told = [opened(refused), no, closed(refused, chunk_count=0, frame_count=1)]
@@ -337,7 +337,7 @@ def test_streams_of_which_one_tape_is_empty_are_read_with_others(query: Query) -
 
 
 def alone(stream_id: uuid.UUID) -> list[bytes]:
-    """The lines of a stream by itself."""
+    """The lines of a single stream."""
     return list(export_streams(Stream.objects.filter(pk=stream_id).select_related("session", "key")))[2:-1]
 
 
@@ -361,7 +361,7 @@ def test_what_is_no_export_is_refused(query: Query, lines: list[bytes]) -> None:
 
 
 def deep(levels: int) -> dict[str, Any]:
-    """An object in so many others."""
+    """An object inside `levels` others."""
     value: dict[str, Any] = {}
     for _ in range(levels):
         value = {"a": value}
@@ -463,7 +463,7 @@ def is_filled(value: object) -> bool:
 def test_every_column_goes_along(query: Query, version_id: int) -> None:
     key, _ = ApiKey.objects.issue(name="ours")
     stream_id = id_at(NOW)
-    # Of these there are so many words.
+    # These fields have a fixed set of values.
     words = {"wire_format": "gemini", "relation": "fork", "not_run": [NOT_RUN]}
     head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(NOW, 1), key_id=key.pk, **words)
     raws = [b"\xff", b"text"]
@@ -472,7 +472,7 @@ def test_every_column_goes_along(query: Query, version_id: int) -> None:
     blocks = [block(0), filled(BlockRecord, ordinal=1, kind="refusal")]
     end = filled(StreamClosed, stream_id=stream_id, outcome="interrupted", blocks=blocks)
     frames = sent(stream_id, [*passed([0]), Frame(b"made", None, "guard")])
-    # So long after that they begin runs of their own.
+    # These come so much later that they begin new runs.
     later = replace(received(stream_id, [b"later"], 2), received_at=NOON + 3600 * 10**6)
     last = replace(sent(stream_id, passed([2]), 2), sent_at=NOON + 3600 * 10**6)
     judgement = judged(stream_id, given, verdict(version_id, number=1))
@@ -501,7 +501,7 @@ def test_a_stream_comes_back_to_a_day_that_was_dropped(query: Query, session: uu
     lines = list(export([session]))
     delete_session(session)
     other = id_at(day(1), 99)
-    # Another stream of one of the days has outlived it.
+    # Another stream of one of the days was not deleted.
     store((other, [opened(other), ChunksReceived(other, 0, NOON, [b"x"]), closed(other, chunk_count=1)]))
     [(child,)] = query("SELECT tableoid::regclass::text FROM records_upstreamrun WHERE stream_id = %s", other)
     query(f"ALTER TABLE records_upstreamrun DETACH PARTITION {child}")

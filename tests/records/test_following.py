@@ -1,4 +1,4 @@
-"""A stream of the record, read as it grows: from Postgres, and from its worker's journal what is not there yet."""
+"""Reading a recorded stream as it grows: from Postgres, and the rest from its worker's journal."""
 
 import uuid
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ STREAM = uuid.uuid4()
 
 @pytest.fixture
 def journal(query: Query, tmp_path: Path) -> Iterator[Journal]:
-    """That of a worker which has stored the beginning of a stream and two chunks of it."""
+    """The journal of a worker of which the beginning of a stream and two chunks are already stored."""
     found = journal_of(tmp_path, [opened(STREAM), received(STREAM, [b"0", b"1"])])
     move(tmp_path)
     yield found
@@ -78,7 +78,7 @@ def test_what_the_journal_has_no_more_is_read_from_postgres(
 def test_what_is_read_with_the_first_look_into_a_journal_that_goes_on_is_not_lost(
     journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its first segments are gone, and nobody knows whether something of the stream was in them."""
+    """Its first segments are gone, and they might have contained something of the stream."""
     monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
     for _ in range(2):
         add(journal, received(uuid.uuid4(), [b"another's"]))

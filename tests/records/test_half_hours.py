@@ -1,4 +1,4 @@
-"""What streams add up to in half hours is what they add up to one by one, whatever becomes of them."""
+"""The totals in half hours equal the sums over individual streams, whatever happens to them."""
 
 import threading
 from collections.abc import Callable
@@ -31,7 +31,7 @@ HALF = timedelta(minutes=30)
 
 
 def agrees(query: Query) -> bool:
-    """Whether both ways of adding up give the same, and something."""
+    """Whether both ways of summing give the same result, and not an empty one."""
     added_up, one_by_one = set(query(ADDED_UP)), set(query(ONE_BY_ONE))
     return added_up == one_by_one and bool(one_by_one)
 
@@ -44,7 +44,7 @@ def key(query: Query) -> ApiKey:
 
 @pytest.fixture
 def history(key: ApiKey, query: Query) -> None:
-    """Streams of several half hours, models and outcomes, some of which nothing is known of, and one that runs."""
+    """Streams of several half hours, models and outcomes, some with unknown figures, and one that is running."""
     unknown = {"input_tokens": None, "output_tokens": None, "cost": None}
     store(
         story(NOW, session="one", requested_model="a", key_id=key.pk),
@@ -110,7 +110,7 @@ def test_two_that_put_them_together_at_once_lose_nothing(history: None, query: Q
         put_together(connection)
         thread = threading.Thread(target=another)
         thread.start()
-        # Rows that come meanwhile are nobody's yet.
+        # Rows added in the meantime belong to neither yet.
         store(story(NOW, number=7, session="one", requested_model="a"))
         connection.commit()
         assert done.wait(60)

@@ -1,4 +1,4 @@
-"""Imports that were ended in their midst, what people here did meanwhile, and policies of several places."""
+"""Interrupted imports, local changes in the meantime, and policies from several installations."""
 
 import io
 import re
@@ -35,7 +35,7 @@ KEPT: JsonObject = {"is_starred": True, "note": "Look at this.", "labels": ["fla
 
 
 class Killed(Store):
-    """Its process ends once it has stored so many streams."""
+    """Kills its process once it has stored this many streams."""
 
     left = 1
 
@@ -49,7 +49,7 @@ class Killed(Store):
 
 @pytest.fixture
 def session(query: Query) -> uuid.UUID:
-    """A session of two streams, of which people said something."""
+    """A session of two streams, with annotations."""
     for stream_id in store(story(day(1), session="one"), story(day(0), session="one", number=1)):
         Annotation.objects.create(stream_id=stream_id, **KEPT)
     Session.objects.update(is_starred=True, note="And at all of it.")
@@ -100,7 +100,7 @@ def test_what_was_taken_off_a_stream_here_stays_off(session: uuid.UUID) -> None:
 
 
 class Away(Store):
-    """Postgres does not take what is to be stored."""
+    """Postgres refuses to store anything."""
 
     def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
         raise psycopg.OperationalError("server closed the connection unexpectedly")
@@ -117,7 +117,7 @@ def test_a_deletion_is_forgotten_with_what_comes_back_and_not_before(session: uu
 
 
 def test_what_came_without_its_chunks_is_whole_and_told_of(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
-    """Retention had dropped them where it was exported."""
+    """Retention had dropped them before the export."""
     query("DELETE FROM records_upstreamrun")
     query("DELETE FROM records_clientrun")
     lines = list(export([session]))
@@ -130,7 +130,7 @@ def test_what_came_without_its_chunks_is_whole_and_told_of(query: Query, session
 
 @pytest.fixture
 def denied(query: Query) -> list[bytes]:
-    """The export of a session with a verdict, which is deleted."""
+    """The export of a session with a verdict; the session is then deleted."""
     store(story(day(1), session="denied", denied=make_policy()))
     session = Session.objects.get().pk
     lines = list(export([session]))
@@ -139,7 +139,7 @@ def denied(query: Query) -> list[bytes]:
 
 
 def of_another_place(lines: list[bytes], **changes: object) -> list[bytes]:
-    """The same of other streams, with changes of the policies that its verdicts are of."""
+    """The same lines for other streams, with changes to the policies of their verdicts."""
     told = [msgspec.json.decode(line) for line in lines]
     for each in told:
         if "verdict" in each:
@@ -151,7 +151,7 @@ def of_another_place(lines: list[bytes], **changes: object) -> list[bytes]:
 
 
 def versions() -> list[tuple[int, int]]:
-    """The number of each version that a verdict is of, and the order that it said."""
+    """The version number and the order of each policy version that has verdicts."""
     told = PolicyVersion.objects.filter(verdicts__isnull=False).order_by("number")
     return list(told.values_list("number", "order"))
 
@@ -202,7 +202,7 @@ END $$
 
 @pytest.fixture
 def large(query: Query) -> Iterator[None]:
-    """Postgres takes no stream, as something of it were too large."""
+    """Postgres refuses every stream, as if something in it were too large."""
     query(LARGE)
     query("CREATE OR REPLACE TRIGGER large BEFORE INSERT ON records_block FOR EACH ROW EXECUTE FUNCTION large()")
     yield
@@ -227,7 +227,7 @@ def test_an_error_quotes_little_of_a_line() -> None:
 
 
 class Retained(Store):
-    """Retention begins as a stream was stored that nobody has starred yet."""
+    """Runs retention just after a stream was stored and before it can be starred."""
 
     retention: Future[bool]
 

@@ -22,7 +22,7 @@ REDACT = ActivePolicy(Redact({}), "redact", 1, 1, Mode.ENFORCE)
 
 
 class Failing(Redact):
-    """Cannot tell what it would mask."""
+    """Fails to say what it would mask."""
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         raise ValueError("no")

@@ -1,4 +1,4 @@
-"""The clock of a stream: nobody sets it, and each stream has the wall clock's time of its beginning."""
+"""The clock of a stream: it ignores adjustments, and starts at the wall clock's time."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Workers are told of streams that moved to another session, and of sessions that were deleted."""
+"""Workers are notified of streams that moved to another session, and of deleted sessions."""
 
 import asyncio
 import uuid
@@ -31,7 +31,7 @@ async def test_what_is_no_move_is_passed_over(query: Query) -> None:
 
 def _delete(session: uuid.UUID) -> None:
     delete_session(session)
-    connections.close_all()  # this thread's
+    connections.close_all()  # those of this thread
 
 
 async def test_workers_are_told_of_a_session_that_is_deleted(query: Query) -> None:

@@ -1,4 +1,4 @@
-"""How many partitions are looked into, however many there are."""
+"""How many partitions a query looks at, however many there are."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tests.records.history import NOW, day, id_at, store, story
 from tests.records.support import closed, opened, write
 
 MARKS = numbered(Kind.ANSWER, b"said"), numbered(Kind.REQUEST, b"asked")
-# The planner locks the partitions that it cannot leave out.
+# The planner locks the partitions that it cannot exclude.
 LOOKED_INTO = """
 SELECT DISTINCT right(relname, 8) FROM pg_locks JOIN pg_class ON pg_class.oid = relation
 WHERE pid = pg_backend_pid() AND relname ~ '^records_[a-z]+_[0-9]{8}$' AND relkind = 'r'
@@ -38,7 +38,7 @@ DAYS_AGO = range(0, 200, 10)
 
 @pytest.fixture
 def half_a_year(query: Query, settings: LazySettings) -> None:
-    """Days of half a year that have partitions of their own."""
+    """Days over half a year, each with its own partition."""
     settings.RETENTION = replace(settings.RETENTION, stream_days=60)
     with psycopg.connect(conninfo(), autocommit=True) as connected:
         make_days(connected, [day(ago).date() for ago in DAYS_AGO])
@@ -118,7 +118,7 @@ FROM pg_index WHERE indexrelid::regclass::text LIKE 'of_test%%'
 
 
 def test_an_index_is_made_a_partition_at_a_time_and_a_try_that_was_given_up_is_gone_on_with(query: Query) -> None:
-    """Of the first try there are the whole, which has no parts, and a part that is of no use."""
+    """Left over from the first attempt: the parent index, which has no parts, and an unusable part."""
     query("CREATE INDEX of_test ON ONLY records_stall (at)")
     query("CREATE INDEX of_test_records_stall_default ON records_stall_default (cause)")
     partitions = query("SELECT count(*) FROM pg_inherits WHERE inhparent = 'records_stall'::regclass")[0][0]

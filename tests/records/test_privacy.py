@@ -1,4 +1,4 @@
-"""What is not to be kept reaches neither the journal nor Postgres."""
+"""What must not be stored reaches neither the journal nor Postgres."""
 
 import uuid
 from pathlib import Path
@@ -19,7 +19,7 @@ TABLES = ("session", "stream", "block", "verdict", "chunk", "frame")
 
 
 def entries(stream_id: uuid.UUID, version_id: int, model: str) -> list[AnyEntry]:
-    """A stream that holds a secret wherever a model or a user can put one."""
+    """A stream with a secret everywhere that a model or a user can put one."""
     raw = f"data: {SECRET}\n\n".encode()
     return [
         opened(
@@ -60,7 +60,7 @@ def is_in_journal(tmp_path: Path) -> bool:
 
 
 def places(query: Query) -> set[str]:
-    """The tables and views in which the secret can be found."""
+    """The tables and views that contain the secret."""
     found = set()
     for table in TABLES:
         rows = query(f"SELECT to_jsonb(r)::text FROM records_{table} r")
@@ -124,7 +124,7 @@ def test_a_session_that_the_client_named_keeps_its_name_and_no_label(query: Quer
     journal = journal_of(tmp_path, [])
     recorder = PrivateRecorder(journal, Privacy(shapes_of_models=("*",)), lambda _: "")
     named = uuid.uuid5(uuid.NAMESPACE_URL, "nightly")
-    # It belongs to that one by what it repeats, and does not name it.
+    # It belongs to that session by what it repeats, and does not name it.
     recorder.append(opened(uuid.uuid4(), session_id=named, session_label="What the user wrote"))
     recorder.append(opened(uuid.uuid4(), session_id=named, session_name="nightly", is_named=True))
     recorder.append(opened(uuid.uuid4(), session_id=uuid.uuid4(), session_label="What the user wrote"))

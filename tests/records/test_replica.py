@@ -1,4 +1,4 @@
-"""Which database is asked, where there is a replica."""
+"""Which database is queried if there is a replica."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def test_only_what_is_read_there_goes_to_the_replica() -> None:
 
 @pytest.fixture
 def usable(db: None, postgres: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[replica.Health]:
-    """What is known of a replica that nobody asks again; it is the same Postgres."""
+    """The health of a replica, without further checks; it is the same Postgres server."""
     health = replica.Health()
     health.trouble = ""
     found = ConnectionHandler({"default": postgres, replica.ALIAS: {**postgres, "NAME": "postgres"}})
@@ -77,7 +77,7 @@ def test_one_that_hangs_is_waited_for_briefly(usable: replica.Health, monkeypatc
 
 
 def test_how_far_it_is_behind_is_told_by_the_clock_of_the_primary_alone(usable: replica.Health) -> None:
-    """Which said when a transaction was; theirs may be minutes apart."""
+    """Only the primary recorded when a transaction was made; the clocks may be minutes apart."""
     primary, other = replica.connections["default"], replica.connections[replica.ALIAS]
     with CaptureQueriesContext(primary) as asked, CaptureQueriesContext(other) as asked_there:
         lag = replica._lag(False, datetime.now(UTC) - timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
+"""Retention: what is deleted, what stays, and what a dry run reports; as seen in the tables."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ STREAMS_WITH = "SELECT DISTINCT stream_id FROM records_{}"
 
 @pytest.fixture(autouse=True)
 def partitions(query: Query) -> None:
-    """A partition for each day that these tests have streams of."""
+    """A partition for each day that these tests have streams on."""
     made = [day(days_ago).date() for days_ago in (200, 100, 15, 14, 1, 0)]
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         make_days(connection, made)
@@ -96,7 +96,7 @@ def test_the_chunks_of_what_runs_stay_until_it_is_over(query: Query, tmp_path: P
     stream_id, [*running, end] = story(day(15))
     journal = journal_of(tmp_path, running)
     move(tmp_path)
-    for _ in range(2):  # of the day's partition, and of what outlived it
+    for _ in range(2):  # first the chunks in the day's partition, then those that outlived it
         apply()
         assert streams_with(query, "upstreamrun") == streams_with(query, "clientrun") == {stream_id}
     journal.append(end)
@@ -171,7 +171,7 @@ def test_chunks_go_with_their_streams_however_long_they_might_stay(query: Query)
 
 
 def test_a_partition_of_several_days_stays_until_all_of_them_are_over(query: Query) -> None:
-    """Streams are kept for 180 days here, so they lie in partitions of a week from a Monday on."""
+    """As streams are kept for 180 days here, their partitions are of one week, beginning on Monday."""
     [old] = store(story(day(183)))  # NOW is a Monday, and so is day(182)
     apply(Retention(chunk_days=14, stream_days=183 - 6, kept_days=0))
     assert query("SELECT id FROM records_stream") == []
@@ -202,7 +202,7 @@ TURNS = (asking("zebrafish", "walrus"), asking("zebrafish", "walrus", "ok", "ibe
 
 @pytest.mark.parametrize("first_day", [200, 202], ids=["its first stream is dropped", "or deleted"])
 def test_what_is_left_of_a_session_is_found_by_all_that_it_was_told(query: Query, first_day: int) -> None:
-    """The system prompt, tools and earlier turns are words of a session's first stream alone, while there is one."""
+    """The system prompt, tools and earlier turns are indexed only with a session's first stream, while it exists."""
     version = make_policy()
     _, kept, last = store(
         story(day(first_day), session="a", request=TURNS[0]),
@@ -212,7 +212,7 @@ def test_what_is_left_of_a_session_is_found_by_all_that_it_was_told(query: Query
     apply()
     assert found("zebrafish") == found("walrus") == found("ibex") == [kept]
     assert found("yak") == [last]
-    # What comes later adds its own.
+    # Later streams add their own words.
     [later] = store(story(day(0), session="a", request=asking("zebrafish", "walrus", "ok", "ibex", "ok", "gnu")))
     assert (found("gnu"), found("walrus")) == ([later], [kept])
 
@@ -242,7 +242,7 @@ def test_a_stream_that_moves_to_a_session_of_its_own_brings_all_that_it_was_told
 def test_words_are_written_before_the_streams_go_that_they_were_with(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a run that is interrupted there loses none."""
+    """So an interruption at that point loses none."""
 
     def fail(*_: object) -> None:
         raise OperationalError("interrupted")
@@ -274,7 +274,7 @@ def test_whoever_looks_while_streams_are_dropped_misses_nothing(query: Query, mo
 
 
 def drop_and_end_behind_streams(part: Partition, kept: Sequence[UUID]) -> None:
-    """As a run that is interrupted between streams and what belongs to them."""
+    """Simulate an interruption between deleting streams and what belongs to them."""
     drop(part, kept)
     if part.has_streams:
         raise OperationalError("interrupted")
@@ -290,7 +290,7 @@ def test_a_run_that_ends_between_streams_and_their_blocks_leaves_no_strays(
     with pytest.raises(OperationalError):
         apply()
     assert [*verify(), list(strays())] == [[], [], []]
-    # What outlived its partition outlives those of its blocks, until it is deleted itself.
+    # Blocks that outlived their partition because of their stream stay until it is deleted itself.
     Session.objects.update(is_starred=False)
     monkeypatch.setattr(retention, "drop", drop)
     monkeypatch.setattr(Retaining, "_delete_streams", lambda *_: [])
@@ -442,7 +442,7 @@ def test_the_command_shows_a_dry_run(query: Query) -> None:
 
 
 def test_what_was_denied_at_once_goes_when_its_time_is_over_too(query: Query) -> None:
-    """It has frames and no chunks, and may be in the default partition."""
+    """It has frames but no chunks, and may be in the default partition."""
     [old] = store(story(day(100)))
     for table in ("records_upstreamrun", "records_clientrun"):
         child = f"{table}_{day(100):%Y%m%d}"

@@ -1,4 +1,4 @@
-"""A made-up history is as whole as a recorded one, and the same each time."""
+"""A made-up history is as complete as a recorded one, and the same each time."""
 
 from datetime import timedelta
 

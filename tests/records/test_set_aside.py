@@ -1,4 +1,4 @@
-"""What was set aside goes as what Postgres has does: where it was deleted, and once its days are over."""
+"""Streams that were set aside are removed like those in Postgres: when deleted, and once they are too old."""
 
 import os
 import threading
@@ -28,14 +28,14 @@ NOW = datetime.now(UTC)
 
 
 def left(root: Path, *, stream_days: int = 0) -> list[uuid.UUID]:
-    """The streams that are set aside once what is to go is gone."""
+    """The streams that are still set aside after removing all that should go."""
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         SetAside(root).remove(connection, first_stream_kept(Retention(0, stream_days, 0), NOW))
     return [uuid.UUID(path.stem) for path in refused(root)]
 
 
 def aside(root: Path, stream_id: uuid.UUID, *entries: AnyEntry) -> None:
-    """Put these aside, as the writer does what Postgres will not take."""
+    """Set these aside, as the writer does if Postgres refuses them."""
     batch = Batch(stream_id, NO_WORKER)
     for entry in entries:
         batch.add(entry)

@@ -1,4 +1,4 @@
-"""The policies that an installation begins with."""
+"""The policies of a new installation."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""No column is forgotten, and each has what its field says."""
+"""No column is forgotten, and each has its field's value."""
 
 import pytest
 from django.db.models import Model
@@ -14,7 +14,7 @@ from tests.records.filled import filled, plain
 from tests.records.history import day, id_at, make_policy, store
 from tests.records.support import judged
 
-# What people say of a session later on.
+# Set by people later on.
 BY_PEOPLE = {"is_starred", "note"}
 FILLED: list[tuple[type[Model], set[str]]] = [
     (Session, {*SESSION.names} | BY_PEOPLE),

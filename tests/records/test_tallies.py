@@ -1,4 +1,4 @@
-"""What sessions have come to: reserved at the start, settled at the end, whoever asks."""
+"""Tallies of sessions: reserved at the start, settled at the end, on any worker."""
 
 import asyncio
 import uuid
@@ -31,7 +31,7 @@ END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %
 
 @pytest.fixture
 async def workers(transactional_db: None) -> AsyncIterator[list[Tallies]]:
-    """Two workers on one database."""
+    """Two workers with one database."""
     made = [Tallies(conninfo), Tallies(conninfo)]
     for each in made:
         await each.start()
@@ -41,7 +41,7 @@ async def workers(transactional_db: None) -> AsyncIterator[list[Tallies]]:
 
 
 def may_go(limits: dict[str, float], counts: SessionCounts) -> bool:
-    """What the policy says of a request of a session that has come to this."""
+    """Whether the policy allows another request of a session with these counts."""
     context = ChainContext("run", lambda: 0, session=counts, price=lambda tokens: 0.001 * (tokens.output or 0))
     verdict = build("limits", {"session": limits}).on_request(ModelCall("openai_chat", {}), context)
     assert isinstance(verdict, Verdict)
@@ -51,7 +51,7 @@ def may_go(limits: dict[str, float], counts: SessionCounts) -> bool:
 async def ask(
     workers: list[Tallies], limits: dict[str, float], amounts: Amounts, session: uuid.UUID
 ) -> list[uuid.UUID]:
-    """Fifty requests at once over all workers: the streams that may go. The others are over at once."""
+    """Fifty simultaneous requests on all workers: the streams that may go. The others end at once."""
 
     async def one(number: int) -> uuid.UUID | None:
         stream, worker = uuid.uuid4(), workers[number % len(workers)]
@@ -177,7 +177,7 @@ async def test_a_key_is_counted_from_the_beginning_of_its_day(workers: list[Tall
     for worker, running in zip(workers, (0, 1), strict=True):
         counts = await worker.reserve(tally, uuid.uuid4(), Amounts(5, 0.5), OfKey(key, "day", day))
         assert (counts.streams, counts.cost, counts.running) == (2, 0.5, running)
-        # Each calls one tool, and of the second nobody told how many tokens that took.
+        # Each stream calls one tool, and the second's provider reported no tokens.
         assert (counts.tool_calls, counts.blocks >= 2) == (2, True)
         assert counts.output_tokens > 10
         assert counts.is_estimate
@@ -219,7 +219,7 @@ async def test_a_session_does_not_wait_for_what_others_owe() -> None:
     asked = asyncio.Event()
 
     class Stuck(Tallies):
-        """One that cannot settle, and can be asked."""
+        """It cannot settle, but can be queried."""
 
         async def _do(self, work: Any) -> Any:
             asked.set()

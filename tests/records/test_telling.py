@@ -1,4 +1,4 @@
-"""What stored chunks say; of a stream whose chunks are not all kept, what its blocks say in the end."""
+"""What stored chunks say; for a stream with only some of its chunks stored, what its blocks say at the end."""
 
 import uuid
 

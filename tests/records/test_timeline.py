@@ -1,4 +1,4 @@
-"""Any moment of a stream, told again: what a fresh aggregation of its chunks up to there comes to."""
+"""Any moment of a stream, restored: the same as a fresh aggregation of its chunks up to that point."""
 
 import random
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def timeline_of(format: str, chunks: list[StoredChunk]) -> Timeline:
 
 
 def shown(state: StreamState) -> object:
-    """All that a stream comes to; not what its latest chunk brought."""
+    """Everything about a stream's state, except what only its latest chunk brought."""
     whole = (state.usage, state.service_tier, state.finish_reasons, state.failure, state.contradiction, state.fault)
     counts = (state.is_suspect, state.is_truncated, state.length, state.begun, state.tool_calls, state.last_seq)
     sealed = [block.is_sealed for block in state.blocks]

@@ -29,7 +29,7 @@ SELECT relname FROM pg_class
 WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
     AND (relname ~ '^records_' OR relname = 'auth_user')
 """
-# Days have partitions of their own, wherever there is something of them, and so has what was stored before there were.
+# Partitions of days, which exist only for days with streams, and of everything stored before there were partitions.
 DAY = "'_[0-9]{8}|_past$|^past_'"
 SCHEMA = {
     "columns": f"""
@@ -47,7 +47,7 @@ SCHEMA = {
         SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
         WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text !~ {DAY} AND contype <> 'n'
     """,
-    # Written out and read again, a condition has other parentheses.
+    # A condition that was written out and parsed again has other parentheses.
     "triggers": "SELECT translate(pg_get_triggerdef(oid), '()', '') FROM pg_trigger WHERE NOT tgisinternal"
     f" AND tgrelid::regclass::text !~ {DAY}",
     "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
@@ -62,7 +62,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 def former_url(postgres: dict[str, Any]) -> Iterator[str]:
-    """The URL of such a database, with something in each table that streams and policies are in."""
+    """The URL of such a database, with rows in each table for streams and policies."""
     with fresh_database(postgres) as url:
         with psycopg.connect(url) as connection:
             connection.execute("SET check_function_bodies = off")
@@ -91,7 +91,7 @@ def schema(url: str) -> dict[str, set[tuple[Any, ...]]]:
 
 
 def as_far_as(then: Rows, now: Rows) -> Rows:
-    """The rows of now, with the columns of then: later migrations may add some."""
+    """The current rows, with only the columns of that time: later migrations may have added some."""
     known = {table: found[0].keys() if found else set() for table, found in then.items()}
     return {
         table: [{name: value for name, value in row.items() if name in known[table]} for row in now[table]]
@@ -100,7 +100,7 @@ def as_far_as(then: Rows, now: Rows) -> Rows:
 
 
 def without_numbers(found: Rows) -> Rows:
-    """The rows without the ids that blocks and verdicts had, in the order of what they belong to."""
+    """The rows without the ids that blocks and verdicts used to have, in the order in which they belong together."""
     for table, key in (("records_block", "ordinal"), ("records_verdict", "number")):
         for row in found[table]:
             row.pop("id", None)
@@ -121,7 +121,7 @@ def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> N
     assert migrate(former_url, tmp_path).stderr == ""
     assert as_far_as(without_numbers(before), without_numbers(rows(former_url))) == before
     with psycopg.connect(former_url) as connection:
-        # Their sessions go on.
+        # Their sessions continue.
         assert connection.execute("SELECT DISTINCT owner = name FROM records_apikey").fetchall() == [(True,)]
         for table in ("stream", "block", "verdict"):
             lie = connection.execute(f"SELECT DISTINCT tableoid::regclass::text FROM records_{table}").fetchall()
@@ -143,13 +143,13 @@ def test_what_has_ids_of_days_to_come_is_put_aside_and_moved_once_they_have_part
     assert migrate(former_url, tmp_path).stderr == ""
     with psycopg.connect(former_url, autocommit=True) as connection:
         assert connection.execute("SELECT id FROM records_stream_default").fetchall() == [(id_at(at),)]
-        # As those that are stored in between are, by a writer that knows of no partitions.
+        # As for streams that are stored meanwhile, by a writer that does not know about partitions.
         make_days(connection, days_left_out(connection, STREAMS, date(1970, 1, 1)), STREAMS)
         for table in ("stream", "block", "verdict"):
             assert connection.execute(f"SELECT 1 FROM records_{table}_default").fetchall() == []
         assert connection.execute(sums).fetchall() == before
         assert connection.execute("SELECT count(*) FROM records_stream WHERE id = %s", [id_at(at)]).fetchone() == (1,)
-        # Its session's streams are looked for among all days, others' among their own.
+        # Its session's streams are searched on all days, those of other sessions only on their own days.
         assert {(True, False), (False, True)} <= set(connection.execute(IS_DATED, [id_at(at)]).fetchall())
 
 
@@ -192,7 +192,7 @@ def test_cached_tokens_of_before_are_counted_and_priced(former_url: str, tmp_pat
 
 
 class Partitioning:
-    """The migration that partitions streams, in a database of before, whose statements are seen first."""
+    """The migration that partitions streams, run on such a database, with a hook before each statement."""
 
     def __init__(self, url: str) -> None:
         self.statements: list[str] = []
@@ -212,7 +212,7 @@ class Partitioning:
         return execute(statement, *rest)
 
     def number(self, part: str) -> int:
-        """How many statements have this in them."""
+        """How many statements contain this."""
         return sum(part in each for each in self.statements)
 
     def left(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""An object storage: moto's server, which speaks S3's API over HTTP."""
+"""An object store: moto's server, which speaks S3's API over HTTP."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.services import free_port
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
-    """Where the storage listens."""
+    """The address of the storage."""
     port = free_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
@@ -26,7 +26,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def storage(endpoint: str, settings: Settings) -> Storage:
-    """A bucket of this test's own, which the settings name."""
+    """A bucket for this test alone, which the settings name."""
     archive = Archive(f"records-{uuid4()}", "chunks/", endpoint, "us-east-1", 3, "AKIDEXAMPLE", "a-secret-of-tests")
     settings.ARCHIVE = archive
     return Storage(bucket_of(archive), archive)
@@ -34,6 +34,6 @@ def storage(endpoint: str, settings: Settings) -> Storage:
 
 @pytest.fixture
 def away(storage: Storage, settings: Settings) -> Bucket:
-    """The settings name a storage that does not answer."""
+    """Let the settings name a storage that does not answer."""
     settings.ARCHIVE = replace(storage.archive, endpoint=f"http://127.0.0.1:{free_port()}")
     return bucket_of(settings.ARCHIVE)

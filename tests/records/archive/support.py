@@ -26,7 +26,7 @@ class Storage:
         self._client.create_bucket(Bucket=archive.bucket)
 
     def deny(self, action: str, key: str = "*") -> None:
-        """Refuse an action from now on, of this object or of all."""
+        """Refuse an action from now on, for one object or for all."""
         name = self.archive.bucket
         of = f"arn:aws:s3:::{name}/{self.archive.prefix}{key}"
         denied = {"Effect": "Deny", "Principal": "*", "Action": f"s3:{action}", "Resource": of}
@@ -34,24 +34,24 @@ class Storage:
         self._client.put_bucket_policy(Bucket=name, Policy=json.dumps(policy))
 
     def allow(self) -> None:
-        """Refuse nothing any more."""
+        """Stop refusing."""
         self._client.delete_bucket_policy(Bucket=self.archive.bucket)
 
     def objects(self) -> dict[str, bytes]:
-        """All that is in it."""
+        """All objects in it."""
         listed = self._client.list_objects_v2(Bucket=self.archive.bucket).get("Contents", [])
         keys = [each["Key"] for each in listed]
         return {key: self._client.get_object(Bucket=self.archive.bucket, Key=key)["Body"].read() for key in keys}
 
 
 def archive(bucket: Bucket) -> Moved:
-    """A round of the upkeep."""
+    """Run one round of the upkeep."""
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         return Archiving(connection, bucket).round(NOW.date())
 
 
 def texts(storage: Storage) -> bytes:
-    """All chunks that are in the storage, whether anything leads to them or not: objects are parts in a row."""
+    """All chunks in the storage, whether the index refers to them or not: an object is a sequence of parts."""
     found = b""
     for data in storage.objects().values():
         for piece in data.split(b"\x28\xb5\x2f\xfd")[1:]:
@@ -61,5 +61,5 @@ def texts(storage: Storage) -> bytes:
 
 
 def size_in_index() -> int:
-    """The bytes that the index leads to."""
+    """The number of bytes that the index refers to."""
     return sum(ArchivedPart.objects.values_list("size", flat=True))

@@ -1,4 +1,4 @@
-"""What comes into the archive, and what goes out of it; seen in the storage and in the tables."""
+"""What enters the archive and what leaves it, as seen in the storage and in the tables."""
 
 from collections.abc import Callable
 from datetime import date
@@ -25,7 +25,7 @@ from tests.records.history import NOW, day, make_policy, store, story
 from tests.records.support import opened, received, write
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
-# The connection that archives.
+# Terminate the connection that archives.
 CUT = f"""
     SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
     WHERE locktype = 'advisory' AND (classid::bigint << 32) + objid::bigint = {moving._LOCK}
@@ -113,7 +113,7 @@ def test_an_object_of_which_nothing_is_left_goes(storage: Storage) -> None:
 
 
 class Meddling(Bucket):
-    """While an object is stored a session is deleted."""
+    """Deletes a session while an object is stored."""
 
     session = ""
 
@@ -151,7 +151,7 @@ def test_one_that_is_deleted_while_its_object_is_written_anew_does_not_come_back
 
 
 class Failing(Bucket):
-    """Stores an object, and then cannot say so."""
+    """Stores an object, then fails to report it."""
 
     def put(self, key: str, data: bytes) -> None:
         super().put(key, data)
@@ -171,7 +171,7 @@ def test_what_was_stored_and_never_entered_is_deleted(storage: Storage, query: Q
 
 
 class Cut(Bucket):
-    """Whoever stores an object loses its connection to Postgres before, and another writer archives meanwhile."""
+    """Before an object is stored, terminates the connection to Postgres and has another writer archive."""
 
     def put(self, key: str, data: bytes) -> None:
         with psycopg.connect(conninfo(), autocommit=True) as connection:

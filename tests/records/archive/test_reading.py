@@ -1,4 +1,4 @@
-"""What is archived reads as before, from the storage and from memory; what cannot be read says so."""
+"""Archived streams read as before, from the storage and from memory; errors say what cannot be read."""
 
 import io
 from collections.abc import Callable

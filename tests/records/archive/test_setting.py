@@ -1,4 +1,4 @@
-"""ARCHIVE_URL and the settings beside it."""
+"""ARCHIVE_URL and the settings that go with it."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

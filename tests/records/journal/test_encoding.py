@@ -1,4 +1,4 @@
-"""Records: what is put in comes out, and a cut or a flipped bit costs what lies behind it and nothing before."""
+"""Records: what is written is read back, and a truncation or a flipped bit loses only what comes after it."""
 
 import uuid
 
@@ -46,7 +46,7 @@ def test_every_kind_of_entry_comes_back_as_it_was() -> None:
 
 
 def whole_before(place: int) -> int:
-    """How many records lie wholly before a place."""
+    """How many records end before a position."""
     ends = [len(b"".join(RECORDS[: n + 1])) for n in range(len(RECORDS))]
     return sum(end <= place for end in ends)
 

@@ -1,4 +1,4 @@
-"""Whose eyes journals are for, and what lies beside them that is none of ours."""
+"""Who may read journals, and foreign files in their folder."""
 
 import os
 import uuid
@@ -34,7 +34,7 @@ def open_to_others(root: Path) -> list[Path]:
 
 
 def fill(root: Path) -> Journal:
-    """One of everything."""
+    """Create one of everything."""
     worker = journal_of(root, [opened(ONE)])
     set_aside(root, Batch(ONE, uuid.UUID(int=2), entries=[opened(ONE)]), "a test")
     Status(root).failed("a test")

@@ -1,4 +1,4 @@
-"""A worker's journal: what a flush returned for is in the files, whatever happens to the worker or the disk."""
+"""A worker's journal: once a flush has returned, its entries are in the files, even if the worker or the disk fails."""
 
 import resource
 import uuid
@@ -20,7 +20,7 @@ BIG = b"x" * 5000
 
 
 def everything(path: Path) -> list[AnyEntry]:
-    """All that a journal holds, as a writer reads it."""
+    """Everything in a journal, as a writer reads it."""
     tail, found = Tail(path), []
     while entries := tail.read(folder.is_abandoned(path)):
         found += entries
@@ -30,7 +30,7 @@ def everything(path: Path) -> list[AnyEntry]:
 
 @contextmanager
 def disk_of(size: int) -> Iterator[None]:
-    """No file can grow beyond `size` bytes meanwhile: a write that would is cut off there, as on a full disk."""
+    """Limit files to `size` bytes for the duration of the block: a longer write is cut off, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -100,7 +100,7 @@ def test_a_stream_that_was_cut_short_is_closed_as_incomplete_once_there_is_room(
         worker.flush()
     assert everything(worker.path) == [opened(ONE)]
     assert worker.left_out == 0
-    # No other entry has to come first.
+    # No further entry is needed first.
     worker.try_again()
     assert everything(worker.path) == [opened(ONE), closed(ONE, error=f"{INCOMPLETE}; what upstream said")]
 
@@ -120,7 +120,7 @@ def test_a_stream_that_could_not_be_written_may_go_on_only_where_that_is_asked_f
 
 
 def test_while_nothing_can_be_written_no_stream_may_begin(tmp_path: Path) -> None:
-    """As where a disk has failed: there is room on it, and all that begins would be an error."""
+    """As when a disk has failed: there is space on it, but every new stream would end in an error."""
     worker = journal_of(tmp_path, [opened(ONE)])
     with disk_of(0):
         worker.append(received(ONE, [b"a"]))
@@ -136,7 +136,7 @@ def test_while_nothing_can_be_written_no_stream_may_begin(tmp_path: Path) -> Non
 
 @contextmanager
 def no_more_files() -> Iterator[None]:
-    """This process can open none meanwhile."""
+    """This process can open no more files for the duration of the block."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
     try:
@@ -183,7 +183,7 @@ def test_a_stream_that_was_never_in_it_is_not_closed_there_either(tmp_path: Path
 def test_a_stream_that_begins_again_when_there_is_no_room_was_begun_and_is_closed(
     tmp_path: Path, refuses: bool
 ) -> None:
-    """A request that a policy changes, or waits with, is told again once it is settled."""
+    """A request that a policy changes, or that waits for one, is recorded again once it is settled."""
     worker = journal_of(tmp_path, [opened(ONE, request=b"")], Limits(2**40, 3600.0, refuses))
     with disk_of(10):
         worker.append(opened(ONE))

@@ -1,4 +1,4 @@
-"""When the journals of a machine count as full."""
+"""When a machine's journals count as full."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""One reading of a journal for all who follow its streams."""
+"""A journal is read only once for all who follow its streams."""
 
 import uuid
 from collections.abc import Iterator

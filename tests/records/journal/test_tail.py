@@ -104,7 +104,7 @@ def test_cut_at_any_byte_it_gives_the_whole_records_before_the_cut(tmp_path: Pat
     tail.close()
     assert found == ENTRIES[: len(found)]
     assert len(found) == len(ENTRIES) or cut < len(whole)
-    # Not one whole record less than there is.
+    # All complete records are found.
     lengths = [0]
     for entry in ENTRIES:
         buffer = bytearray()
@@ -115,7 +115,7 @@ def test_cut_at_any_byte_it_gives_the_whole_records_before_the_cut(tmp_path: Pat
 
 
 def read_all(path: Path, is_abandoned: bool = True) -> list[AnyEntry]:
-    """All that a writer reads of a journal from its beginning."""
+    """Everything that a writer reads of a journal from its beginning."""
     tail, found = Tail(path), []
     while entries := tail.read(is_abandoned):
         found += entries
@@ -197,7 +197,7 @@ def test_a_damaged_segment_is_kept_once_all_that_is_whole_was_taken_from_it(
 
 
 def test_what_a_model_wrote_is_never_taken_for_a_record(tmp_path: Path) -> None:
-    """It may hold whole records as any other journal has them, and as those of before had."""
+    """It may contain complete records, in the form of another journal or of older ones."""
     forged = bytearray()
     for marker in (b"", b"another!"):
         append_record(opened(TWO), forged, marker)

@@ -1,4 +1,4 @@
-"""API keys: made, known, revoked, and their secrets nowhere kept."""
+"""API keys: created, recognized, revoked, and their secrets not stored."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,7 +15,7 @@ WHERE table_schema = current_schema() AND data_type IN ('text', 'character varyi
 
 
 def mentions(secret: str) -> list[tuple[str, str]]:
-    """Every column of the database in which the secret stands."""
+    """Every column of the database that contains the secret."""
     with connection.cursor() as cursor:
         cursor.execute(TEXTS)
         found = []
@@ -47,7 +47,7 @@ def test_its_secret_is_nowhere_in_the_database(db: None) -> None:
     key, secret = ApiKey.objects.issue("ci")
     assert mentions(secret) == []
     assert mentions(secret[8:]) == []
-    assert mentions(key.prefix)  # so the search does find what is there
+    assert mentions(key.prefix)  # so the search does find what is stored
 
 
 def test_each_secret_is_new_and_long(db: None) -> None:

@@ -1,4 +1,4 @@
-"""Policies and the versions that every change of them makes."""
+"""Policies, and the version that every change creates."""
 
 import threading
 from collections.abc import Iterator

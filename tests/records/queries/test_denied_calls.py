@@ -1,4 +1,4 @@
-"""What it costs to look for an answer of which a client did not get all calls."""
+"""The cost of looking for an answer of which a client did not get all calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Wire lint in the record: noted when a stream has ended, counted by provider and model, gone with the stream."""
+"""Wire lint in the record: noted when a stream has ended, counted by provider and model, deleted with the stream."""
 
 from datetime import timedelta
 

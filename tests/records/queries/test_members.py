@@ -1,4 +1,4 @@
-"""What few streams have is looked up first, what many have is asked of each: the pages are the same."""
+"""Rare properties are looked up first, common ones are checked for each stream: the pages are the same."""
 
 import uuid
 from datetime import timedelta
@@ -76,7 +76,7 @@ def test_only_what_is_few_is_looked_up_and_of_the_rest_when_the_last_was_request
 def test_a_stream_whose_id_tells_no_time_is_found(
     ids: list[uuid.UUID], query: Query, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """As imported ones may be."""
+    """Imported streams may have such ids."""
     monkeypatch.setattr(members, "FEW", few)
     stream_id = uuid.UUID("00000000-0000-4000-8000-000000000001")
     _, entries = story(NOW, tool_stream(name="edit"), number=9)

@@ -1,4 +1,4 @@
-"""The names that pages offer to filter by."""
+"""The names that pages offer as filters."""
 
 from streamviz.records.queries import names
 from tests.records.conftest import Query

@@ -1,4 +1,4 @@
-"""Pages of streams and sessions: which are on them, in what order, and that each is on one page only."""
+"""Pages of streams and sessions: their contents and order, and that each entry is on one page only."""
 
 import uuid
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def all_pages(paged: Paged, filters: Filters, size: int) -> list[uuid.UUID]:
 
 
 def labels(filters: Filters, size: int = 50) -> list[str]:
-    """The labels of all sessions that are asked for."""
+    """The labels of all sessions that the filters select."""
     names = dict(Session.objects.values_list("id", "label"))
     return [names[session_id] for session_id in all_pages(session_page, filters, size)]
 
@@ -62,7 +62,7 @@ CLIENTS_ID = "0199a1b2-0000-7000-8000-00000000c0de"
 
 @pytest.fixture
 def history(query: Query) -> None:
-    """Streams that differ in one thing each, every one in a session of that name."""
+    """Streams that differ in one thing each, each in a session named after it."""
     key, _ = ApiKey.objects.issue("nightly")
     store(
         story(day(1), session="plain", session_name="ses_1"),
@@ -119,7 +119,7 @@ EVERYTHING = {"plain", "old", "model", "key", "provider", "failed", "length", "t
 def test_each_filter(
     history: None, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], expected: set[str]
 ) -> None:
-    """Expected are the sessions that are left out, or, with a dash, those that alone are found."""
+    """`expected` are the sessions that are left out, or, with a dash, the only ones found."""
     only = {name[1:] for name in expected if name.startswith("-")} - {""}
     is_only = any(name.startswith("-") for name in expected)
     found = labels(Filters(**wanted))

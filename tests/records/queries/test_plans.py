@@ -1,4 +1,4 @@
-"""Each query of the pages has an index to go along: Postgres never has to read a big table from end to end."""
+"""Each query of the pages can use an index: Postgres never has to scan a big table."""
 
 import re
 from collections.abc import Callable
@@ -81,8 +81,8 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
 
 
 def scanned(run: Callable[[], object], pattern: re.Pattern[str] = SCAN, *, is_run: bool = False) -> set[str]:
-    """The big tables that the statements of `run` read from end to end, where there is another way; or what else the
-    pattern finds in their plans, or in what came of these where they are run."""
+    """The big tables that the statements of `run` scan if there is an alternative; or whatever else the pattern matches
+    in their plans, with the results if `is_run`."""
     found: set[str] = set()
 
     def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -126,7 +126,7 @@ def test_a_common_word_is_looked_for_along_indexes_too(stream: Stream, monkeypat
 
 
 def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To join streams with later ones that match, all that match are found first where there are many partitions."""
+    """With many partitions, Postgres would find all matches first, to join streams with later ones that match."""
     monkeypatch.setattr(search, "COMMON", 0)
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
 
@@ -142,7 +142,7 @@ def test_only_what_is_found_is_asked_whether_it_is_the_newest_of_its_session(
 
 
 def test_a_page_that_new_streams_fill_looks_at_no_older_ones(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a partition without any that fits, all would be read."""
+    """A partition without any match would be read completely."""
     store(
         *(story(day(50), number=n, provider="old") for n in range(9)),
         *(story(day(1), number=10 + n, provider="new") for n in range(9)),
@@ -150,13 +150,13 @@ def test_a_page_that_new_streams_fill_looks_at_no_older_ones(stream: Stream, mon
     wanted, left_out = Filters(providers=("new",)), re.compile(r"Rows Removed by Filter: (\d+)")
     assert scanned(lambda: stream_page(wanted, None, 2), left_out, is_run=True) >= {"9"}
     monkeypatch.setattr(pages, "FIRST_STRETCH", 5)
-    # Of the newest, the fixture's may be one that does not fit.
+    # One of the newest, the fixture's, may not match.
     assert scanned(lambda: stream_page(wanted, None, 2), left_out, is_run=True) - {"1"} == set()
     assert scanned(lambda: stream_page(Filters(providers=("old",)), None, 2), left_out, is_run=True) - {"1"}
 
 
 def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:
-    """What Postgres hashes for that it finds first: all matches of the record."""
+    """For a hashed subplan, Postgres would first find all matches in the record."""
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("hashed SubPlan")) == set()
 
 

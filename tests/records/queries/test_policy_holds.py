@@ -1,4 +1,4 @@
-"""How long blocks waited for a policy, by who decided: each figure is one that was told in the record."""
+"""How long blocks waited for a policy, by who decided: each figure is one that was recorded."""
 
 from collections import defaultdict
 from datetime import timedelta
@@ -34,7 +34,7 @@ def test_they_are_told_apart_by_who_decided(query: Query) -> None:
         )
     query("UPDATE records_verdict SET by = 'alice' WHERE stream_id = %s", ids[1])
     query("UPDATE records_verdict SET failure = 'no answer' WHERE stream_id = %s", ids[2])
-    # What another policy was asked is not what this one waited for.
+    # What another policy asked a person is not this one's wait.
     query("UPDATE records_verdict SET by = 'alice' WHERE stream_id = %s", ids[4])
     found = holds_of("guard", NOW, NOW + 2 * HOUR, HOUR)
     assert found.by_time == [
@@ -69,7 +69,7 @@ FROM records_verdict
 
 
 def test_a_policy_is_not_charged_with_what_another_took(query: Query) -> None:
-    """Both need the whole block, which took a second; then one decides at once, and the other asks a person."""
+    """Both need the whole block, which took a second; then one decides immediately, and the other asks a person."""
     quick, slow = make_policy("quick"), make_policy("slow")
     store(story(NOW, denied=quick))
     query(HELD, NOW, NOW + timedelta(seconds=46), ["quick", "slow"], story(NOW)[0])
@@ -98,7 +98,7 @@ def test_a_hold_that_goes_on_is_not_counted(query: Query) -> None:
 
 
 def test_a_policy_that_holds_alone_is_charged_with_all_of_it_everywhere(query: Query) -> None:
-    """Its verdict was there after two of three seconds, and the block went out a second later."""
+    """Its verdict came after two of three seconds, and the block went out a second later."""
     guard = make_policy("guard")
     store(story(NOW, denied=guard))
     query(HELD, NOW, NOW + timedelta(seconds=3), ["guard"], story(NOW)[0])
@@ -116,7 +116,7 @@ VALUES (%s, %s, 'block', 1, %s, 'enforce', 'allow', '', %s, %s, %s, '{}', %s, 0)
 
 
 def test_all_that_is_said_of_holds_is_what_was_told(query: Query) -> None:
-    """Two policies hold blocks together and alone; each figure is made of the µs that they are made of here."""
+    """Two policies hold blocks together and alone; each expected figure is calculated from the generated times (µs)."""
     versions, chance = {name: make_policy(name) for name in ("first", "second")}, Random(15)
     store(*(story(NOW, number=n) for n in range(60)))
     told: dict[tuple[str, Decider], list[int]] = defaultdict(list)
@@ -140,13 +140,13 @@ def test_all_that_is_said_of_holds_is_what_was_told(query: Query) -> None:
 
 
 def figures(waited: list[int]) -> Holds:
-    """What is asked of Postgres, by other means."""
+    """What Postgres is asked to calculate, calculated differently."""
     cuts = quantiles(waited, n=100, method="inclusive")
     return Holds(len(waited), pytest.approx(median(waited)), pytest.approx(cuts[94]))
 
 
 def test_of_very_many_some_stand_for_all(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last byte of an id says which; all that is counted tells how many it stands for."""
+    """The last byte of an id selects the sample; the count includes how many each stands for."""
     make_policy("guard")
     numbers = [0, 1, 63, 64, 255]
     store(*(story(NOW, number=number) for number in numbers))

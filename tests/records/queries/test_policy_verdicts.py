@@ -1,4 +1,4 @@
-"""What policies decided, by time and in all: exact, or told from some streams where there are very many."""
+"""What policies decided, by time and in total: exact, or estimated from a sample if there are very many streams."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Queries that are given up, within others."""
+"""Queries that are cancelled, inside others."""
 
 import pytest
 

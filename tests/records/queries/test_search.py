@@ -1,4 +1,4 @@
-"""Full-text search: what is found by what."""
+"""Full-text search: which words find what."""
 
 import uuid
 
@@ -19,7 +19,7 @@ ARGUMENTS = '{"path":"src/app/settings.py","text":"DEBUG = False"}'
 
 @pytest.fixture
 def wanted(query: Query) -> uuid.UUID:
-    """The stream that is looked for, among others."""
+    """The stream to be found, among others."""
     thinking = [sse(delta(reasoning_content="Perhaps a deadlock?")), *tool_stream(TEXT, "edit_file", ARGUMENTS)]
     plain = story(day(2), [sse(delta(content="Something else."))], session="Other", number=1)
     found = story(day(1), thinking, session="Why does the nightly build fail?", requested_model="acme/coder-large")
@@ -60,7 +60,7 @@ WAYS = pytest.mark.parametrize("few", [{}, {"FEW": 0}, {"COMMON": 0}], ids=["rar
 
 @pytest.fixture
 def way(monkeypatch: pytest.MonkeyPatch, few: dict[str, int]) -> None:
-    """One of the ways in which a search goes, which depends on how many streams match."""
+    """One of the strategies of a search, which depends on how many streams match."""
     for name, number in few.items():
         monkeypatch.setattr(search, name, number)
 

@@ -1,4 +1,4 @@
-"""What a search shows of where the words are, and that what requests held is found like answers."""
+"""The excerpts that a search shows, and that requests' contents are found like answers."""
 
 import json
 import uuid
@@ -38,7 +38,7 @@ def found(text: str) -> list[uuid.UUID]:
 
 
 def shown(text: str, stream_id: uuid.UUID) -> tuple[int | None, str, str]:
-    """In which block, whose, and the text, with what was found in brackets."""
+    """The number of the block, whose it is, and the text, with matches in brackets."""
     snippet = snippets(text, [stream_id])[stream_id]
     text = "".join(f"[{piece.text}]" if piece.is_found else piece.text for piece in snippet.pieces)
     return snippet.ordinal, snippet.whose, text

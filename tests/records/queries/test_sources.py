@@ -1,4 +1,4 @@
-"""What figures are added up from: half hours where they can tell, and a sample where there are very many."""
+"""The sources of figures: half hours if possible, and a sample if there are very many streams."""
 
 from datetime import timedelta
 

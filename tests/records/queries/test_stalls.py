@@ -1,4 +1,4 @@
-"""What streams waited for: noted when they are stored, counted by time and cause, gone with the stream."""
+"""Stalls of streams: noted when they are stored, counted by time and cause, deleted with the stream."""
 
 import uuid
 from datetime import timedelta
@@ -20,7 +20,7 @@ START = as_microseconds(NOW)
 
 
 def waiting(number: int, seconds: list[int], **more: object) -> tuple[uuid.UUID, list[AnyEntry]]:
-    """A stream whose chunks came so many seconds after its request."""
+    """A stream whose chunks arrived this many seconds after its request."""
     stream_id = id_at(NOW, number)
     received = [
         ChunksReceived(stream_id, n, START + at * SECOND, [b"data: {}\n\n"], []) for n, at in enumerate(seconds)

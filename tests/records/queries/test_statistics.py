@@ -1,4 +1,4 @@
-"""Statistics: counts are exact, times are percentiles of what is known."""
+"""Statistics: counts are exact, times are percentiles of the known values."""
 
 from datetime import timedelta
 
@@ -62,7 +62,7 @@ def test_times_are_percentiles(query: Query) -> None:
 
 def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "SAMPLE", 10)
-    # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
+    # The last bytes of these ids are 0, 8, 16 and so on: the first two are the sample.
     firsts = [as_microseconds(NOW) + (100_000 if n < 2 else 900_000) for n in range(11)]
     store(*(story(NOW, number=8 * n, upstream_first_at=first) for n, first in enumerate(firsts)))
     found = by_time(Filters(), HOUR)
@@ -143,7 +143,7 @@ def test_groups_are_in_all_what_they_are_by_time(
 def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "SAMPLE", 10)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
-    # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
+    # The last bytes of these ids are 0, 8, 16 and so on: the first two are the sample.
     store(*(story(NOW, number=8 * n, cost=5 if n in (1, 9) else 1) for n in range(11)))
     common, rare = Filters(least_cost=1), Filters(least_cost=5)
     estimated = by_time(common, HOUR, has_times=False, may_estimate=True)
@@ -158,7 +158,7 @@ def test_of_what_few_of_a_sample_have_more_are_looked_at(query: Query, monkeypat
     monkeypatch.setattr(statistics, "one_in", lambda streams: 256)
     monkeypatch.setattr(statistics, "WHOLE_INDEX", 16)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
-    # One of these is in a sample of one in 256, two in one of one in 16.
+    # One of these is in a sample of one in 256, two are in one of one in 16.
     store(*(story(NOW, number=8 * n) for n in range(11)))
     found = by_time(Filters(least_cost=0), HOUR, has_times=False, may_estimate=True)
     assert (found.counted, found.buckets[0].streams) == (16, 32)
@@ -223,7 +223,7 @@ def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
     monkeypatch.setattr(choosing, "MOST_ADDED_UP", 255)
     monkeypatch.setattr(choosing, "CANDIDATES", 2)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)
-    monkeypatch.setattr(choosing, "CANDIDATES", 3)  # the sample has not so many
+    monkeypatch.setattr(choosing, "CANDIDATES", 3)  # the sample has fewer
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).groups == 3
     monkeypatch.setattr(choosing, "MOST_ADDED_UP", 256)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).names[0] == ids["never chosen"]
