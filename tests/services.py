@@ -29,15 +29,15 @@ OURS = {
     *("LOG_LEVEL", "PORT", "REDIS_URL"),
     *("SECRET_KEY", "SECURE_COOKIES", "SIMULATOR_PORT", "SIMULATOR_URL", "VAR_DIR"),
 }
-# The first cannot show a window, and takes a fifth less time.
+# The first has no windows, and takes a fifth less time.
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_SECONDS = 240
 STOP_SECONDS = 180
 
 
 def _own_ports() -> Iterator[int]:
-    """A share of the ports for each worker of pytest, so that none is given to two who have not bound it yet. All are
-    below those that the kernel gives to whoever asks for any (ip_local_port_range): it would give a free one away."""
+    """A share of the ports for each pytest worker, so that no port is given to two processes that have not bound it
+    yet. All are below the kernel's ephemeral ports (ip_local_port_range), as the kernel might give a free one away."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     first, begin = 10_000 + 1000 * (worker % 20), os.getpid()
     return (first + place % 1000 for place in count(begin))
@@ -47,7 +47,7 @@ _PORTS = _own_ports()
 
 
 def free_port() -> int:
-    """A port that nothing listens on; whoever asks next gets another one, listened on or not."""
+    """A port that nothing listens on; the next call returns another one, whether or not this one is in use."""
     while True:
         port = next(_PORTS)
         with socket.socket() as probe, suppress(OSError):
@@ -61,10 +61,10 @@ def chromium_program() -> str | None:
 
 
 def clean_environment(**changes: str) -> dict[str, str]:
-    """This process's environment without streamviz's settings, but for the given ones.
+    """This process's environment without streamviz's settings, except the given ones.
 
-    Nor may it keep bytecode from being kept: each start would compile all of streamviz anew, which takes 2 s of CPU.
-    Most servers of tests live too short for huge pages to be worth while.
+    PYTHONDONTWRITEBYTECODE is dropped: without bytecode, each start would compile all of streamviz again, which takes 2
+    s of CPU. Huge pages are off, as most servers in tests are too short-lived to benefit.
     """
     unset = {*OURS, "PYTHONDONTWRITEBYTECODE"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}
@@ -73,7 +73,7 @@ def clean_environment(**changes: str) -> dict[str, str]:
 
 @contextmanager
 def fresh_database(server: Mapping[str, Any], template: str = "template1") -> Iterator[str]:
-    """The URL of a new copy of a database on the server that these Django settings name; dropped at the end."""
+    """The URL of a new copy of a database on the server in these Django settings; dropped at the end."""
     name = f"streamviz_test_{secrets.token_hex(6)}"
     address = {key: server.get(key.upper()) or None for key in ("user", "password", "host", "port")}
     with psycopg.connect(dbname="postgres", autocommit=True, **address) as connection:
@@ -92,12 +92,12 @@ def _url(database: str, address: Mapping[str, str | None]) -> str:
 
 
 def url_of(server: EmbeddedPostgres) -> str:
-    """Its database's."""
+    """The URL of its database."""
     return f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
 
 
 def migrate(url: str) -> None:
-    """Make or change a database's tables, as an operator does, but for Django's look at all of the code."""
+    """Create or change a database's tables, as an operator does, but without Django's checks of the whole code."""
     command = [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks"]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(command, cwd=ROOT, env=clean_environment(DATABASE_URL=url, VAR_DIR=folder), check=True)
@@ -105,7 +105,7 @@ def migrate(url: str) -> None:
 
 @contextmanager
 def _new_postgres(**options: str) -> Iterator[EmbeddedPostgres]:
-    """One that was not started yet, in a folder that its account can reach."""
+    """A server that has not been started, in a folder that its account can reach."""
     folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
     server = EmbeddedPostgres(folder / "postgres", options=options)
     try:
@@ -116,7 +116,7 @@ def _new_postgres(**options: str) -> Iterator[EmbeddedPostgres]:
 
 
 def make_migrated(data: Path) -> None:
-    """Make a folder with the data of a Postgres as `manage.py migrate` leaves it."""
+    """Create a folder with the data of a Postgres as `manage.py migrate` leaves it."""
     with _new_postgres(fsync="off") as server:
         server.start()
         migrate(url_of(server))
@@ -127,7 +127,7 @@ def make_migrated(data: Path) -> None:
 
 
 def copy_data(data: Path, to: Path) -> None:
-    """Copy such data, which takes a twentieth of the time of making it; no server may run on it."""
+    """Copy such data, in a twentieth of the time of creating it; no server may be running on it."""
     subprocess.run(["cp", "-a", data, to], check=True)
 
 
@@ -154,18 +154,18 @@ class Program:
         self._reader.start()
 
     def output(self) -> str:
-        """All that it has said so far."""
+        """Its output so far."""
         return "".join(self._lines)
 
     def wait_for(self, text: str, seconds: float = START_SECONDS) -> None:
-        """Return once it has said this. AssertionError when it ends before, or takes too long."""
+        """Wait until it has printed this. AssertionError if it exits first, or takes too long."""
         with self._news:
             in_time = self._news.wait_for(lambda: text in self.output() or self._has_ended, seconds)
         assert in_time, f"no {text!r} within {seconds} s:\n{self.output()}"
         assert text in self.output(), f"ended without {text!r}:\n{self.output()}"
 
     def wait(self, seconds: float = STOP_SECONDS) -> int:
-        """Its exit status, once it has ended and all that it said has been read."""
+        """Its exit status, once it has exited and all of its output has been read."""
         status = self.process.wait(seconds)
         self._reader.join(seconds)
         return status
@@ -183,10 +183,10 @@ class Program:
 
 
 class Streamviz:
-    """`manage.py up` on ports of its own. Its folder and database outlive `stop` and `kill`, as a person's would.
+    """`manage.py up` on its own ports. Like a person's, its folder and database outlive `stop` and `kill`.
 
-    `cookies` are the administrator's, once somebody has signed in with the one-time link for all who share it.
-    `command` and `folder`: another way to say `manage.py`, and where.
+    `cookies` are the administrator's, once someone has signed in with the one-time link for all tests that share it.
+    `command` and `folder`: another way to run `manage.py`, and where.
     """
 
     command = [sys.executable, "manage.py"]
@@ -206,7 +206,7 @@ class Streamviz:
         )
 
     def start(self) -> Self:
-        """Start it and wait until it says that it runs. The API key is kept from the first start."""
+        """Start it and wait until it reports that it is running. The API key is kept from the first start."""
         program = self.begin()
         program.wait_for(READY)
         self.api_key = self._handed_over("first_key") or self.api_key
@@ -214,27 +214,27 @@ class Streamviz:
         return self
 
     def _handed_over(self, name: str) -> str:
-        """A secret, from the file that has it where there is no terminal."""
+        """A secret, from the file that contains it if there is no terminal."""
         file = self.var_dir / name
         return file.read_text().strip() if file.exists() else ""
 
     def begin(self) -> Program:
-        """Start it and do not wait."""
+        """Start it without waiting."""
         self._program = Program([*self.command, "up"], self.environment, self.folder)
         return self._program
 
     def wait_for(self, text: str) -> None:
-        """Return once it has said this."""
+        """Wait until it has printed this."""
         assert self._program
         self._program.wait_for(text)
 
     def fail_to_start(self) -> tuple[int, str]:
-        """Start it where it cannot: the exit status and what it said."""
+        """Start it in a situation where it cannot start: the exit status and the output."""
         self.begin()
         return self.wait()
 
     def wait(self) -> tuple[int, str]:
-        """Wait until it has ended by itself: the exit status and what it said."""
+        """Wait until it exits by itself: the exit status and the output."""
         assert self._program
         program, self._program = self._program, None
         status = program.wait()
@@ -246,7 +246,7 @@ class Streamviz:
         return self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """End the supervisor with no chance to tidy up."""
+        """Kill the supervisor without a chance to clean up."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> Self:
@@ -256,12 +256,12 @@ class Streamviz:
 
     @property
     def pid(self) -> int:
-        """The supervisor's."""
+        """The supervisor's process id."""
         assert self._program
         return self._program.process.pid
 
     def output(self) -> str:
-        """All that it has said in all its runs."""
+        """The output of all its runs."""
         return "\n".join(self._outputs + ([self._program.output()] if self._program else []))
 
     def _end(self, number: signal.Signals) -> int:
@@ -276,7 +276,7 @@ Serving = Callable[..., AbstractContextManager[Streamviz]]
 
 
 class Redis:
-    """A Redis server that keeps nothing."""
+    """A Redis server without persistence."""
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -294,16 +294,16 @@ class Redis:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs, or ran last."""
+        """The id of the current process, or of the last one."""
         return self._running.process.pid
 
     def start(self) -> None:
-        """Where it was before, after `kill`."""
+        """Start it at the same address as before, after `kill`."""
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
         self._running = Program([self._program, *options], os.environ)
         self._running.wait_for("Ready to accept connections")
 
     def kill(self) -> None:
-        """It has nothing to tidy up, and may hang."""
+        """Kill it: it has nothing to clean up, and may be hanging."""
         self._running.process.kill()
         self._running.wait()

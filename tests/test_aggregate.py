@@ -1,4 +1,4 @@
-"""The library, as somebody uses it who has nothing else of the project: its docs' examples, run with msgspec alone."""
+"""The library without the rest of the project: the examples in its documentation, run with only msgspec installed."""
 
 import json
 import re
@@ -53,7 +53,7 @@ Let me look.
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python that has msgspec and the library, and no other package."""
+    """A Python with msgspec, the library, and no other package."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder)
     [packages] = folder.glob("lib/python*/site-packages")

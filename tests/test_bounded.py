@@ -1,4 +1,4 @@
-"""What a policy awaits takes no more with it than itself."""
+"""What a policy awaits can fail only that policy."""
 
 import asyncio
 import threading

@@ -20,7 +20,7 @@ def two_gigabytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def usable(tmp_path: Path, own: str, **files: str) -> int:
-    """`files` by their path, with `__` for a slash and `_of_` before the suffix."""
+    """`files` by path, with `__` for a slash and `_of_` before the suffix."""
     for name, text in files.items():
         file = tmp_path / "cgroup" / name.replace("__", "/").replace("_of_", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def test_memory_is_what_the_groups_leave_of_the_machines(
 
 
 AUTOGROUP = Path("/proc/self/autogroup")
-# As root's, each could set its session at any time. Then the process's files are its own again (PR_SET_DUMPABLE).
+# Root is dropped, as it may set its session at any time. PR_SET_DUMPABLE then gives the process its files back.
 SAYS = f"""
 import ctypes, os, pathlib
 from streamviz.cores import give_way
@@ -105,7 +105,7 @@ give_way(7)
 file = pathlib.Path("{AUTOGROUP}")
 print(os.nice(0), file.read_text() if file.exists() else "")
 """
-# Starts the same in the session of another, as from a terminal.
+# Start the command in another process's session, as from a terminal.
 WITHIN = "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)"
 
 
@@ -114,7 +114,7 @@ def test_who_gives_way_does_so_to_other_sessions_where_it_has_its_own(before: li
     command = [*before, sys.executable, "-c", SAYS]
     running = [subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     said = [each.communicate()[0].split() for each in running]
-    own = min(os.nice(0) + 7, 19)  # whoever runs the tests may be nice already
+    own = min(os.nice(0) + 7, 19)  # the tests themselves may run at a higher nice value
     assert [each[0] for each in said] == [str(own)] * 4
-    if AUTOGROUP.exists():  # other kernels share cores among processes alone
+    if AUTOGROUP.exists():  # other kernels share cores among processes only
         assert [each[-1] for each in said] == [of_session] * 4

@@ -1,5 +1,5 @@
-"""The files under deploy/, by the programs that read them, and by what they say of streamviz. `make lint-deploy` has
-the schemas of compose's and Kubernetes' files."""
+"""The files under deploy/, checked by the programs that read them and against streamviz. `make lint-deploy` checks the
+schemas of the files for compose and Kubernetes."""
 
 import os
 import re
@@ -37,13 +37,13 @@ def read(name: str) -> Any:
 
 
 def pods() -> list[dict[str, Any]]:
-    """Of all that Kubernetes runs, what a pod is to be."""
+    """The pod specs in all of Kubernetes' files."""
     documents = [each for file in DEPLOY.glob("kubernetes/*.yaml") for each in yaml.safe_load_all(file.read_text())]
     return [each["spec"]["template"]["spec"] for each in documents if "template" in each.get("spec", {})]
 
 
 def settings() -> dict[str, dict[str, str]]:
-    """What each file sets."""
+    """The settings in each file."""
     kubernetes = {name: read(f"deploy/kubernetes/{name}.yaml") for name in ("config", "secret.example")}
     unit = re.findall(r"^Environment=(\w+)=(.*)$", (DEPLOY / "streamviz.service").read_text(), re.MULTILINE)
     return {
@@ -55,7 +55,7 @@ def settings() -> dict[str, dict[str, str]]:
 
 
 def nginx_command(folder: Path, name: str, more: str = "") -> list[str]:
-    """To run nginx with that file and what else is to be in its `http` block, with a certificate of its own."""
+    """The command to run nginx with this file, `more` in its `http` block, and a certificate of its own."""
     certificate = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
     files = ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"]
     subprocess.run([program("openssl"), *certificate, *files], check=True, capture_output=True)
@@ -64,7 +64,7 @@ def nginx_command(folder: Path, name: str, more: str = "") -> list[str]:
     text = re.sub(r"(ssl_certificate_key\s+)\S+;", rf"\g<1>{folder}/key.pem;", text)
     text = re.sub(r"listen (\d+)", rf"listen unix:{folder}/\1.socket", text)
     text = text.replace("/etc/nginx/nginx-locations.conf", str(DEPLOY / "nginx-locations.conf"))
-    # Debian's nginx is older than what looks a name up again and again.
+    # Debian's nginx is too old to resolve names repeatedly.
     text = re.sub(r"resolver [^;]*;| resolve(?= )", "", text).replace("server web:", "server 127.0.0.1:")
     text = text.replace("server 127.0.0.1:8000", f"server unix:{folder}/ours.socket")
     whole = folder / "nginx.conf"
@@ -74,7 +74,7 @@ def nginx_command(folder: Path, name: str, more: str = "") -> list[str]:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[httpx.Client]:
-    """Asks nginx, with our file, before a server that answers 200 to everything."""
+    """A client of nginx, with our configuration, in front of a server that answers 200 to everything."""
     ours = f"server {{ listen unix:{tmp_path}/ours.socket; return 200; }}"
     command = nginx_command(tmp_path, "nginx.conf", ours)
     running = subprocess.Popen([*command, "-g", "daemon off; master_process off;"])
@@ -120,7 +120,7 @@ def test_systemd_does_not_start_what_refuses_a_setting_again() -> None:
 
 
 def put_into_image(folder: Path) -> None:
-    """What the Dockerfile copies, where it copies it to."""
+    """Copy what the Dockerfile copies, to the same places."""
     for names, place in re.findall(r"^COPY (.+) (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
         for name in names.split():
             target = folder / place / name if place.endswith("/") else folder / place

@@ -1,4 +1,4 @@
-"""How many files and connections may be open: as many as this user may have, and a reserve of them."""
+"""How many files and connections may be open: as many as this user may have, with a reserve."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""A test that loses its connection to Postgres takes none of those behind it along. They run in this order."""
+"""A test that loses its connection to Postgres does not affect those after it. These tests run in this order."""
 
 import psycopg
 import pytest
@@ -9,7 +9,7 @@ from streamviz.records.models import Session
 
 
 def pid() -> int:
-    """Of the server's process that Django's connection has."""
+    """The process id of the server process behind Django's connection."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         return int(cursor.fetchone()[0])

@@ -77,7 +77,7 @@ def test_root_makes_no_secret_in_a_folder_whose_owner_could_not_read_it(
 ) -> None:
     if os.geteuid() == 0:
         os.chown(tmp_path, 65534, -1)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)  # whose folder this is not, whoever runs the tests
+    monkeypatch.setattr(os, "geteuid", lambda: 0)  # who does not own this folder, whoever runs the tests
     with pytest.raises(
         ImproperlyConfigured, match=rf"VAR_DIR={tmp_path} belongs to another user, .* Run this as that user"
     ):
@@ -90,7 +90,7 @@ def test_root_makes_no_secret_in_a_folder_whose_owner_could_not_read_it(
 def test_a_user_without_a_home_is_told_to_set_where_data_go(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # nobody is known
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # no user is known
     with pytest.raises(ImproperlyConfigured, match="VAR_DIR must be set"):
         environment.data_home()
 
@@ -120,14 +120,14 @@ def test_what_is_misspelt_beside_the_right_one_is_told_of(
     monkeypatch.setenv(meant, "2")
     environment.refuse_misspelt()
     assert environment.misspelt_beside() == [f"{name} is not a setting, and does nothing; {meant} is, and is set."]
-    monkeypatch.setenv(meant, "")  # as is said where the other is another program's
+    monkeypatch.setenv(meant, "")  # as the message advises if the other belongs to another program
     assert environment.misspelt_beside() == []
 
 
 def test_variables_of_other_programs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in FOREIGN:
         monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("STREAMVIZ_PORT", "tcp://10.0.0.1:80")  # Kubernetes'
+    monkeypatch.setenv("STREAMVIZ_PORT", "tcp://10.0.0.1:80")  # set by Kubernetes
     environment.refuse_misspelt()
 
 

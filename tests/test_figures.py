@@ -1,4 +1,4 @@
-"""What processes count together: real processes, real files."""
+"""Metrics that several processes count together: real processes, real files."""
 
 import json
 import subprocess
@@ -34,14 +34,14 @@ KIND = 'a "quoted"\\nname, {of} \\\\ two lines'
 
 
 class Counting:
-    """A process that counts so many things."""
+    """A process that counts `number`."""
 
     def __init__(self, folder: Path, number: float) -> None:
         command = [sys.executable, "-c", COUNTING, str(folder), str(number), KIND]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def collected(self) -> dict[tuple[str, str], float]:
-        """What it answers, by name and bound."""
+        """What it collects, by name and bucket."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write("?\n")
@@ -129,9 +129,9 @@ def test_a_batch_counts_as_one_by_one_would() -> None:
         batch.observe(histograms[1], size)
         counters[0].inc(size)
         batch.count(counters[1], size)
-    assert next(iter(counters[1].collect())).samples[0].value == 0  # it has not been put there yet
+    assert next(iter(counters[1].collect())).samples[0].value == 0  # it has not been put yet
     for _ in range(2):
-        batch.put()  # only once
+        batch.put()  # the second call adds nothing
     one, other = (
         [sample.value for each in (counter, histogram) for family in each.collect() for sample in family.samples]
         for counter, histogram in zip(counters, histograms, strict=True)

@@ -1,4 +1,4 @@
-"""Memory on huge pages, in a process of its own and as the system tells of it."""
+"""Memory on huge pages, in a separate process and as reported by the system."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def test_whole_pages_of_the_heap_and_of_what_has_no_name_are_moved() -> None:
 
 def test_what_a_process_has_stays_what_it_was_wherever_it_lies() -> None:
     moved = int(subprocess.run([sys.executable, "-c", HUGE], capture_output=True, check=True, text=True).stdout)
-    # Of some 50 MB, in kB; a system that does not do that, or was told not to, has none.
+    # Of some 50 MB, in kB; none on a system that cannot, or is configured not to.
     assert moved > 30_000 if "[never]" not in _setting() and _has_collapse() else moved == 0
 
 
@@ -56,10 +56,10 @@ def test_a_system_that_has_none_is_left_alone(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(huge_pages, "_SETTING", tmp_path / "enabled")
     monkeypatch.setattr(huge_pages, "_MAPS", tmp_path / "maps")
     huge_pages.collapse()
-    (tmp_path / "enabled").write_text("always madvise [never]\n")  # and what it would move is not even looked for
+    (tmp_path / "enabled").write_text("always madvise [never]\n")  # so memory maps are not even read
     huge_pages.collapse()
     (tmp_path / "enabled").write_text("[always] madvise never\n")
-    (tmp_path / "maps").write_text("100000000000-100000400000 rw-p 00000000 00:00 0 \n")  # which is not there: refused
+    (tmp_path / "maps").write_text("100000000000-100000400000 rw-p 00000000 00:00 0 \n")  # not mapped: refused
     huge_pages.collapse()
 
 

@@ -1,4 +1,4 @@
-"""How packages are installed: by several pips at once, each with its part of a lock file."""
+"""How packages are installed: by several pips at once, each with a part of a lock file."""
 
 import fcntl
 import re
@@ -19,7 +19,7 @@ UNKNOWN = f"nobody-has-made-this==1.0 \\\n    --hash=sha256:{'0' * 64}\n"
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """scripts/install.py, with the Python of the tests in place of the one that it would make."""
+    """scripts/install.py, with the tests' Python in place of the one that it would create."""
     spec = spec_from_file_location("install", ROOT / "scripts" / "install.py")
     assert spec
     assert spec.loader
@@ -60,7 +60,7 @@ def test_a_venv_is_made_anew_where_making_it_was_interrupted(
     (packages / "pip" / "__init__.py").touch()
     monkeypatch.setattr(script, "PYTHON", python)
     assert not script.venv_works()
-    record = packages / "pip-1.0.dist-info" / "RECORD"  # the last that is written
+    record = packages / "pip-1.0.dist-info" / "RECORD"  # the last file that is written
     record.parent.mkdir()
     record.write_text("pip/__init__.py,,\n")
     assert script.venv_works()
@@ -69,7 +69,7 @@ def test_a_venv_is_made_anew_where_making_it_was_interrupted(
 def test_a_folder_that_cannot_be_written_to_is_one_line(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script, "__file__", str(tmp_path))  # as no file that root may not write to, it is a folder
+    monkeypatch.setattr(script, "__file__", str(tmp_path))  # root may write to any file, so use a folder
     with pytest.raises(SystemExit, match=r"^streamviz: .* cannot be written to \(Is a directory\)"), script.alone():
         pass
 
@@ -104,7 +104,7 @@ def test_of_two_at_once_one_waits_and_then_finds_it_done(script: ModuleType, mon
 
 
 def test_what_make_runs_works_where_the_clone_was_moved() -> None:
-    """Scripts of a .venv begin with the path that it was made at."""
+    """Scripts in a .venv begin with the path at which it was created."""
     lines = "".join((ROOT / file).read_text() for file in ("Makefile", ".ci/run"))
     named = set(re.findall(r"\.venv/bin/([\w-]+)", lines))
     beginnings = {name: (Path(sys.executable).parent / name).read_bytes()[:2] for name in named}

@@ -80,5 +80,5 @@ def test_no_detail_of_the_log_has_what_a_page_was_to_show(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("name", ["httpx", "httpx2", "openai._base_client"])
 def test_addresses_and_headers_of_calls_are_in_no_log(name: str) -> None:
-    """What a provider or an MCP server is asked by, or answers with, may have a credential in it."""
+    """What a provider or an MCP server receives or answers may contain a credential."""
     assert not logging.getLogger(name).isEnabledFor(logging.INFO)

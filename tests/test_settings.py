@@ -1,4 +1,4 @@
-"""What the settings refuse, as the person who started streamviz sees it."""
+"""What the settings refuse, as seen by the person who starts streamviz."""
 
 import json
 import os
@@ -114,7 +114,7 @@ def test_the_readme_has_a_row_for_each_setting_and_for_nothing_else(
     run_path(str(ROOT / "streamviz" / "settings.py"))
     rows = [row.split("|")[1] for row in (ROOT / "README.md").read_text().splitlines() if row.startswith("| `")]
     named = set(re.findall(r"`([A-Z_]+)`", "".join(rows)))
-    # What `serve` tells the servers that it starts, and other programs' own variables.
+    # Set by `serve` for the servers that it starts, or belonging to other programs.
     others = {name for name in asked if name.startswith(("STREAMVIZ_", "XDG_"))}
     assert named == asked - others
 
@@ -130,7 +130,7 @@ def test_the_readme_has_a_row_for_each_command() -> None:
 @pytest.mark.parametrize("command", ["up", "serve"])
 def test_a_command_ends_with_that_line(tmp_path: Path, command: str) -> None:
     refused = run(["manage.py", command], VAR_DIR=str(tmp_path), DATABASE_URL="postgres//ann:hunter2@db/records")
-    assert refused.returncode == os.EX_CONFIG  # by which systemd knows that there is no use in starting it again
+    assert refused.returncode == os.EX_CONFIG  # tells systemd that a restart would not help
     assert refused.stdout == ""
     [line] = refused.stderr.splitlines()
     assert line.startswith("streamviz: DATABASE_URL must look like")
@@ -242,7 +242,7 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
 
 def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "opentelemetry").mkdir()
-    (tmp_path / "opentelemetry" / "__init__.py").touch()  # as if that were all of it
+    (tmp_path / "opentelemetry" / "__init__.py").touch()  # an incomplete installation
     told = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "PYTHONPATH": str(tmp_path), "VAR_DIR": str(tmp_path)}
     refused = run(["manage.py", "up"], **told)
     assert refused.returncode == os.EX_CONFIG
@@ -252,7 +252,7 @@ def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
 
 
 def test_nobody_is_told_to_install_us_by_name() -> None:
-    # Of that name the package index has somebody else's.
+    # The package index has another project under that name.
     written = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("streamviz/**/*.py"), ROOT / "Makefile"]
     by_name = re.compile(r"""pip install (?:-\S+ )*['"]?streamviz\b""")
     assert not [path for path in written if by_name.search(" ".join(path.read_text().split()))]

@@ -1,4 +1,4 @@
-"""Which headers name a span, by W3C's Trace Context."""
+"""Which headers name a span, according to W3C's Trace Context."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How much a run checks: `THOROUGH=1`, as CI sets it, reads all recorded streams and draws many more examples."""
+"""How much a test run checks: `THOROUGH=1`, which CI sets, reads all recorded streams and tries many more examples."""
 
 import os
 
@@ -6,5 +6,5 @@ IS_THOROUGH = os.environ.get("THOROUGH", "") not in ("", "0")
 
 
 def examples(thorough: int = 100) -> int:
-    """How many examples a property is tried with: so many, or, in a plain run, a quarter of them."""
+    """How many examples to try a property with: `thorough`, or about a quarter of that in a plain run."""
     return thorough if IS_THOROUGH else max(thorough // 4, min(thorough, 10))

@@ -216,7 +216,7 @@ class Partitioning:
         return sum(part in each for each in self.statements)
 
     def left(self) -> list[str]:
-        """The tables that refuse what is of later days."""
+        """The tables that refuse rows of later days."""
         with psycopg.connect(self._url) as connection:
             found = connection.execute(
                 "SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = 'before_days'"
@@ -263,7 +263,7 @@ def test_given_up_it_leaves_tables_that_take_all_days(
             if statement == _days._LOCK:
                 reader.execute("SELECT FROM records_stream")
             elif "stall DROP" in statement and partitioning.number(_days._LOCK):
-                # The first round has come to its end.
+                # The first attempt is over.
                 assert partitioning.left() == ["records_stream", "records_stall"]
                 reader.rollback()
 

@@ -1,4 +1,4 @@
-"""The upkeep of the tables: partitions, also those that come too late, half hours, retention; and its failures."""
+"""The upkeep of the tables: partitions (also those made too late), half hours, retention; and its failures."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ NOT_YET = threading.Event()
 
 
 class SetAfter(threading.Event):
-    """Is set once it was waited for so often."""
+    """Counts as set after the given number of waits."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ def ago(days_ago: float) -> datetime:
 
 
 def put_into_default(query: Query, at: datetime) -> None:
-    """A stream of that time, stored when its day had no partition."""
+    """A stream of that time, stored when there was no partition for its day."""
     store(story(at, denied=make_policy()))
     for table in (*RUNS, *STREAMS):
         [(name,)] = query("SELECT child FROM streamviz_partitions(%s) WHERE first <= %s AND %s < behind", table, at, at)
@@ -124,7 +124,7 @@ def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
 ) -> None:
     caplog.set_level("INFO")
     monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.1)
-    drop_days(query)  # or retention would have some to drop, and wait for the reader too
+    drop_days(query)  # otherwise retention would drop some, and wait for the reader as well
     upkeep = Upkeep(RULES, conninfo)
     with psycopg.connect(conninfo()) as reader:
         reader.execute("SELECT count(*) FROM records_upstreamrun_default")

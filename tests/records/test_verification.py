@@ -1,4 +1,4 @@
-"""`verify` finds nothing on a whole record, and each kind of damage on one that is not."""
+"""`verify` finds nothing in an intact record, and each kind of damage in a damaged one."""
 
 import uuid
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ def found() -> list[str]:
 
 @pytest.fixture
 def stream(query: Query) -> uuid.UUID:
-    """A whole stream, the call in which was denied."""
+    """An intact stream with a denied call."""
     [stream_id] = store(story(day(1), denied=make_policy()))
     assert found() == []
     return stream_id
@@ -142,7 +142,7 @@ def test_what_retention_dropped_is_not_missed(query: Query) -> None:
     run_retention(Retention(chunk_days=14, stream_days=0, kept_days=0), NOW + timedelta(days=20), lambda _: None)
     assert query("SELECT count(*) FROM records_chunk") == [(0,)]
     assert found() == []
-    store(story(day(1), number=1))  # it came late, and has its day made anew
+    store(story(day(1), number=1))  # arriving late, it has its day's partition created again
     assert found() == []
     query("TRUNCATE records_retentionrun")
     assert "there are 0 chunks, and 5 were counted" in found()

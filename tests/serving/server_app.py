@@ -1,5 +1,5 @@
-"""An ASGI application for tests of the server, and `python -m tests.serving.server_app PORT
-SILENCE_SECONDS LAST_SECONDS [PROXY…]` to serve it."""
+"""An ASGI application for tests of the server; `python -m tests.serving.server_app PORT SILENCE_SECONDS LAST_SECONDS
+[PROXY…]` serves it."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from streamviz.serving.server import Limits, MayCome
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers
-TURNS = 2000  # of the event loop: time enough to send everything, were nobody waiting
+TURNS = 2000  # of the event loop: enough to send everything if nothing blocked it
 
 sent = {"http": 0, "websocket": 0}
 held_back: list[bool] = []
@@ -32,7 +32,7 @@ scopes: list[dict[str, Any]] = []
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Dispatch on what the request is for."""
+    """Dispatch to the handler of the request's path."""
     if scope["type"] == "lifespan":
         await lifespan(receive, send)
     elif scope["type"] == "websocket":
@@ -45,7 +45,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 async def lifespan(receive: Any, send: Any) -> None:
-    """Says when it is started and stopped."""
+    """Report startup and shutdown."""
     await receive()
     say("started")
     await send({"type": "lifespan.startup.complete"})
@@ -57,7 +57,7 @@ async def lifespan(receive: Any, send: Any) -> None:
 
 
 async def flood(receive: Any, send: Any) -> None:
-    """Sends as fast as it may."""
+    """Send as fast as possible."""
     await start(send)
     for _ in range(PARTS):
         await send({"type": "http.response.body", "body": PART, "more_body": True})
@@ -68,7 +68,7 @@ async def flood(receive: Any, send: Any) -> None:
 
 
 async def flood_until_left(receive: Any, send: Any) -> None:
-    """Sends until its client has left."""
+    """Send until the client has left."""
     await start(send)
     await receive()
     gone = asyncio.ensure_future(receive())
@@ -79,25 +79,25 @@ async def flood_until_left(receive: Any, send: Any) -> None:
 
 
 async def unfinished(receive: Any, send: Any) -> None:
-    """Ends in the midst of its answer."""
+    """Return in the middle of the answer."""
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
 
 
 async def out_of_order(receive: Any, send: Any) -> None:
-    """Sends a body that no head came before."""
+    """Send a body without a head."""
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
 
 
 async def as_asked(receive: Any, send: Any) -> None:
-    """Tells in two pieces how it was asked."""
+    """Send a description of the request, in two pieces."""
     await start(send)
     await send({"type": "http.response.body", "body": repr(scopes[-1]).encode(), "more_body": True})
     await send({"type": "http.response.body", "body": b"."})
 
 
 async def websocket_flood(receive: Any, send: Any) -> None:
-    """The same over a websocket."""
+    """Flood a websocket."""
     await receive()
     await send({"type": "websocket.accept"})
     await flood_socket(send)
@@ -106,7 +106,7 @@ async def websocket_flood(receive: Any, send: Any) -> None:
 
 
 async def websocket_sent_away(receive: Any, send: Any) -> None:
-    """The same, until its client says something, upon which it is sent away."""
+    """Flood a websocket until its client sends something, then close it."""
     await receive()
     await send({"type": "websocket.accept"})
     sending = asyncio.ensure_future(flood_socket(send))
@@ -118,7 +118,7 @@ async def websocket_sent_away(receive: Any, send: Any) -> None:
 
 
 async def long_message(receive: Any, send: Any) -> None:
-    """Sends what is as long as a page can be, in one message."""
+    """Send a message as long as the longest page."""
     await receive()
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.send", "text": "x" * 2_000_000})
@@ -126,14 +126,14 @@ async def long_message(receive: Any, send: Any) -> None:
 
 
 async def never_accepted(receive: Any, send: Any) -> None:
-    """Is not answered, until its client has left."""
+    """Never accept, and wait until the client has left."""
     await receive()
     say("asked")
     say(f"then {(await receive())['type']}")
 
 
 async def flood_socket(send: Any) -> None:
-    """Sends as fast as it may."""
+    """Send as fast as possible."""
     for _ in range(PARTS):
         await send({"type": "websocket.send", "bytes": PART})
         sent["websocket"] += 1
@@ -141,7 +141,7 @@ async def flood_socket(send: Any) -> None:
 
 
 async def progress(receive: Any, send: Any) -> None:
-    """How many parts each flood has sent, and this process's greatest memory so far in KiB."""
+    """How many parts each flood has sent, and this process's peak memory so far in KiB."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -149,23 +149,23 @@ async def progress(receive: Any, send: Any) -> None:
 
 
 async def hello(receive: Any, send: Any) -> None:
-    """A whole answer."""
+    """A complete answer."""
     await answer(send, b"hello")
 
 
 async def below(receive: Any, send: Any) -> None:
-    """Below which paths pages were asked for."""
+    """The root paths of requests so far."""
     await answer(send, repr(set(roots)).encode())
 
 
 async def hold_back(receive: Any, send: Any) -> None:
-    """The server is to wait when it is told to stop."""
+    """Make the server wait when it is told to stop."""
     held_back.append(True)
     await answer(send, b"so be it")
 
 
 async def hang(receive: Any, send: Any) -> None:
-    """Neither this answer nor the application's last work will ever end, whoever asks for that."""
+    """Make sure that neither this answer nor the application's shutdown ever ends, even when cancelled."""
     hung.append(True)
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
@@ -175,25 +175,25 @@ async def hang(receive: Any, send: Any) -> None:
 
 
 async def be_enough(receive: Any, send: Any) -> None:
-    """It has waited enough."""
+    """End the wait."""
     enough.set()
     await answer(send, b"so be it")
 
 
 async def fail_midway(receive: Any, send: Any) -> None:
-    """Fails after the first part of its answer."""
+    """Fail after the first part of the answer."""
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
     raise RuntimeError("failed midway")
 
 
 async def fail(receive: Any, send: Any) -> None:
-    """Fails before its answer."""
+    """Fail before the answer."""
     raise RuntimeError("failed at once")
 
 
 async def endless(receive: Any, send: Any) -> None:
-    """Is still sending when the server stops."""
+    """Keep sending until the server stops."""
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
     try:
@@ -203,7 +203,7 @@ async def endless(receive: Any, send: Any) -> None:
 
 
 async def until_enough(receive: Any, send: Any) -> None:
-    """Is answering until it has sent enough."""
+    """Keep the answer open until /enough is requested."""
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
     await enough.wait()
@@ -211,8 +211,7 @@ async def until_enough(receive: Any, send: Any) -> None:
 
 
 async def body(receive: Any, send: Any) -> None:
-    """How long its request's body is, how often somebody asked who sent it, and for how many lengths it was looked
-    at."""
+    """The length of the request's body, how often the gate was asked, and for how many lengths."""
     taken, more = 0, True
     while more:
         part = await receive()
@@ -221,7 +220,7 @@ async def body(receive: Any, send: Any) -> None:
 
 
 def gate(path: bytes, headers: Any) -> Passage:
-    """Lets through what is not longer than a flood's part."""
+    """Admit bodies no longer than a part of a flood."""
     asked.append(path)
     return passage
 
@@ -232,12 +231,12 @@ def passage(length: int) -> bytes | None:
 
 
 def malformed(target: bytes, status: int, why: str = "", headers: Any = ()) -> bytes:
-    """Tells what was asked for."""
+    """The answer to a malformed request, with its reason and target."""
     return b"HTTP/1.1 %d Malformed\r\nconnection: close\r\n\r\n%s%s" % (status, why.encode(), target[:20])
 
 
 def no_websocket(target: bytes, headers: Any) -> bytes | None:
-    """Refuses one at one place."""
+    """Refuse websockets at one path."""
     return b"HTTP/1.1 426 Upgrade Required\r\nconnection: close\r\n\r\n" if target == b"/body" else None
 
 
@@ -278,7 +277,7 @@ async def answer(send: Any, body: bytes) -> None:
 
 
 async def drain(may_come: MayCome) -> None:
-    """Where a client asked for /hold-back, until one asks for /enough; and while a proxy may bring a request."""
+    """If a client requested /hold-back, wait until one requests /enough; also wait while a proxy may send a request."""
     say("draining")
     if held_back:
         await enough.wait()
@@ -291,7 +290,7 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where a shell runs the tests behind it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if a shell runs the tests in the background
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         server = Listening(
@@ -299,7 +298,7 @@ if __name__ == "__main__":
             "127.0.0.1",
             int(sys.argv[1]),
             drain,
-            hand_over=lambda descriptor, request: False,  # nobody takes its websockets, so it serves them itself
+            hand_over=lambda descriptor, request: False,  # no process takes its websockets, so it serves them itself
             limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[4:]), float(sys.argv[3])),
         )
         server.gate = gate

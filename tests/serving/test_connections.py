@@ -1,4 +1,4 @@
-"""Timers of connections, and what they write together."""
+"""Connections' timers, and how their writes are combined."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from streamviz.serving.connections import Connection, Timer
 
 
 class Socketless(Connection):
-    """A connection whose socket takes all that it is given."""
+    """A connection whose socket accepts everything."""
 
     connected = 1
 

@@ -1,4 +1,4 @@
-"""A client that cannot be told something keeps nobody else from being told."""
+"""One client that cannot be notified does not keep others from being notified."""
 
 import asyncio
 from collections.abc import Callable
@@ -37,7 +37,7 @@ async def failed() -> None:
 
 @pytest.fixture
 def due(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """What the server does next."""
+    """What the server has scheduled."""
     found: list[Callable[[], None]] = []
     monkeypatch.setattr(reactor, "callLater", lambda _, call: found.append(call))
     return found

@@ -1,4 +1,4 @@
-"""Who a request comes from, behind proxies that are trusted and those that are not."""
+"""The client of a request, behind trusted and untrusted proxies."""
 
 from ipaddress import ip_network
 from typing import Any
@@ -20,15 +20,15 @@ def seen(peer: str, *lines: tuple[str, str], kind: str = "http", scheme: str | N
 @pytest.mark.parametrize(
     ("peer", "said", "client"),
     [
-        ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),  # nobody's proxy
+        ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),  # not from a trusted proxy
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
-        ("10.0.0.1", ["203.0.113.9, 198.51.100.7"], "198.51.100.7"),  # the first is the client's own invention
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.7"], "198.51.100.7"),  # the first is made up by the client
         ("10.0.0.1", ["203.0.113.9", "198.51.100.7, 10.0.0.2"], "198.51.100.7"),
         ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
         ("10.0.0.1", ["198.51.100.7, <script>, 10.0.0.2"], "10.0.0.2"),
         ("10.0.0.1", ["2001:db8::7"], "2001:db8::7"),
-        ("10.0.0.1", ["203.0.113.9, 198.51.100.7:51234, 10.0.0.2:443"], "198.51.100.7"),  # as Azure's gateway says it
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.7:51234, 10.0.0.2:443"], "198.51.100.7"),  # as Azure's gateway writes it
         ("10.0.0.1", ["[2001:db8::7]:51234"], "2001:db8::7"),
         ("10.0.0.1", ["[2001:db8::7]"], "2001:db8::7"),
         ("::ffff:10.0.0.1", ["198.51.100.7"], "198.51.100.7"),

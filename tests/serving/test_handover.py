@@ -1,4 +1,4 @@
-"""Handing connections over, as far as one process shows it; tests/e2e/test_browser_live.py has the rest."""
+"""Handing over connections, as far as one process can test it; tests/e2e/test_browser_live.py has the rest."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Where a server takes its connections, in its last moment."""
+"""How a server takes its connections, and the last of them."""
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Twisted's own)
 
@@ -36,13 +36,13 @@ def test_all_who_wait_when_a_server_stops_are_taken_however_few_came_before() ->
     listener.silence_seconds = 60.0
     listener.startListening()
     port = listener.getHost().port
-    listener.numberAccepts = 1  # as it is where clients come one by one
+    listener.numberAccepts = 1  # as it is if clients come one by one
     with ExitStack() as clients:
         for _ in range(MANY):
             clients.enter_context(socket.create_connection(("127.0.0.1", port)))
         _close(listener)
         assert len(taken) == MANY
-        with pytest.raises(ConnectionRefusedError):  # at once, rather than taken by the system and then cut off
+        with pytest.raises(ConnectionRefusedError):  # at once, rather than accepted by the system and then cut off
             socket.create_connection(("127.0.0.1", port))
         for each in taken:
             each.transport.abortConnection()
@@ -50,7 +50,7 @@ def test_all_who_wait_when_a_server_stops_are_taken_however_few_came_before() ->
 
 @pytest.fixture
 def no_rights() -> Iterator[None]:
-    """As the user whom a service runs as: a newer Linux lets nobody but root filter what a socket gets."""
+    """Run as an ordinary user, like a service: newer Linux versions let only root filter what a socket receives."""
     if os.geteuid() != 0:
         yield
         return
@@ -75,7 +75,7 @@ def test_before_it_is_closed_the_system_connects_nobody_more(host: str, peer: st
         after.setblocking(False)
         after.connect_ex(address)
         taken = stack.enter_context(listening.accept()[0])
-        before.sendall(b"hello")  # who is connected is heard
+        before.sendall(b"hello")  # established connections still receive data
         assert taken.recv(5) == b"hello"
         with pytest.raises(BlockingIOError):
             listening.accept()
@@ -86,7 +86,7 @@ def test_before_it_is_closed_the_system_connects_nobody_more(host: str, peer: st
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_who_was_about_to_connect_then_is_heard(host: str) -> None:
     with listening_at(host) as listening, ExitStack() as stack:
-        # With this the system has somebody connected once something came from there.
+        # With this option the system establishes a connection only when data arrives.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
         client = stack.enter_context(socket.create_connection(listening.getsockname()[:2], timeout=10))
         connect_nobody_more(listening)
@@ -106,7 +106,7 @@ def listening_at(host: str) -> socket.socket:
 
 @contextmanager
 def sharing(listening: socket.socket, share: Share) -> Iterator[tuple[SharedPort, list[Protocol]]]:
-    """One of the servers that share a port, and whom it has taken; they are asked to take by hand."""
+    """One of the servers that share a port, and its connections, which it accepts when the test says so."""
     taken: list[Protocol] = []
 
     class Counted(Protocol):
@@ -153,7 +153,7 @@ def test_a_server_with_more_connections_leaves_the_next_to_another_that_shares_i
         stack.enter_context(socket.create_connection(listening.getsockname()))
         second.doRead()
         assert len(of_second) == 1
-        second._take_what_is_left()  # the other has not come to it
+        second._take_what_is_left()  # the other server has not got to it
         assert len(of_second) == 2
     assert [shares.serves(number) for number in range(3)] == [True, True, False]
 

@@ -1,4 +1,4 @@
-"""Who may read /metrics, what is there, and that docs and dashboard know it."""
+"""Who may read /metrics, what it contains, and that docs and dashboard know all of it."""
 
 import json
 import re
@@ -66,8 +66,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def exported(settings: Any, tmp_path: Path) -> dict[str, str]:
-    """Names of figures, and what kind each is."""
-    assert all((vitals, of_the_record))  # what has figures of its own is loaded
+    """The names and types of all metrics."""
+    assert all((vitals, of_the_record))  # everything with metrics of its own is imported
     settings.JOURNAL_DIR = tmp_path
     families = text_string_to_metric_families(exposition().decode())
     totals = {family.name + "_total" * (family.type == "counter"): family.type for family in families}

@@ -1,4 +1,4 @@
-"""What becomes of a connection on which a request was refused before it was whole."""
+"""What happens to a connection on which a request was refused before it was complete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from streamviz.serving.kept import KeptByProxies
 
 @dataclass
 class Transport:
-    """A connection, and what the client has yet to take of it."""
+    """A connection, with or without data that the client has not taken yet."""
 
     has_unsent: bool
     taken_at: float = field(default_factory=monotonic)
@@ -24,17 +24,17 @@ class Transport:
     protocol: Any = None
 
     def write(self, data: bytes) -> None:
-        """To the client."""
+        """Discard the data."""
 
     def loseWriteConnection(self) -> None:
-        """Once all is written."""
+        """Called once everything is written."""
 
     def abortConnection(self) -> None:
         self.is_aborted = True
 
 
 class Later:
-    """Twisted's reactor, which is told when the time has come."""
+    """Twisted's reactor, with a clock that the test advances."""
 
     def __init__(self) -> None:
         self.due: list[tuple[Callable[..., object], tuple[object, ...]]] = []

@@ -1,4 +1,4 @@
-"""The process of the browsers' websockets, started and ended as the server does it."""
+"""The process of the browsers' websockets, started and stopped as the server does it."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ async def screens() -> AsyncIterator[Screens]:
 
 
 def processes() -> list[psutil.Process]:
-    """Those that run."""
+    """The running screens processes."""
     return [each for each in psutil.Process().children() if is_screens(each)]
 
 
@@ -45,7 +45,7 @@ def is_screens(process: psutil.Process) -> bool:
 
 
 def hand_over(screens: Screens, upgrade: str = "websocket") -> socket.socket | None:
-    """Connect, and hand the server's end over: the client's end; None where it was not taken."""
+    """Connect, and hand the server's end over; returns the client's end, or None if it was not accepted."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         served, _ = listener.accept()
@@ -58,7 +58,7 @@ def hand_over(screens: Screens, upgrade: str = "websocket") -> socket.socket | N
 
 
 async def answer(client: socket.socket) -> bytes:
-    """All that the client gets until the connection is closed at the other end."""
+    """Everything that the client gets until the other end closes the connection."""
     came = b""
     async with asyncio.timeout(60):
         with client:
@@ -74,7 +74,7 @@ async def test_it_serves_what_it_is_handed(screens: Screens) -> None:
         assert client is not None
         came = await answer(client)
         assert came.startswith(b"HTTP/1.1 101 ")
-        assert came.endswith(SIGNED_OUT)  # a stranger is let in to be told so
+        assert came.endswith(SIGNED_OUT)  # strangers are let in, so that they can be told this
     assert len(processes()) == 1
 
 
@@ -93,7 +93,7 @@ async def test_it_is_started_anew_where_it_ended(screens: Screens) -> None:
     killed.kill()
     async with asyncio.timeout(60):
         while not ((client := hand_over(screens)) and (await answer(client)).endswith(SIGNED_OUT)):
-            await asyncio.sleep(0.05)  # as a browser would that is cut off, or served by the server
+            await asyncio.sleep(0.05)  # like a browser that is cut off, or served by the server
     [again] = processes()
     assert again.pid != killed.pid
 
@@ -117,7 +117,7 @@ async def test_it_ends_with_its_server_also_while_it_starts() -> None:
     screens = Screens(Publisher(feed, Wall(feed)))
     client = hand_over(screens)
     assert client is not None
-    [process] = until(processes)  # it has its arguments a moment after it was started
+    [process] = until(processes)  # it has its arguments only a moment after its start
     await screens.stop()
     assert not process.is_running()
     assert await answer(client) == b""

@@ -1,4 +1,4 @@
-"""The server with a real socket and a client that reads slowly, leaves, or comes back."""
+"""The server with a real socket and a client that reads slowly, disconnects, or comes back."""
 
 import ast
 import base64
@@ -22,9 +22,9 @@ from tests.services import Program, clean_environment, free_port
 from tests.serving.server_app import PART, PARTS
 
 SMALL_BUFFER = 64 * 1024
-MOST_PARTS_IN_SOCKETS = 16  # 1 MiB: what the kernel and the server hold for both ends, with room to spare
+MOST_PARTS_IN_SOCKETS = 16  # 1 MiB: what kernel and server buffer on both sides, with a margin
 MOST_GROWTH_KIB = 40 * 1024
-# A websocket's frame of one letter.
+# A websocket frame with one letter.
 SOMETHING_SAID = b"\x81\x81\x00\x00\x00\x00x"
 WEBSOCKET_REQUEST = (
     "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -33,7 +33,7 @@ WEBSOCKET_REQUEST = (
 
 
 class Served(Program):
-    """The application of tests.serving.server_app, being served."""
+    """A process that serves the application of tests.serving.server_app."""
 
     def __init__(self, silence_seconds: float = 120, last_seconds: float = 10, proxies: Iterable[str] = ()) -> None:
         self.port = free_port()
@@ -43,7 +43,7 @@ class Served(Program):
 
     @contextmanager
     def slow_client(self, request: str) -> Iterator[socket.socket]:
-        """A client that has sent its request, and reads nothing by itself."""
+        """A client that has sent its request and reads nothing unless told to."""
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
             client.connect(("127.0.0.1", self.port))
@@ -51,7 +51,7 @@ class Served(Program):
             yield client
 
     def progress(self) -> tuple[int, int, int]:
-        """Parts sent over http, parts sent over the websocket, memory in KiB; asked until the parts stay the same."""
+        """Parts sent over HTTP and over the websocket, memory in KiB; polled until the parts stay the same."""
         before = None
         while True:
             http_parts, websocket_parts, memory = map(int, self.get("/progress").split())
@@ -75,25 +75,25 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Served]:
-    """One for all who neither stop it nor count what it did: none finds what another has left."""
+    """A server for all tests that neither stop it nor count its actions, and leave nothing behind for others."""
     yield from serving()
 
 
 @pytest.fixture
 def impatient() -> Iterator[Served]:
-    """One that cuts a client off soon."""
+    """A server that soon cuts clients off."""
     yield from serving(silence_seconds=2)
 
 
 @pytest.fixture
 def hasty() -> Iterator[Served]:
-    """One that gives its application little time to stop."""
+    """A server that gives its application little time to stop."""
     yield from serving(last_seconds=0.5)
 
 
 @pytest.fixture
 def proxied() -> Iterator[Served]:
-    """One whose clients are a proxy that it trusts."""
+    """A server whose clients are a trusted proxy."""
     yield from serving(proxies=["127.0.0.1"])
 
 
@@ -109,7 +109,7 @@ def get_request(path: str) -> str:
 
 
 def read_to_end(client: socket.socket) -> int:
-    """How many bytes come until the server closes."""
+    """How many bytes arrive until the server closes."""
     total = 0
     while data := client.recv(1 << 20):
         total += len(data)
@@ -127,7 +127,7 @@ def test_sending_waits_for_a_client_that_does_not_read(served: Served) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which timers a socket has")
 def test_the_system_looks_whether_a_silent_client_is_still_there(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=60):
-        served.get("/")  # who comes first is taken first
+        served.get("/")  # connections are accepted in order
         assert any(timer.startswith("02:") for timer in established(served.port))
 
 
@@ -175,7 +175,7 @@ def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood")) as client:
         total = 0
         until = monotonic() + 5
-        while data := client.recv(SMALL_BUFFER):  # no faster than the server is asked about, for a while
+        while data := client.recv(SMALL_BUFFER):  # for a while, no faster than the server answers requests
             total += len(data)
             if monotonic() < until:
                 impatient.get("/")
@@ -187,7 +187,7 @@ def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -
         served.progress()
         client.sendall(SOMETHING_SAID)
         served.wait_for("got websocket.disconnect 1006")
-    assert "dropping connection" not in served.output()  # each browser that goes without a word would be a warning
+    assert "dropping connection" not in served.output()  # it would warn of every browser that just goes away
 
 
 def test_one_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served) -> None:
@@ -234,13 +234,13 @@ def test_what_a_proxy_sends_on_connections_it_has_kept_is_answered_when_the_serv
         proxied.wait_for("draining")
         assert ask(idle, "/enough") == (b"so be it", "close")
         assert (running.read(), running.getheader("connection")) == (b"partend", None)
-        assert ask(busy, "/") == (b"hello", "close")  # nobody told it not to
+        assert ask(busy, "/") == (b"hello", "close")  # it was not told to close
         assert proxied.process.poll() is None
     assert proxied.wait() == 0
 
 
 def ask(connection: http.client.HTTPConnection, path: str) -> tuple[bytes, str | None]:
-    """What is answered on a connection as it is, and whether it then ends."""
+    """The response on an existing connection, and its Connection header."""
     assert connection.sock is not None
     connection.request("GET", path)
     response = connection.getresponse()
@@ -268,7 +268,7 @@ def test_a_response_that_fails_midway_is_cut_off(served: Served) -> None:
     with pytest.raises(http.client.IncompleteRead):
         served.get("/fail-midway")
     served.wait_for("failed midway")
-    with pytest.raises(http.client.IncompleteRead):  # the server minds its connections still
+    with pytest.raises(http.client.IncompleteRead):  # the server still handles its connections
         served.get("/fail-midway")
 
 
@@ -425,7 +425,7 @@ def test_another_upgrade_changes_nothing(shared: Served, request_: bytes) -> Non
 
 def test_an_answer_out_of_order_is_a_failure(shared: Served) -> None:
     asked = b"GET /out-of-order HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    for _ in range(2):  # the first failure must not keep the second from being told
+    for _ in range(2):  # the first failure must not keep the second from being reported
         assert exchanged(shared, asked).startswith(b"HTTP/1.1 500 ")
 
 
@@ -443,7 +443,7 @@ def test_how_a_request_was_asked(shared: Served) -> None:
 
 
 def exchanged(served: Served, request_: bytes) -> bytes:
-    """All that comes for it, until the server closes the connection."""
+    """Everything that the server sends in reply until it closes the connection."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(request_)
         came = b""

@@ -1,4 +1,4 @@
-"""Servers that share a port, as whoever started them sees them."""
+"""Servers that share a port, from the point of view of the process that started them."""
 
 import queue
 import socket

@@ -1,4 +1,4 @@
-"""What a stranger sends in place of a websocket's handshake, or behind it."""
+"""Malformed and unexpected input in place of a websocket's handshake, or after it."""
 
 import socket
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def connected(served: Served) -> socket.socket:
 
 
 def answer(served: Served, *parts: bytes) -> bytes:
-    """All that comes back until the server closes, each part being sent after the head of the answer to the first."""
+    """Everything received until the server closes; later parts are sent after the head of the first answer."""
     with connected(served) as client:
         client.sendall(parts[0])
         came = b""

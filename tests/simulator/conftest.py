@@ -1,4 +1,4 @@
-"""Simulators in processes of their own, as a demonstration starts them."""
+"""Simulators as separate processes, as a demo starts them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.simulator.process import Simulator, running_simulator
 
 @pytest.fixture(scope="session")
 def fast_port() -> Iterator[int]:
-    """The port of a simulator with no delays that can replay the recorded streams."""
+    """The port of a simulator without delays that can replay the recorded streams."""
     with running_simulator("--speed", "inf", "--replay-dir", str(RECORDINGS)) as port:
         yield port
 
@@ -25,7 +25,7 @@ def plain_port() -> Iterator[int]:
 
 @pytest.fixture
 def simulator(fast_port: int) -> Iterator[Simulator]:
-    """A simulator with no delays that can replay the recorded streams."""
+    """A simulator without delays that can replay the recorded streams."""
     with Simulator(fast_port) as started:
         yield started
 

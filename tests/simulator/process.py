@@ -1,4 +1,4 @@
-"""A simulator in a process of its own, and plain HTTP to it."""
+"""A simulator as a separate process, with plain HTTP calls to it."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ PATHS = {endpoint.wire_format: endpoint.path for endpoint in ENDPOINTS}
 
 
 class Simulator:
-    """A running simulator and plain HTTP to it."""
+    """A running simulator, and plain HTTP calls to it."""
 
     paths = PATHS
 
@@ -32,19 +32,19 @@ class Simulator:
         self._open.close()
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection that is closed when this object is left."""
+        """A connection that is closed when this context manager exits."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         self._open.callback(connection.close)
         return connection
 
     def ask(self, wire_format: str, model: str, *, prompt: str = "Hello", **more: Any) -> http.client.HTTPResponse:
-        """Ask for a message and leave the response's body to the caller."""
+        """Request a message and leave the response's body to the caller."""
         connection = self.connect()
         connection.request("POST", PATHS[wire_format], json.dumps(streaming_request(wire_format, model, prompt) | more))
         return self.response(connection)
 
     def response(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
-        """The response that comes on a connection; closed when this object is left."""
+        """The response on a connection; closed when this context manager exits."""
         return self._open.enter_context(connection.getresponse())
 
     def get(self, path: str) -> bytes:
@@ -68,7 +68,7 @@ def streaming_request(wire_format: str, model: str, prompt: str) -> dict[str, An
 
 @contextmanager
 def running_simulator(*arguments: str) -> Iterator[int]:
-    """Start a simulator on a free port, which is what this gives; it is stopped at the end."""
+    """Start a simulator on a free port and yield the port; the simulator is stopped at the end."""
     command = [sys.executable, "-m", "streamviz.simulator", "--port", "0", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
         try:
@@ -79,7 +79,7 @@ def running_simulator(*arguments: str) -> Iterator[int]:
 
 
 def http_chunks(simulator: Simulator, wire_format: str, model: str) -> list[int]:
-    """The sizes of the HTTP chunks that an answer comes in: one a write."""
+    """The sizes of an answer's HTTP chunks, one per write."""
     response = simulator.ask(wire_format, model)
     sizes = []
     while size := int(response.fp.readline(), 16):

@@ -1,4 +1,4 @@
-"""The scenario of a coding agent: an answer a turn, which an agent's loop can go on from."""
+"""The scenario of a coding agent: one answer per turn, from which an agent's loop can continue."""
 
 import math
 

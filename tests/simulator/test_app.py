@@ -1,4 +1,4 @@
-"""Repeatable answers, bad requests, and what is kept of both."""
+"""Reproducible answers, bad requests, and what the simulator stores of both."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is kept, and for how long."""
+"""What the simulator stores, and for how long."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The process: its options and what it imports."""
+"""The process: its options and imports."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Reading model names."""
+"""Parsing model names."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Cutting of text."""
+"""Splitting text."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What the scenarios say, read from their scripts."""
+"""The contents of the scenarios, read from their scripts."""
 
 import json
 import math

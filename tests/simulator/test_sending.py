@@ -1,4 +1,4 @@
-"""How bytes leave: in how many writes, and what happens when the client does."""
+"""How bytes are sent: in how many writes, and what happens if the client leaves."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def test_at_a_pace_each_chunk_is_a_write(simulator: Simulator, wire_format: str)
 
 
 class Rounds:
-    """A response that nobody reads, and how often the event loop came round while it was written."""
+    """A response that no one reads, which counts its writes."""
 
     prepared = True
 
@@ -38,7 +38,7 @@ class Rounds:
         self.writes += 1
 
     async def write_eof(self) -> None:
-        """There is nothing to end."""
+        """Nothing to end."""
 
 
 async def test_of_many_floods_one_gets_on_in_a_round_of_the_loop() -> None:
@@ -56,7 +56,7 @@ async def test_of_many_floods_one_gets_on_in_a_round_of_the_loop() -> None:
         loop_rounds += 1
     writes = sum(response.writes for response in responses)
     assert writes == 50 * 20
-    assert loop_rounds >= writes - len(responses)  # each had the first without a turn
+    assert loop_rounds >= writes - len(responses)  # the first write of each takes no turn
 
 
 @pytest.mark.parametrize("model", ["stall?seconds=3600", "content?chunks=100000", "content?pace=100000"])

@@ -1,4 +1,4 @@
-"""The JSON that requests ask for, and what `reasoner` answers them."""
+"""JSON schemas in requests, and what `reasoner` answers to them."""
 
 import json
 import math

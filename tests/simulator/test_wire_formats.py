@@ -41,7 +41,7 @@ def model(scenario: str) -> str:
 
 
 def said(scenario: str) -> list[Part]:
-    """What the scenario says, from its script."""
+    """What the scenario says, according to its script."""
     return fold(write_script(Asked(scenario, seed=11), 11, 1, 1.0).steps)
 
 

@@ -1,4 +1,4 @@
-"""A running simulator, as upstream; and an environment with no provider's credential in it."""
+"""A running simulator as upstream, and an environment without any provider's credential."""
 
 import os
 import re
@@ -17,14 +17,14 @@ def simulator_port() -> Iterator[int]:
 
 @pytest.fixture
 def simulator(simulator_port: int) -> Iterator[Simulator]:
-    """A simulator with no delays."""
+    """A simulator without delays."""
     with Simulator(simulator_port) as started:
         yield started
 
 
 @pytest.fixture
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No provider's variables are set."""
+    """An environment without providers' variables."""
     for name in os.environ:
         if re.search(r"(API_KEY|API_BASE|BASE_URL|TOKEN)$", name):
             monkeypatch.delenv(name)

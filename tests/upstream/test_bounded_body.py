@@ -1,4 +1,4 @@
-"""What is read of a provider where LiteLLM makes the call: no more than may be, and all of the rest as it was."""
+"""What is read from a provider when LiteLLM makes the call: up to the limit everything, unchanged, and no more."""
 
 import gzip
 import tracemalloc

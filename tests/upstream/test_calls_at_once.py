@@ -1,4 +1,4 @@
-"""A turn of very many calls is refused before LiteLLM looks for each result among all of them."""
+"""A turn with very many calls is refused before LiteLLM searches all of them for each result."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Requests of other formats as those of chat, in which a run asks its model."""
+"""Conversion of other formats' requests to chat, in which a run makes its calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""LiteLLM's chunks as one typed chunk, and its chat streams without what they cost."""
+"""LiteLLM's chunks as one typed chunk, and its chat streams without their overhead."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.lite import litellm
 from tests.simulator.process import Simulator
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 PAYLOAD: dict[str, Any] = {

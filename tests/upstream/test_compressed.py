@@ -1,4 +1,4 @@
-"""Upstream's compressed answers: what they come to counts, and no more of it is held at once than is read."""
+"""Upstream's compressed answers: their decompressed size counts, and only what is read is in memory."""
 
 import json
 import tracemalloc
@@ -21,7 +21,7 @@ from streamviz.upstream.raw import RawAnswer, new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=99)
@@ -29,7 +29,7 @@ BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=99)
 
 @pytest.fixture(scope="module")
 def bomb() -> bytes:
-    """A GiB of zeros in a MiB of gzip, up to its checksum, which nobody comes to: each MiB is written as the second."""
+    """A GiB of zeros in a MiB of gzip, without the checksum, which no one reaches: the second MiB is repeated."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     first, second = (packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return first + 1023 * second
@@ -37,7 +37,7 @@ def bomb() -> bytes:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
-    """LiteLLM, which takes more memory than is measured here."""
+    """Load LiteLLM first, as it takes more memory than is measured here."""
     load()
 
 
@@ -54,7 +54,7 @@ async def asked(client: aiohttp.ClientSession, server: RawTestServer) -> RawAnsw
 
 
 async def call(server: RawTestServer, target: str, *, stream: bool = False, embeds: bool = False) -> bytes:
-    """What comes of a translated call."""
+    """The result of a translated call."""
     send_only_what_is_asked()
     plan = RoutePlan(target, f"http://127.0.0.1:{server.port}", key="sk-precious")
     request = {"model": "x", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": stream}

@@ -1,4 +1,4 @@
-"""Estimates by a tokenizer: near enough, and of long texts from a sample."""
+"""Estimates by a tokenizer: close enough, and from a sample for long texts."""
 
 import pytest
 
@@ -13,7 +13,7 @@ WORDS = "The harvest is in, and the wine is not bad at all. "
 
 @pytest.fixture(autouse=True)
 def tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "_count", None)  # what was there comes back in the end
+    monkeypatch.setattr(estimates, "_count", None)  # the previous one is restored at the end
     count_by(tokens_in)
 
 

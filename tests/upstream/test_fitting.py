@@ -1,4 +1,4 @@
-"""What a provider of another format gets of a request: what it can take; the rest is named, or refused."""
+"""What a provider of another format gets of a request: what it can take; the rest is listed, or refused."""
 
 import json
 from typing import Any

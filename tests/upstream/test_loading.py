@@ -1,4 +1,4 @@
-"""What a start costs is what it imports: LiteLLM, where a call may need it, is most of that."""
+"""The cost of a start is that of its imports: mostly LiteLLM, if calls may need it."""
 
 import subprocess
 import sys

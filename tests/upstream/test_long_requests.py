@@ -1,4 +1,4 @@
-"""Long requests are converted where no stream waits for that."""
+"""Long requests are converted where no stream has to wait for it."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ from streamviz.upstream.lite import litellm
 
 
 class Config(litellm.AnthropicConfig):
-    """Anthropic's, which notes the thread that it converts a request in."""
+    """Anthropic's configuration, which notes the thread that converts a request."""
 
     thread = 0
 

@@ -1,4 +1,4 @@
-"""The blocks of Anthropic's messages that chat has no words of its own for: said as texts, named, or refused."""
+"""Blocks of Anthropic's messages that chat has no equivalent for: turned into text, listed, or refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Streams of messages from a provider that frames them in its own way, as Bedrock does for Anthropic's models."""
+"""Streams of messages from a provider with its own framing, such as Bedrock for Anthropic's models."""
 
 import asyncio
 import base64
@@ -17,7 +17,7 @@ from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 from streamviz.upstream.translated_answer import TranslatedAnswer
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
@@ -33,7 +33,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def framed(event: dict[str, Any]) -> bytes:
-    """An event in a message of AWS's event streams."""
+    """An event in a message of AWS's event stream format."""
     said = {":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}
     headers = b"".join(
         bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
@@ -46,7 +46,7 @@ def framed(event: dict[str, Any]) -> bytes:
 
 
 class Bedrock:
-    """It sends a message, or with `is_endless` words until its client has left."""
+    """Sends a message, or, if `is_endless`, words until its client has left."""
 
     def __init__(self, *, is_endless: bool = False) -> None:
         self.is_endless = is_endless

@@ -1,4 +1,4 @@
-"""LiteLLM makes no call but the one that was asked for: every connection that is tried is noted."""
+"""LiteLLM makes only the requested call: every attempted connection is noted."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
     pytest.mark.usefixtures("bare_environment", "as_in_a_server"),
@@ -44,8 +44,8 @@ NOWHERE = [
 
 
 class Connections:
-    """Where this process wants to connect to while it is told to note it. A hook of the interpreter cannot be taken
-    back, so there is one, which is heeded now and then."""
+    """The addresses that this process tries to connect to, while enabled. An audit hook of the interpreter cannot be
+    removed, so there is a single one, which is only active at times."""
 
     def __init__(self) -> None:
         self.tried: list[str] | None = None
@@ -77,7 +77,7 @@ def tried() -> Iterator[list[str]]:
 
 
 class Upstream:
-    """A server that refuses every call, or sends it on, and knows what it was asked."""
+    """A server that refuses or redirects every call, and records the requests."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -85,7 +85,7 @@ class Upstream:
         self.sends_on_to = ""
 
     def others(self, tried: list[str]) -> list[str]:
-        """What was tried besides this server."""
+        """The addresses that were tried besides this server."""
         port = self.address.rpartition(":")[2]
         return [each for each in tried if port not in each]
 
@@ -106,7 +106,7 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 def request(wire_format: str, **part: Any) -> dict[str, object]:
-    """A call with a text and perhaps something else in its one message."""
+    """A call with a text and optionally another part in its only message."""
     kind = {"openai_responses": {"type": "input_text"}, "gemini": {}}.get(wire_format, {"type": "text"})
     content: list[object] = [{**kind, "text": "Hello"}, *([part] if part else [])]
     if wire_format == "gemini":
@@ -118,7 +118,7 @@ def request(wire_format: str, **part: Any) -> dict[str, object]:
 
 
 async def call(route: RoutePlan, wire_format: str, said: dict[str, object]) -> ClientFacingError | None:
-    """The error of a translated call; None where the raw lane would make it."""
+    """The error of a translated call; None if the call would take the raw lane."""
     target = resolve("r", wire_format, route)
     if target.lane is Lane.RAW:
         return None
@@ -254,7 +254,7 @@ async def test_a_refusal_that_cannot_be_unpacked_is_one(packing: str) -> None:
 
 
 async def test_only_what_is_unpacked_here_is_asked_for() -> None:
-    """With more packages installed httpx asks for what those unpack."""
+    """With more packages installed, httpx would accept the encodings that those decompress."""
 
     async def repeat(request: web.BaseRequest) -> web.Response:
         return web.json_response([request.headers["accept-encoding"]])

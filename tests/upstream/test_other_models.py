@@ -1,4 +1,4 @@
-"""A request names one model: the one that keys and policies were asked about."""
+"""A request names a single model: the one that keys and policies were checked for."""
 
 import tracemalloc
 from typing import Any

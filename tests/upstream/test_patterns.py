@@ -1,4 +1,4 @@
-"""LiteLLM compiles the patterns in schemas for OpenAI's models to see which would be refused there: not without end."""
+"""To find patterns that OpenAI's models would refuse, LiteLLM compiles those in schemas: only a limited number."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ NOT_PYTHONS = {"type": "string", "pattern": r"^\p{L}$"}
 
 
 def kept_of(*patterns: str) -> list[Any]:
-    """What is left of them, and of one that Python does not know, in a schema that goes to a model."""
+    """What is left of these patterns, and of one that Python does not support, in a schema that goes to a model."""
     Sending()
     properties = {f"p{number}": {"pattern": each} for number, each in enumerate(patterns)}
     kept: Any = drop_non_python_regex_patterns({"properties": {**properties, "last": NOT_PYTHONS}})

@@ -1,4 +1,4 @@
-"""What calls cost: by LiteLLM's map, and unknown where that does not know."""
+"""The prices of calls: according to LiteLLM's map, and unknown if that has none."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from streamviz.upstream.lite import litellm
 from streamviz.upstream.prices import price
 from tests.upstream.usage_reports import PRICES, REPORTS, Report
 
-# LiteLLM imports more of itself with the first look-up of a provider, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first look-up of a provider, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 
@@ -39,7 +39,7 @@ def test_without_tokens_there_is_no_price(tokens: Tokens) -> None:
 
 
 def test_a_model_that_nobody_knows_has_none() -> None:
-    # The second is from what was remembered of the first.
+    # The second result is from the cache.
     assert [price("no-such-model", "openai", Tokens(1, 1)) for _ in range(2)] == [None, None]
 
 
@@ -55,7 +55,7 @@ def test_what_a_provider_bills_by_its_own_word_counts_before_the_map() -> None:
     assert price("sonar", "perplexity", tokens_of({**usage, "cost": {"total_cost": 0.006}})) == 0.006
     by_map = price("sonar", "perplexity", tokens_of(usage))
     assert by_map
-    # A gateway's 0 is no price.
+    # A gateway's 0 is not a price.
     assert price("sonar", "perplexity", tokens_of({**usage, "cost": 0})) == by_map
 
 

@@ -1,4 +1,4 @@
-"""Calls to providers by way of the network's own proxy, against a real one."""
+"""Calls to providers through the network's own proxy, with a real one."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +22,7 @@ NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[pytest.MonkeyPatch]:
-    """One that names no proxy, and so is what was found of it before and afterwards."""
+    """An environment without a proxy, both before and after a test."""
     with pytest.MonkeyPatch.context() as environment:
         for name in (*NAMES, *map(str.lower, NAMES)):
             environment.delenv(name, raising=False)
@@ -39,7 +39,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def served_at(address: str) -> Target:
-    """No resolver knows a name that ends in `.invalid`: only a proxy leads there."""
+    """No resolver knows a name that ends in `.invalid`: only a proxy can lead there."""
     return resolve("here", "openai_chat", RoutePlan("openai/m", address, "")).with_key("")
 
 
@@ -79,7 +79,7 @@ async def test_a_proxy_that_is_away_is_named(client: aiohttp.ClientSession, envi
     assert raised.value.message == "openai could not be reached: its proxy: Connection refused"
 
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 async def test_translated_calls_know_networks_too(environment: pytest.MonkeyPatch) -> None:
     async def answer(request: web.BaseRequest) -> web.Response:

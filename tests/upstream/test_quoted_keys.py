@@ -1,4 +1,4 @@
-"""An answer that quotes the credential of its call is told, and kept, without it."""
+"""If an answer quotes its call's credential, that is neither passed on nor recorded."""
 
 from collections.abc import AsyncIterator
 

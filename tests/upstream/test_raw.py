@@ -1,4 +1,4 @@
-"""The raw lane, against a real server."""
+"""The raw lane, with a real server."""
 
 import asyncio
 import json
@@ -180,7 +180,7 @@ async def test_its_end_is_known_with_the_last_of_it_where_that_is_there(client: 
         assert (await anext(bounded), bounded.has_ended) == (b"data: 1\n\n", False)
         more.set()
         await raw._response.content.wait_eof()
-        assert not bounded.has_ended  # some of it is still to be read
+        assert not bounded.has_ended  # some of it has not been read yet
         assert (await anext(bounded), bounded.has_ended) == (b"data: 2\n\n", True)
         assert await anext(bounded, None) is None
         raw.close()
@@ -221,7 +221,7 @@ async def test_a_long_answer_whose_reader_is_late_waits_and_comes_whole(client: 
 
 
 async def test_so_does_one_in_very_many_pieces(client: aiohttp.ClientSession) -> None:
-    """aiohttp waits for who reads where there are too many, and its parser with it."""
+    """If there are too many pieces, aiohttp waits for its reader, and so does its parser."""
     came = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -323,7 +323,7 @@ def test_a_refusal_that_does_not_quote_it_keeps_its_bytes(body: bytes) -> None:
 async def refused_by(
     client: aiohttp.ClientSession, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 ) -> None:
-    """Call a server that answers so, with a credential."""
+    """Call a server with this handler, using a credential."""
     server = RawTestServer(answer)
     await server.start_server()
     try:
@@ -377,7 +377,7 @@ async def test_who_cannot_be_reached_is_told_without_the_address(
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> ssl.SSLContext:
-    """For a server whose certificate nobody knows."""
+    """A server's TLS context with an untrusted certificate."""
     if not shutil.which("openssl"):
         missing("openssl")
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")

@@ -1,4 +1,4 @@
-"""What clients are told of a call that failed."""
+"""What clients are told about a failed call."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from streamviz.upstream.translated import open_translated
 
 
 class Failed(Exception):
-    """An error as LiteLLM raises them."""
+    """An error as raised by LiteLLM."""
 
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ def test_what_is_of_this_machine_is_left_out(message: str, expected: str) -> Non
 
 
 def test_a_message_of_very_many_blanks_is_told_at_once() -> None:
-    """Were each of them looked behind for a traceback, it would take hours."""
+    """Searching for a traceback after each blank would take hours."""
     assert told(f"a{' ' * 1_000_000}b").startswith("a ")
     assert told(f"a{' ' * 1_000_000}Traceback (most recent call last)") == "a"
 
@@ -73,7 +73,7 @@ def test_the_providers_words_stay() -> None:
 
 @pytest.mark.parametrize("body", ["String should match '^[a-z]+$', né", 'It is \\"this\\"\\n', "plain"])
 def test_words_that_litellm_quotes_as_bytes_are_read(body: str) -> None:
-    """As it does with each refusal of a stream."""
+    """As in every refusal of a stream."""
     written = f'{{"error": {{"message": "{body}"}}}}'.encode()
     for before in ("", "litellm.BadRequestError: AnthropicException - ", "Vertex_aiException BadRequestError - "):
         message = as_upstream_error(Failed(f"{before}{written!r}", 400)).message
@@ -119,7 +119,7 @@ def test_the_kind_stays(status: int, kind: str) -> None:
 
 
 def test_a_status_that_litellm_has_no_error_for_stays() -> None:
-    """Anthropic's 529, which clients wait for longer than for a 500."""
+    """Anthropic's 529: clients wait longer after it than after a 500."""
     try:
         try:
             raise Failed("Overloaded", 529)
@@ -137,7 +137,7 @@ def test_an_error_that_has_led_to_itself_is_told_once() -> None:
 
 
 def test_the_providers_code_stays() -> None:
-    """By it clients know that a conversation is too long, or that nothing is left to spend."""
+    """It tells clients that a conversation is too long, or that the quota is used up."""
     body = '{"error": {"message": "Too long.", "code": "context_length_exceeded"}}'
     assert as_upstream_error(Failed(f"GroqException - {body}", 400)).code == "context_length_exceeded"
     answered = Failed("Nothing is left", 429)
@@ -168,9 +168,9 @@ def test_of_a_long_error_litellm_reads_the_beginning_alone() -> None:
     assert told_of["normalized_error"] == "400_INVALID_REQUEST"
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # what it imports with a first call
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # caused by imports at the first call
 async def test_to_tell_an_error_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LiteLLM would import a web framework to see that it was no guardrail's, and hold every stream up for that."""
+    """LiteLLM would block every stream to import a web framework and see that it was no guardrail's error."""
     monkeypatch.delitem(sys.modules, "fastapi.exceptions", raising=False)
     nobody = resolve("x", "openai_chat", RoutePlan("anthropic/claude-x", "http://127.0.0.1:1", key="test"))
     with pytest.raises(UpstreamError, match="could not be reached"):

@@ -1,4 +1,4 @@
-"""What is of another type than it must be is the request's fault, and named, before LiteLLM stumbles over it."""
+"""A value of the wrong type is the request's fault, and named, before LiteLLM stumbles over it."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The items of a responses request that chat has no words of its own for: said as calls, named, or refused."""
+"""Items of a responses request that chat has no equivalent for: turned into calls, listed, or refused."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_a_call_of_a_tool_in_a_namespace_is_one_by_both_names() -> None:
 
 
 def test_what_openai_ran_itself_is_left_out_and_named() -> None:
-    # Codex sends searches without their ids, at which LiteLLM fails.
+    # Codex sends searches without their ids, which makes LiteLLM fail.
     searched = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}}
     left_out: list[str] = []
     assert sayable(CLAUDE, [user(), {"type": "file_search_call"}, {"type": "mcp_call"}, searched], left_out) == [user()]

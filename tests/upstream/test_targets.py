@@ -5,7 +5,7 @@ import pytest
 from streamviz.core.errors import RequestError
 from streamviz.upstream.targets import Lane, RoutePlan, Target, configured_models, resolve, simulator_target
 
-# LiteLLM imports more of itself for some providers, and not all of that is without warnings.
+# LiteLLM imports more of itself for some providers, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 CHAT, MESSAGES, RESPONSES = "openai_chat", "anthropic_messages", "openai_responses"
@@ -13,11 +13,11 @@ CHAT, MESSAGES, RESPONSES = "openai_chat", "anthropic_messages", "openai_respons
 
 @pytest.fixture(autouse=True)
 def _no_credentials(bare_environment: pytest.MonkeyPatch) -> None:
-    """Each test sets the variables that it is about."""
+    """Start without credentials: each test sets its own variables."""
 
 
 def refused(model: str, wire_format: str = CHAT) -> RequestError:
-    """What is said of a model that cannot be called."""
+    """The error for a model that cannot be called."""
     with pytest.raises(RequestError) as raised:
         resolve(model, wire_format).require_key()
     return raised.value
@@ -118,7 +118,7 @@ def test_a_route_has_an_address_and_a_credential_of_its_own(monkeypatch: pytest.
 
 
 def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As files have it that variables are set from, and no header takes it."""
+    """Files from which variables are set may end in one, which no header may contain."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TEAM_KEY"):
         monkeypatch.setenv(name, "precious\n")
     route = RoutePlan("openai/gpt-4o", "http://127.0.0.1:9/v1", "TEAM_KEY")

@@ -1,4 +1,4 @@
-"""The translating lane for real: LiteLLM calls a simulator that speaks Anthropic's format."""
+"""The translated lane for real: LiteLLM calls a simulator that speaks Anthropic's format."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from streamviz.upstream.translated import open_translated, require_translatable
 from streamviz.upstream.translated_answer import TranslatedAnswer
 from tests.simulator.process import Simulator
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 CHAT = "openai_chat"
@@ -38,7 +38,7 @@ async def ask(simulator: Simulator, model: str, **more: Any) -> TranslatedAnswer
 
 
 async def state_of(answer: TranslatedAnswer) -> StreamState:
-    """What the answer's bytes add up to, read as OpenAI's format."""
+    """What the answer's bytes add up to, read in OpenAI's format."""
     data = b"".join([piece async for piece in answer])
     aggregator = OpenAIChatAggregator()
     if answer.headers["content-type"] == "application/json":
@@ -66,13 +66,13 @@ async def test_text_comes_in_the_clients_format(simulator: Simulator, stream: bo
 
 
 def requests(simulator: Simulator) -> list[dict[str, Any]]:
-    """What the simulator was asked, oldest first."""
+    """The requests that the simulator received, oldest first."""
     found: list[dict[str, Any]] = simulator.get_json("/_requests")["requests"]
     return found
 
 
 def asked(simulator: Simulator) -> dict[str, Any]:
-    """The last request that the simulator got."""
+    """The body of the last request that the simulator received."""
     last = requests(simulator)[-1]
     assert last["path"] == "/v1/messages"
     body: dict[str, Any] = last["body"]
@@ -128,7 +128,7 @@ async def test_a_refusal_keeps_its_status(simulator: Simulator, model: str, stat
         await ask(simulator, model, stream=stream)
     assert raised.value.status == status
     assert raised.value.message
-    assert len(requests(simulator)) == before + 1  # whether to try again is the client's affair
+    assert len(requests(simulator)) == before + 1  # retrying is up to the client
 
 
 async def test_a_refusal_says_when_to_come_back(simulator: Simulator) -> None:

@@ -1,4 +1,4 @@
-"""Where a translated answer ends: as the provider said, and not where its bytes merely stop."""
+"""A translated answer ends when the provider says so, not merely when its bytes stop."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 GEMINI_HALF = b'data: {"candidates":[{"content":{"parts":[{"text":"half"}],"role":"model"},"index":0}]}\n\n'
@@ -24,7 +24,7 @@ PAGE = b"<html><body>Welcome</body></html>"
 
 
 async def read(provider: str, body: bytes, received: list[bytes]) -> None:
-    """Put into `received` what a chat client gets of a provider that streams this."""
+    """Collect in `received` what a chat client gets if the provider streams this."""
 
     async def respond(request: web.BaseRequest) -> web.Response:
         await request.read()
@@ -46,7 +46,7 @@ async def read(provider: str, body: bytes, received: list[bytes]) -> None:
         await server.close()
 
 
-# As of a call that is not translated, whatever LiteLLM makes of it.
+# Reported as for an untranslated call, whatever LiteLLM makes of it.
 HEAD = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
 FAULTS = {
     "upstream answered 302, a redirect": HEAD.replace(b"200 OK", b"302 Found") + b"location: /other\r\n\r\n",
@@ -65,7 +65,7 @@ def holding(body: bytes, kind: str = "application/json") -> bytes:
 
 @asynccontextmanager
 async def saying(answer: bytes) -> AsyncIterator[str]:
-    """The address of a server that says this to each request, and hangs up."""
+    """The address of a server that sends this reply to each request and closes the connection."""
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         length = re.search(rb"content-length: (\d+)", (await reader.readuntil(b"\r\n\r\n")).lower())
@@ -98,7 +98,7 @@ CALLS = [
 @pytest.mark.parametrize(("provider", "wire_format"), CALLS)
 async def test_what_no_provider_should_do_is_told_as_its_own_fault(provider: str, wire_format: str) -> None:
     send_only_what_is_asked()
-    is_whole = wire_format != "anthropic_messages"  # it asks for a stream, whatever is asked for
+    is_whole = wire_format != "anthropic_messages"  # it requests a stream even for a whole answer
     for words, answer in (WHOLE_FAULTS if is_whole else FAULTS).items():
         async with saying(answer) as url:
             with pytest.raises(UpstreamError, match=words) as raised:
@@ -106,7 +106,7 @@ async def test_what_no_provider_should_do_is_told_as_its_own_fault(provider: str
             assert raised.value.status == 502
 
 
-# Which speak their client's format as well, but not at any address.
+# These also speak their client's format, but not at every address.
 NOT_HERE = [("dashscope", "anthropic_messages"), ("azure_ai", "openai_responses")]
 
 
@@ -121,7 +121,7 @@ async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: 
 
 
 NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')
-# Some tell an error so, and one of these is not the client's.
+# Some report errors in this form, and this one is not the client's fault.
 TOLD = b'{"error":{"message":"out of beans","code":503}}'
 
 

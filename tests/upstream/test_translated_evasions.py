@@ -1,7 +1,7 @@
-"""Nothing that a policy forbids is in what the SDKs hand out of what LiteLLM gave as a chat stream.
+"""Nothing that a policy forbids is in what the SDKs hand out of LiteLLM's chat streams.
 
-What upstream's chat chunks come to in the client's format, as a stream or as one whole answer, is what policies see;
-EVASIONS says how many, as in `tests/core/test_evasions.py`.
+Policies see what upstream's chat chunks become in the client's format, as a stream or as one whole answer. EVASIONS
+sets how many are tried, as in `tests/core/test_evasions.py`.
 """
 
 import json
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def chat_chunks(data: bytes) -> Iterator[bytes]:
-    """The chunks of a chat stream, as a provider's SDK gives them on."""
+    """The chunks of a chat stream, as a provider's SDK yields them."""
     parser = SSEParser()
     for event in (*parser.feed(data), *parser.close()):
         try:
@@ -39,7 +39,7 @@ def chat_chunks(data: bytes) -> Iterator[bytes]:
 
 
 def translated(made: Evasion, target: str) -> list[bytes]:
-    """What clients of a format have of a chat stream, up to where it breaks off."""
+    """What clients of a format get of a chat stream, until it breaks off."""
     if target == "openai_chat":
         return [write_event(data) for data in chat_chunks(made.data)]
     translator = Translator("openai_chat", target)
@@ -53,7 +53,7 @@ def translated(made: Evasion, target: str) -> list[bytes]:
 
 
 def as_answered(made: Evasion, target: str, *, is_streaming: bool) -> Evasion:
-    """The same evasion as clients of another format have it."""
+    """The same evasion as clients of another format get it."""
     frames = translated(made, target)
     if is_streaming or not frames:
         return Evasion(target, tuple(frames), True, SSE)

@@ -1,4 +1,4 @@
-"""The translating lane in every pair of formats: the simulator speaks another one than the client."""
+"""The translated lane for every pair of formats: the simulator speaks another format than the client."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.core.wire import legal
 from tests.core.wire.official import Told, payloads, read_back, take_in, told_of
 from tests.simulator.process import Simulator
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 PAIRS = [
@@ -115,7 +115,7 @@ async def test_usage_is_what_upstream_counted(simulator: Simulator, wire_format:
 
 
 async def test_usage_that_upstream_does_not_tell_is_not_estimated(simulator: Simulator) -> None:
-    # LiteLLM does not ask this provider for it.
+    # LiteLLM does not request it from this provider.
     more = {"stream_options": {"include_usage": True}}
     answer = await ask(simulator, OPENAI_CHAT, "databricks", "content?seed=7&chunks=20", stream=True, **more)
     aggregator, _ = take_in(OPENAI_CHAT, await bytes_of(answer))
@@ -171,13 +171,13 @@ async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_
     assert raised.value.status == 429
     assert raised.value.message == json.loads(data)["error"]["message"]
     assert int(raised.value.headers["retry-after"]) > 0
-    # Whether to try again is the client's affair.
+    # Retrying is up to the client.
     assert len(simulator.get_json("/_requests")["requests"]) == before + 1
 
 
 @pytest.mark.parametrize("wire_format", [OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES])
 async def test_a_stream_of_geminis_is_open_before_it_is_answered(wire_format: str) -> None:
-    """LiteLLM makes that call with the first chunk that is asked for, when a client has its status long since."""
+    """LiteLLM makes that call only when the first chunk is requested, long after the client got its status."""
 
     async def refuse(_: web.BaseRequest) -> web.Response:
         body = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}
@@ -218,7 +218,7 @@ async def test_a_call_of_a_tool_of_plain_text_comes_back_as_that(
     called = [item for item in response["output"] if item["type"].endswith("_call")]
     kinds = {(item["type"], item["name"] == "read_file") for item in called}
     assert kinds in ({("custom_tool_call", True)}, {("custom_tool_call", True), ("function_call", False)})
-    # What the simulator calls it with is no text, and stays as it is.
+    # The simulator's arguments are not text, and stay as they are.
     want = said_upstream(simulator, OPENAI_RESPONSES).calls
     said = [json.loads(item.get("input") or item["arguments"]) for item in called]
     assert said == [arguments for *_, arguments in want]
@@ -237,7 +237,7 @@ async def test_a_tool_of_a_namespace_goes_upstream_by_both_names(simulator: Simu
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_whole_answer_of_groqs_need_not_name_a_service_tier(stream: bool) -> None:
-    # LiteLLM asks for a whole one where that is to be JSON.
+    # LiteLLM requests a whole answer if it must be JSON.
     message = {"role": "assistant", "content": '{"a":1}'}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -252,7 +252,7 @@ async def test_a_whole_answer_of_groqs_need_not_name_a_service_tier(stream: bool
 
 
 def search(number: int) -> list[bytes]:
-    """What Anthropic tells of one that it ran."""
+    """The events of a search that Anthropic ran."""
     call = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {}}
     page = {"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": f"page-{number}-"}
     found = {"type": "web_search_tool_result", "tool_use_id": call["id"], "content": [page]}
@@ -288,7 +288,7 @@ async def test_what_searches_found_is_copied_no_more_often_for_more_of_them(monk
 
 
 async def searched(times: int) -> bytes:
-    """What a chat client gets of an answer of Claude's with so many searches."""
+    """What a chat client gets of an answer from Claude with this many searches."""
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
     begin = {"type": "message_start", "message": {**message, "usage": {"input_tokens": 1, "output_tokens": 1}}}
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
@@ -300,7 +300,7 @@ async def searched(times: int) -> bytes:
 
 
 async def answered(provider: str, reason: str | None) -> bytes:
-    """What a client of Anthropic's API gets of an answer that ends so."""
+    """What a client of Anthropic's API gets of an answer with this finish_reason."""
     told = [{"delta": {"role": "assistant", "content": "Hi"}, "finish_reason": ""}, {"finish_reason": reason}]
     common = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     said = [encode({**common, "choices": [{"index": 0, "delta": {}, **choice}]}) for choice in told]
@@ -329,7 +329,7 @@ async def test_why_an_answer_ended_is_what_its_provider_said(provider: str, reas
 
 @asynccontextmanager
 async def answering(said: object) -> AsyncIterator[str]:
-    """The address of a provider that says the same to all, in JSON or, where it is bytes, in events."""
+    """The address of a provider that gives everyone this answer, in JSON or, if it is bytes, as events."""
     kind, body = (b"text/event-stream", said) if isinstance(said, bytes) else (b"application/json", encode(said))
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
 

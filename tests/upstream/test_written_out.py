@@ -1,4 +1,4 @@
-"""LiteLLM writes out what schemas refer to: what that comes to is known before it does."""
+"""LiteLLM expands references in schemas: the resulting size is known before it does."""
 
 from typing import Any
 
@@ -30,17 +30,17 @@ def doubling(keyword: str = "$defs") -> dict[str, Any]:
 
 
 def each_to_all(count: int) -> dict[str, Any]:
-    """Definitions that go in circles: whatever way is taken through them, it comes to an end."""
+    """Circular definitions: every path through them comes to an end."""
     names = [f"d{number}" for number in range(count)]
     return {**to("d0"), "$defs": {name: {"anyOf": [to(each) for each in names]} for name in names}}
 
 
 def many(count: int) -> dict[str, Any]:
-    """LiteLLM copies the list of definitions for each object that it comes by."""
+    """LiteLLM copies the list of definitions for each object that it encounters."""
     return {"properties": {f"p{number}": {} for number in range(count)}, "$defs": {f"d{n}": {} for n in range(count)}}
 
 
-# One for each place that definitions have.
+# One for each place that can have definitions.
 SMALL: list[dict[str, Any]] = [
     {"type": "object", "properties": {"a": {"$ref": f"#/{way}/leaf"}}, **told}
     for way, told in {
@@ -107,7 +107,7 @@ def test_who_takes_schemas_as_they_are_gets_them(provider: str) -> None:
     fitted(ANTHROPIC_MESSAGES, (provider, "m"), **asking(ANTHROPIC_MESSAGES, doubling()))
 
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 async def test_for_them_litellm_writes_nothing_out() -> None:
     asked: list[str] = []

@@ -1,6 +1,6 @@
-"""Usage reports as providers send them, and what each costs: so many tokens at each price of a table.
+"""Usage reports as providers send them, and what each costs: tokens at each price of a table.
 
-The parts of each report are told apart by hand, by the providers' price lists; the table is a copy of LiteLLM's map.
+The parts of each report were split by hand according to the price lists; the table is a copy of LiteLLM's map.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Report(NamedTuple):
-    """`tier` is the service tier that stands beside the usage; `parts` are tokens by price, all times `factor`."""
+    """`tier` is the service tier given with the usage; `parts` are tokens by price, all times `factor`."""
 
     what: str
     provider: str
@@ -25,5 +25,5 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 
 REPORTS = [Report(**line) for line in _lines("usage_reports.jsonl")]
-# US dollars for one token.
+# US dollars per token.
 PRICES: dict[str, dict[str, float]] = {line["model"]: line["prices"] for line in _lines("usage_prices.jsonl")}

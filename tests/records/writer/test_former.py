@@ -1,5 +1,5 @@
-"""A journal that the code of commit 20421b6 wrote, and what that code made of it: `former/`. Workers may leave one
-behind before an update, so it is stored as it was then, whatever columns there are by now."""
+"""A journal written by the code of commit 20421b6, and what that code made of it: `former/`. Workers may leave one
+behind before an update, so it must be stored as it was then, whatever columns there are now."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from tests.records.support import move
 
 FORMER = Path(__file__).parent / "former"
 JOURNAL = "01a20607-277a-7b83-82ad-a886dec7da97"
-# What the entries in it point to.
+# Referenced by the journal's entries.
 VERSION, KEY = 7_000_001, 7_000_002
 ORDER = {
     "session": "id",

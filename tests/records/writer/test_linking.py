@@ -1,4 +1,4 @@
-"""Which streams are found to go on from which, however often the same was said, and what that costs."""
+"""Which streams are found to continue which others, however often the same was said, and what that costs."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ from tests.records.history import NOW, store, story
 from tests.records.writer.test_retries import POPULAR, link_of, read_by
 
 MARK = numbered(Kind.ANSWER, b"the same")
-# How many wait to link what they store.
+# How many transactions wait to link what they store.
 ALONE = """
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND NOT granted
@@ -34,7 +34,7 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 
 def answered(minutes: float = 0) -> UUID:
-    """A stream whose answer others may ask for is stored, so long after NOW."""
+    """Store a stream with an answer that others may look for, `minutes` after NOW."""
     [stream_id] = store(story(NOW + timedelta(minutes=minutes), session="one", marks=(MARK,)))
     return stream_id
 
@@ -46,7 +46,7 @@ def calling_and_called() -> list[tuple[UUID, list[AnyEntry]]]:
 
 
 def write(stream_id: UUID, entries: Sequence[AnyEntry]) -> None:
-    """Some of a stream is stored by a writer of its own."""
+    """Store part of a stream with a new writer."""
     batch, store = Batch(stream_id, NO_WORKER), Store(conninfo)
     for entry in entries:
         batch.add(entry)
@@ -55,7 +55,7 @@ def write(stream_id: UUID, entries: Sequence[AnyEntry]) -> None:
 
 
 def asking(minutes: float, session: str = "another") -> UUID:
-    """A stream is stored that goes on from such an answer."""
+    """Store a stream that continues such an answer."""
     [stream_id] = store(story(NOW + timedelta(minutes=minutes), session=session, asked=(MARK,)))
     return stream_id
 

@@ -1,4 +1,4 @@
-"""What one more session costs does not grow with those that there are."""
+"""The cost of one more session does not grow with their number."""
 
 import re
 

@@ -58,7 +58,7 @@ def stream_id() -> uuid.UUID:
 
 
 def chunks_of(query: Query, stream_id: uuid.UUID) -> list[bytes]:
-    """The upstream tape, which must have no gap."""
+    """The upstream tape, without gaps."""
     found = query(CHUNKS, stream_id)
     assert [seq for seq, _ in found] == list(range(len(found)))
     return [bytes(raw) for _, raw in found]
@@ -147,7 +147,7 @@ def test_it_changes_nothing_when_the_same_is_written_twice(query: Query, stream_
 def test_it_loses_nothing_when_the_news_of_a_commit_is_lost(query: Query, stream_id: uuid.UUID) -> None:
     first = [opened(stream_id), received(stream_id, [b"a", b"b"]), sent(stream_id, passed([0, 1]))]
     more = [received(stream_id, [b"c"], 2), sent(stream_id, [Frame(b"made", None, "guard")], 2)]
-    # The first batch is in Postgres, but the writer never heard so: it tries again, together with what came since.
+    # The first batch is in Postgres, but the writer did not learn of it: it tries again, together with newer entries.
     write(first, first + more)
     assert chunks_of(query, stream_id) == [b"a", b"b", b"c"]
     assert query(FRAMES, stream_id)[2:] == [(2, None, "guard", b"made")]
@@ -190,7 +190,7 @@ STORED = "a\ufffdb?c\U0001f9ea'; DROP TABLE records_stream; --"
 
 @pytest.fixture
 def version_id(transactional_db: None) -> int:
-    """The key of a policy's version."""
+    """The primary key of a policy's version."""
     policy = Policy(name="guard", kind="tool_rule", mode="enforce")
     policy.save()
     return policy.versions.get().pk
@@ -223,7 +223,7 @@ def test_it_stores_hostile_text_wherever_text_comes_from_strangers(
 def test_names_of_any_length_are_stored_and_numbers_that_no_column_takes_are_unknown(
     query: Query, tmp_path: Path, stream_id: uuid.UUID
 ) -> None:
-    # Nothing in it can be compressed, as an index would do with what repeats.
+    # Random, so that nothing in it can be compressed, as an index would do with repetitions.
     chance = random.Random(3)
     name = "".join(chr(chance.randrange(0x10000, 0x110000)) for _ in range(9000))
     odd = {"index": 2**40, "choice": 2**70, "name": name, "label": name}
@@ -265,7 +265,7 @@ def test_it_keeps_the_lengths_of_chunks_whose_bytes_are_not_to_be_kept(query: Qu
 
 
 def tables_of(query: Query, table: str) -> dict[uuid.UUID, str]:
-    """In which table the runs of each stream are."""
+    """The table that contains each stream's runs."""
     return dict(query(f"SELECT stream_id, tableoid::regclass::text FROM records_{table}"))
 
 
@@ -305,7 +305,7 @@ def test_a_day_that_cannot_be_made_holds_up_nothing_and_is_tried_again_later(
     turn(ids[2])
     writer.finish()
     assert set(tables_of(query, "upstreamrun")) == set(ids)
-    # Those that were stored before are moved as well.
+    # Those stored earlier are moved as well.
     assert "records_upstreamrun_default" not in tables_of(query, "upstreamrun").values()
 
 
@@ -393,7 +393,7 @@ def test_the_beginning_and_the_end_of_a_stream_are_stored_in_the_turn_that_reads
 
 
 class Beside(Writer):
-    """Before each of its turns a server that goes on records more."""
+    """Before each of the writer's turns, a running server records more."""
 
     def __init__(self, root: Path, journal: Journal, stream_id: uuid.UUID) -> None:
         super().__init__(root, conninfo)
@@ -417,7 +417,7 @@ def test_told_to_stop_it_does_not_wait_for_servers_that_go_on(
     journal = journal_of(tmp_path, [opened(stream_id)])
     Beside(tmp_path, journal, stream_id).finish()
     assert chunks_of(query, stream_id)
-    # What servers left that have ended is stored to its end.
+    # Everything left by stopped servers is stored.
     assert folder.journals(tmp_path) == [journal.path]
     outcomes: dict[uuid.UUID, str] = dict(query("SELECT id, outcome FROM records_stream"))
     assert outcomes == {**dict.fromkeys(ended, "completed"), left: "interrupted", stream_id: ""}
@@ -445,7 +445,7 @@ def test_what_comes_with_the_beginning_is_stored_with_the_end(
 
 @pytest.fixture
 def named(query: Query) -> Iterator[str]:
-    """A connection string whose connections the test can tell from all others, to end them."""
+    """A connection string whose connections the test can tell from all others, to terminate them."""
     yield make_conninfo(conninfo(), application_name="the writer")
     # Postgres ends a session some time after its connection was closed.
     until(lambda: query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'the writer'") == [(0,)])
@@ -499,7 +499,7 @@ def test_a_database_without_tables_is_waited_for_too(query: Query, tmp_path: Pat
 
 
 class Tended(Upkeep):
-    """Says when it has done all once."""
+    """Signals when it has done everything once."""
 
     def __init__(self) -> None:
         super().__init__(Retention(0, 0, 0), conninfo)
@@ -513,7 +513,7 @@ class Tended(Upkeep):
 
 
 class Running:
-    """A writer in a thread of its own, as the command runs it."""
+    """A writer in its own thread, run as by the command."""
 
     def __init__(self, root: Path) -> None:
         self.stop = threading.Event()

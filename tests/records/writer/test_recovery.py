@@ -1,4 +1,4 @@
-"""What becomes of streams whose worker is gone."""
+"""What happens to streams whose worker is gone."""
 
 import uuid
 from pathlib import Path
@@ -230,7 +230,7 @@ def test_what_cannot_be_read_behind_some_chunk_is_kept_and_makes_no_block(query:
 
 @pytest.fixture
 def entries() -> list[AnyEntry]:
-    """A stream that ended and one that did not, a read at a time."""
+    """One stream that ended and one that did not, one read at a time."""
     second = uuid.UUID(int=2)
     story: list[AnyEntry] = [opened(STREAM), opened(second)]
     for n, raw in enumerate(RAWS):

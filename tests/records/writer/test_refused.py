@@ -1,4 +1,4 @@
-"""What Postgres will not take: when it is waited for, and how it is stored after all."""
+"""Streams that Postgres refuses: when the writer waits, and how they are stored in the end."""
 
 import uuid
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ END $$
 
 @pytest.fixture
 def odd(query: Query) -> Iterator[None]:
-    """Postgres has an internal error at some streams meanwhile."""
+    """Postgres raises an internal error for some streams."""
     query(ODD)
     query("CREATE OR REPLACE TRIGGER odd BEFORE INSERT OR UPDATE ON records_stream FOR EACH ROW EXECUTE FUNCTION odd()")
     yield
@@ -133,7 +133,7 @@ def test_other_files_beside_those_of_streams_are_left_alone(query: Query, tmp_pa
 
 
 def test_what_the_connection_of_a_dead_writer_stores_meanwhile_is_not_set_aside(query: Query, tmp_path: Path) -> None:
-    """Postgres goes on with what it has got, though nobody waits for it any more."""
+    """Postgres completes the statement that it has received, even though no one waits for it any more."""
     stream_id = uuid.uuid4()
     whole = [opened(stream_id, asked=[1]), received(stream_id, [b"x"]), closed(stream_id, chunk_count=1)]
     for writer in ("dead", "next"):

@@ -1,4 +1,4 @@
-"""Which streams are found to be a request once more, and what it costs to look for them."""
+"""Which streams are found to be retries, and what the search costs."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from tests.records.history import NOW, store, story
 
 MARK = numbered(Kind.REQUEST, b"the same")
 FAILED = "upstream_error"
-# The same request so many times more in its session, each a little later.
+# Repeat a request this many times in its session, each slightly later.
 POPULAR = """
 INSERT INTO records_stream SELECT (jsonb_populate_record(stream, jsonb_build_object(
     'id', left(id::text, 13) || right(gen_random_uuid()::text, 23),
@@ -25,7 +25,7 @@ INSERT INTO records_stream SELECT (jsonb_populate_record(stream, jsonb_build_obj
 
 
 def again(minutes: float, *, session: str = "one", outcome: str = "completed") -> UUID:
-    """The request is stored, so long after NOW, by a writer of its own."""
+    """Store the request, `minutes` after NOW, with a new writer."""
     [stream_id] = store(story(NOW + timedelta(minutes=minutes), session=session, marks=(MARK,), outcome=outcome))
     return stream_id
 
@@ -66,12 +66,12 @@ def test_what_is_read_does_not_grow_with_how_often_it_was_asked(query: Query) ->
     few = rows_read(stream)
     query(POPULAR, 300, stream)
     query("ANALYZE records_stream")
-    # Of those that came next, no more than are looked through.
+    # Of the later ones, only a limited number is examined.
     assert rows_read(stream) <= few + 100
 
 
 def rows_read(stream_id: UUID) -> int:
-    """Of streams, to find those that are alike."""
+    """How many rows of streams are read to find identical requests."""
     return read_by(ALIKE, {"streams": [stream_id], "failed": [FAILED], **around([stream_id])._asdict()})
 
 

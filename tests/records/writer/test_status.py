@@ -1,4 +1,4 @@
-"""What the writer says of itself: in its file, and in the log when it falls behind."""
+"""What the writer reports about itself: in its file, and in the log when it falls behind."""
 
 import logging
 import time
