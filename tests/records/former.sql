@@ -1,4 +1,4 @@
--- A database of commit 20421b6 with something in it, as pg_dump tells it.
+-- A database of commit 20421b6 with some rows in it, as dumped by pg_dump.
 
 CREATE FUNCTION public.streamviz_add_up() RETURNS trigger
     LANGUAGE plpgsql

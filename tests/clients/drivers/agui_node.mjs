@@ -1,4 +1,4 @@
-// Reads a stream's events with AG-UI's own client, which verifies their order, and prints the messages that it makes.
+// Reads a stream's events with AG-UI's own client, which verifies their order, and prints the resulting messages.
 import { HttpAgent } from "@ag-ui/client";
 
 const given = JSON.parse(process.argv[2]);

@@ -1,4 +1,4 @@
-// Reads runs from a file, a list of events a line, and prints what AG-UI's own verifier has against any.
+// Reads runs from a file, one list of events per line, and prints the objections of AG-UI's own verifier.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { verifyEvents } from "@ag-ui/client";

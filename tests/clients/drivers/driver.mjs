@@ -1,4 +1,4 @@
-// What the drivers of Node's clients share: as driver.py has it for Python's.
+// Shared by the drivers of Node clients, like driver.py for Python.
 
 export const QUESTION = 'Do five steps'
 export const SYSTEM = 'You are an agent.'

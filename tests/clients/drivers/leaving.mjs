@@ -1,5 +1,5 @@
-// Both vendors' SDKs for Node, as a client that leaves: it aborts its call once it is told to on its standard input, and
-// goes on itself until that ends.
+// Both vendors' SDKs for Node, as a client that leaves: it aborts its call when told to on standard input, and exits
+// when that is closed.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { once } from 'node:events'

@@ -18,7 +18,7 @@ await main(async (asked) => {
   const content = [{ type: 'text', text: QUESTION }]
   if (task === 'picture') content.push({ type: 'file', data: PNG, mediaType: 'image/png' })
   const habits = { model: MODELS[dialect](asked), instructions: SYSTEM, messages: [{ role: 'user', content }], maxRetries: retries, abortSignal: leaving.signal }
-  // What is said again goes as a reference to what OpenAI has kept, which other vendors have not.
+  // By default, repeated items are sent as references to what OpenAI has stored, which other vendors do not have.
   if (dialect === 'responses' && !asked.model.includes('-openai-')) habits.providerOptions = { openai: { store: false } }
   if (task === 'tools') {
     habits.tools = { look: tool({ inputSchema: jsonSchema(PARAMETERS), execute: look }) }
