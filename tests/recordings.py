@@ -19,7 +19,7 @@ import pytest
 from tests.thorough import IS_THOROUGH
 
 RECORDINGS = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "shared" / "streams")
-# Of each format, in a plain run.
+# How many of each format a plain run reads.
 _SOME = 30
 
 # The formats with recorded streams.

@@ -43,7 +43,7 @@ def test_whole_pages_of_the_heap_and_of_what_has_no_name_are_moved() -> None:
 
 def test_what_a_process_has_stays_what_it_was_wherever_it_lies() -> None:
     moved = int(subprocess.run([sys.executable, "-c", HUGE], capture_output=True, check=True, text=True).stdout)
-    # Of some 50 MB, in kB; none on a system that cannot, or is configured not to.
+    # In kB, of some 50 MB; 0 on a system that cannot do it or is configured not to.
     assert moved > 30_000 if "[never]" not in _setting() and _has_collapse() else moved == 0
 
 

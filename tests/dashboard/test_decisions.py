@@ -16,7 +16,7 @@ from tests.live.support import Running, asking_twice, parse, view_of_running
 
 
 class NobodyElse:
-    """The other workers, none of which runs the stream: asking them is waiting in vain."""
+    """The other workers, none of which runs the stream: asking them would be a wait for nothing."""
 
     are_workers = True
 

@@ -1,4 +1,4 @@
-"""A page that has lost its server does not look as if it were still live."""
+"""A page that has lost its server does not pretend that streams go on."""
 
 from playwright.sync_api import Browser, expect
 

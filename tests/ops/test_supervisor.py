@@ -1,4 +1,4 @@
-"""What the supervisor reports, what it refuses to start with, and what stops it."""
+"""The address that the supervisor prints, what it refuses to start with, and what stops it."""
 
 import os
 import signal

@@ -11,7 +11,7 @@ from streamviz.policies import build
 
 
 class Mine(Policy):
-    """A policy of a user's own."""
+    """A custom policy."""
 
     def __init__(self, parameters: JsonObject) -> None:
         self.parameters = parameters

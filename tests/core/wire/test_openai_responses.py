@@ -54,7 +54,7 @@ def take_in(*payloads: object) -> OpenAIResponsesAggregator:
     return aggregator
 
 
-# Small events that, repeated, require reading everything again however much there is, by what they repeat.
+# Small events that, each time, require reading everything so far again; the keys say what they repeat.
 AGAIN = {
     "arguments, otherwise spaced": (added(CALL), say("function_call_arguments.done", arguments='{"a":1}')),
     "an unknown item": (added({"type": "list", "id": "l"}), done({"type": "list", "id": "l", "of": 1})),

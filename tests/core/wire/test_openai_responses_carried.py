@@ -101,7 +101,7 @@ def places_of(blocks: Sequence[StreamBlock], output: Items) -> list[tuple[int, i
 
 
 def kept(output: Items, at: tuple[int, int], *, is_denied: bool) -> Iterator[Any]:
-    """All items except the changed one, of which only a message's other parts; nor the output of a denied call."""
+    """All items except the changed one, of a changed message its other parts, and nothing of a denied call's output."""
     place, part = at
     changed = output[place]
     gone = {changed.get("call_id"), changed.get("id")} - {None} if is_denied else set()

@@ -140,7 +140,7 @@ def test_all_that_is_said_of_holds_is_what_was_told(query: Query) -> None:
 
 
 def figures(waited: list[int]) -> Holds:
-    """What Postgres is asked to calculate, calculated differently."""
+    """The figures that Postgres should return, calculated in Python."""
     cuts = quantiles(waited, n=100, method="inclusive")
     return Holds(len(waited), pytest.approx(median(waited)), pytest.approx(cuts[94]))
 

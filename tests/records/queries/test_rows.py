@@ -1,4 +1,4 @@
-"""Queries that are cancelled, inside others."""
+"""Queries with a time limit: nested in others, and followed by more after one was given up."""
 
 import pytest
 
