@@ -23,15 +23,15 @@ class Begin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Write bytes to the client's socket, and wait while its buffer is full. `is_last` also ends the response,
-    complete."""
+    """Write bytes to the client's socket, and wait while its buffer is full. If it `is_last`, the response ends
+    with it, and is complete."""
 
     data: bytes
     is_last: bool = False
 
 
 class End(msgspec.Struct, frozen=True, gc=False):
-    """End the response, complete."""
+    """End the response: it is complete."""
 
 
 class Respond(msgspec.Struct, frozen=True, gc=False):

@@ -261,7 +261,7 @@ class Exchange(Progress):
         if reading.refusal is None and self._life.state is State.SETTLING and self._is_settled:
             self._finish(reading)
         if (error := reading.refusal) is not None:
-            reading.refusal = None  # the error's traceback keeps its frames alive
+            reading.refusal = None  # its traceback holds what it was raised in
             self.refused(error)
 
     def _finish(self, reading: Reading) -> None:
