@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 # While requests come in, the work waits for a pause of this length, but no longer than the limit (s).
 _PAUSE_SECONDS = 0.002
 _LONGEST_SECONDS = 0.02
-# How much is done at once: running streams continue after some ms.
+# The work of so many streams is done at once: after some ms running streams must continue.
 _AT_ONCE = 8
 
 Work = Callable[[], None]

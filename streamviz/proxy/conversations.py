@@ -140,8 +140,8 @@ class Conversations:
         return bool(over)
 
     def catch_up(self, owner: str) -> bool:
-        """Note the marks of the owner's running streams whose answers are complete: some clients continue as soon as
-        they have an answer's last word, before its stream is over. Return whether there were any."""
+        """Note the marks of the owner's running streams with a finish_reason: some clients continue as soon as they
+        have an answer's last word, before its stream is over. Return whether there were any."""
         said = [
             (one, answer)
             for one in self._running.values()

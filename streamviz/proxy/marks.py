@@ -32,7 +32,7 @@ _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
-# No client offers more.
+# The most tools that are looked at; hardly any client offers more.
 _MOST_TOOLS = 1_000
 _NO_TOOLS: frozenset[str] = frozenset()
 # Owners whose hashes are cached.
@@ -97,8 +97,8 @@ class Marks:
         self._goes_on_from = [id for each in told if (id := as_text(each))]
 
     def asked(self, *, is_named: bool, is_retry: bool) -> Iterator[int]:
-        """The marks that this request looks for, the surest first; in a session that the client named, little text
-        proves much."""
+        """The marks that this request looks for, the surest first; in a session that the client named, even little
+        text proves much."""
         if is_retry:
             yield self.requests[0]
         answered_ids = self._answered_ids()

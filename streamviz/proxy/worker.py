@@ -43,7 +43,7 @@ from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, reso
 if TYPE_CHECKING:
     from streamviz.proxy.telemetry.exporting import Telemetry
 
-# Pieces that arrive faster than any model sends, per round of the event loop.
+# How many pieces of what arrives faster than any model sends are taken per round of the event loop.
 FLOODS_A_ROUND = 3
 
 # How long a client that reads nothing gets to take the end of a stream that is cut short.
