@@ -192,7 +192,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
                 self.head[name] = value
 
     def close(self) -> list[StreamEvent]:
-        """End the input: complete and seal every block. Those of a choice without a finish_reason are truncated."""
+        """End the input: complete and seal every block; open ones of a choice without finish_reason are truncated."""
         state = self.state
         state.begin_chunk(state.last_seq, state.last_at)
         if self.is_complete:

@@ -90,7 +90,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(error)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
-        """Check for what SDKs skip: chunks of another kind, for some of other types; a choice twice in a chunk."""
+        """Find what SDKs skip: chunks of another kind or of other types, and a choice the second time in one chunk."""
         if not self.body and self._types.differ(payload, self.state.events, self.state.blocks):
             self._contradict("a member of a chunk is of another type")
         word = payload.get("object")
