@@ -178,7 +178,7 @@ def _lag(is_level: bool | None, replayed_at: datetime | None) -> float | None:
 
 
 def _whose(database: str) -> Whose | None:
-    """None if Postgres does not let every user know."""
+    """Which Postgres, and which database in it; None if this user may not ask."""
     try:
         with connections[database].cursor() as cursor:
             cursor.execute(_WHOSE)

@@ -155,7 +155,7 @@ class Journal:
                 self._next_segment()
         written = os.write(self._segment, records)
         if written < len(records):
-            # Should the partial record be impossible to cut off, the next write starts a new segment, if it can.
+            # If the half record cannot be cut off, the next write begins a new segment, if that can be created.
             self._ends_at = 0.0
             os.ftruncate(self._segment, self._size)
             self._ends_at = time.monotonic() + SEGMENT_SECONDS
