@@ -1,4 +1,4 @@
-"""The URLs that Django answers; /v1/, /v1beta/ and /api/ are answered before Django sees them (serving/asgi.py)."""
+"""The URLs that Django answers; those of the proxy, the API and the probes never reach it (serving/asgi.py)."""
 
 from django.contrib import admin
 from django.urls import include, path
