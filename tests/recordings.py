@@ -47,9 +47,10 @@ def recorded(wire_format: str) -> list[Path]:
 
 @cache
 def telling(wire_format: str) -> list[Path]:
-    """In a thorough run, a subset of them that has everything that any of them has: each member of a payload with each
-    type of value, each word of the format, each way of writing lines, and each kind of payload after each other kind.
-    It consists of the shortest such streams, so tests that try a lot with each take a third of the time."""
+    """In a thorough run, a subset of the recorded streams that has everything that any of them has: each member of a
+    payload with each type of value, each word of the format, each way of writing lines, and each kind of payload after
+    each other kind. It consists of the shortest such streams, so tests that try a lot with each take a third of the
+    time."""
     if not IS_THOROUGH:
         return recorded(wire_format)
     known: set[str] = set()

@@ -94,7 +94,8 @@ def test_memory_is_what_the_groups_leave_of_the_machines(
 
 
 AUTOGROUP = Path("/proc/self/autogroup")
-# Root is dropped, as it may set its session at any time. PR_SET_DUMPABLE then gives the process its files back.
+# Not as root: its processes may set their session's niceness at any time, all others together once per 0.1 s.
+# PR_SET_DUMPABLE then gives the process its files below /proc back.
 SAYS = f"""
 import ctypes, os, pathlib
 from streamviz.cores import give_way

@@ -129,7 +129,7 @@ def test_a_batch_counts_as_one_by_one_would() -> None:
         batch.observe(histograms[1], size)
         counters[0].inc(size)
         batch.count(counters[1], size)
-    assert next(iter(counters[1].collect())).samples[0].value == 0  # it has not been put yet
+    assert next(iter(counters[1].collect())).samples[0].value == 0  # nothing has been put there yet
     for _ in range(2):
         batch.put()  # the second call adds nothing
     one, other = (

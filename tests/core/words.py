@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """A format's member names: those that carry something, of a whole answer's envelope, for a call's arguments, for
-    its text, around a call; and those that say which, of what kind and where something is."""
+    """A format's member names: any that carry something, those of an answer's envelope, of a call's arguments, of
+    texts, and around a call; and those that say which, of what kind and where something is."""
 
     carriers: list[str]
     envelope: list[str]

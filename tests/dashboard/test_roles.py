@@ -263,7 +263,7 @@ def test_who_may_see_single_pages_is_led_to_those(cast: Cast, codename: str, hom
         assert f'href="{url}">Go to {home}</a>' in refused
     page = client.get(url).content.decode()
     assert set(re.findall(r'nav-link"? href="([^"]+)"', page)) == {*linked, "/account/"}
-    assert re.findall("<dd>(Live|Sessions|Policies|Stats|Keys)</dd>", page) == [home]  # the pages that have a key
+    assert re.findall("<dd>(Live|Sessions|Policies|Stats|Keys)</dd>", page) == [home]  # the pages that have a shortcut
     assert sign_in_as("dora").url == url
 
 

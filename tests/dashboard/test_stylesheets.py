@@ -11,7 +11,7 @@ TEMPLATES = ROOT / "templates"
 FRAMES = ("base", "bare")
 PAGES = sorted(path.stem for path in (TEMPLATES / "dashboard").glob("[a-z]*.html") if path.stem not in FRAMES)
 EVERYWHERE = {"tokens", "base", "parts"}
-PUT_TOGETHER = {"bar", "fill", "is", "kind", "mode", "state", "tick", "verdict"}  # a shown word follows
+PUT_TOGETHER = {"bar", "fill", "is", "kind", "mode", "state", "tick", "verdict"}  # classes that begin so end in a value
 
 
 def classes(sheet: str) -> set[str]:

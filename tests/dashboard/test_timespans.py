@@ -1,4 +1,4 @@
-"""Time spans in a URL, and their intervals."""
+"""Time spans in a URL, and their steps."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -18,7 +18,7 @@ GRAVE = {"serious", "critical"}
 
 
 class Visitor:
-    """A separate browser profile. Errors and violated policies that its pages report are in `complaints`."""
+    """A separate browser profile. Errors and violations of the CSP that its pages report are in `complaints`."""
 
     def __init__(self, browser: Browser, base_url: str, **options: Any) -> None:
         # Animations repaint each page sixty times a second, which takes more time than everything else in it.

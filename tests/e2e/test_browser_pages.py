@@ -25,7 +25,7 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 # How far an element's contents extend beyond its edge.
 CUT_OFF = "element => element.scrollWidth - element.clientWidth"
-# Whether an element's outline extends beyond its parent, which clips its contents.
+# Whether an element's outline extends above its parent, which clips its contents.
 IS_CUT = """element => {
   const { outlineOffset, outlineWidth } = getComputedStyle(element);
   const [inner, outer] = [element, element.parentElement].map((each) => each.getBoundingClientRect());
@@ -34,7 +34,7 @@ IS_CUT = """element => {
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark", "viewport": NARROW}
 LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK} if IS_THOROUGH else {"light": LIGHT}
 SCHEMES = ["light", "dark"] if IS_THOROUGH else ["light"]
-# Pieces of 25 kB: a line of a megabyte, or in a quick run one that is still longer than a page shows.
+# Pieces of 25 kB: a line of a megabyte, or in a plain run one that is still longer than a page shows.
 PIECES = 40 if IS_THOROUGH else 16
 
 

@@ -51,7 +51,7 @@ def running_at(http: httpx.Client) -> str:
 
 
 def answer(browser: httpx.Client, path: str, status: int) -> httpx.Response:
-    """A page, once it has this status: a busy server may answer another later than that one waits for."""
+    """A page, once it has this status: a busy server may take longer to answer another than that one waits."""
     found: httpx.Response = until(lambda: (page := browser.get(path)).status_code == status and page)
     return found
 

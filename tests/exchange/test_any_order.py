@@ -92,7 +92,7 @@ def open_upstream(play: Play, tape: bytes, chance: Chance) -> bool:
 
 
 def is_whole(play: Play) -> None:
-    """Assert that all bytes of both tapes were recorded, in order, before they went out, and verdicts before frames."""
+    """Assert that all bytes sent were recorded, in order and before they went out, and verdicts before frames."""
     entries = play.entries
     assert play.sent == frames_of(entries)
     recorded = 0

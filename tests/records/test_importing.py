@@ -35,7 +35,7 @@ KEPT: JsonObject = {"is_starred": True, "note": "Look at this.", "labels": ["fla
 
 
 class Killed(Store):
-    """Kills its process once it has stored this many streams."""
+    """Interrupts the import once it has stored `left` streams."""
 
     left = 1
 

@@ -193,7 +193,7 @@ async def fail(receive: Any, send: Any) -> None:
 
 
 async def endless(receive: Any, send: Any) -> None:
-    """Keep sending until the server stops."""
+    """Keep the answer open until the server stops."""
     await start(send)
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
     try:

@@ -1,4 +1,4 @@
-"""How a server takes its connections, and the last of them."""
+"""How a server takes connections: the last ones before it stops, and those of a shared port."""
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Twisted's own)
 

@@ -67,7 +67,8 @@ def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str
 def told_of(state: StreamState, *, is_one_text: bool = False, is_own: bool = True) -> Told:
     """What the first choice says; with `is_one_text`, refusals count as content, for formats that write them as such.
 
-    Without `is_own`, kinds of call that only the stream's own format has, and the client runs, count as calls too.
+    With `is_own`, only calls of functions count as calls; otherwise all that the client runs do, as other formats have
+    no kinds of their own for them.
     """
     blocks = [block for block in state.blocks if block.choice == 0]
     kinds = (BlockKind.CONTENT, BlockKind.REFUSAL) if is_one_text else (BlockKind.CONTENT,)

@@ -29,7 +29,7 @@ CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "o
 
 
 def scripts(item: Any) -> list[list[Any]]:
-    """The item announced, given at its end, and only in the whole response."""
+    """Streams with the item from its announcement on, from its end on, and only in the whole response."""
     empty = {**item, **{key: "" for key in ("arguments", "input") if isinstance(item.get(key), str)}}
     return [
         [CREATED, added(item), done(item), finish(item)],

@@ -82,7 +82,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
 
 def scanned(run: Callable[[], object], pattern: re.Pattern[str] = SCAN, *, is_run: bool = False) -> set[str]:
     """The big tables that the statements of `run` scan if there is an alternative; or whatever else the pattern matches
-    in their plans, with the results if `is_run`."""
+    in their plans, with measurements if `is_run`."""
     found: set[str] = set()
 
     def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
