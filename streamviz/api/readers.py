@@ -43,7 +43,7 @@ class KeyReader(Reader):
 
 
 class UserReader(Reader):
-    """A person with a browser, identified by their session."""
+    """A person with a browser, identified by their sign-in."""
 
     is_client = False
 

@@ -30,7 +30,7 @@ class SessionStore(db.SessionStore):
     """
 
     def create(self) -> None:
-        """Called by Django at each sign-in. Deletes expired sessions, which Django leaves to a command."""
+        """Called by Django at each sign-in. Deletes those that have expired, which Django leaves to a command."""
         self.clear_expired()
         super().create()
 

@@ -1,4 +1,4 @@
-"""The common frame of a stream's pages."""
+"""What a stream's pages have in common."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the frame of every page shows, drawings, and texts for people to read."""
+"""What every page shows around its content, drawings, and texts for people to read."""
 
 import re
 import uuid

@@ -120,7 +120,7 @@ async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]
 @needs(roles.VIEW)
 @require_safe
 async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """A stream's page beside the list of the Live page, without its frame."""
+    """The content of a stream's page, to be shown beside the list of the Live page."""
     found = await find_stream(stream_id, has_times=True)
     content = await rendering.stream(found.view, now_us(), Pace())
     context = found.context("peek") | {"content": content, "calls": await calls_of(found.view)}

@@ -14,7 +14,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 # The number of an advisory lock that is held meanwhile.
 _LOCK = 0x5356_4D47
-# Waiting for a lock on a whole table makes all later ones wait too, so each wait is short, and repeated.
+# While a lock on a whole table is waited for, all later locks on it wait too, so each wait is short, and repeated.
 LOCK_MILLISECONDS = 2000
 PAUSE_SECONDS = 3.0
 TRIES = 100
