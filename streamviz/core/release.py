@@ -216,8 +216,8 @@ class Release:
         state: StreamState,
         context: ChainContext,
     ) -> None:
-        """End the stream as its format allows, with a last word that names the policy, in the choice of the event that
-        it is halted `at`. A stream that has ended can no longer be halted."""
+        """End the stream as its format allows, with last words that name the policy, in the choice of the event that it
+        is halted `at`. A stream that has ended can no longer be halted."""
         choices = {block.choice for block in state.blocks} | {0}
         left = sorted(choices - self._rewriting.finished)
         finish = [StreamFinished(self._composer.finish_halted, choice) for choice in left]
