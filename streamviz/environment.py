@@ -39,7 +39,7 @@ MOST_DIGITS = 18
 # The first parts of the paths that streamviz answers itself.
 OUR_PATHS = frozenset(
     "account admin api compare errors favicon.ico healthz keys metrics needs-you policies public-links readyz sessions "
-    "shared sign-in sign-out simulate static stats streams system v1 v1beta views ws".split()
+    "shared sign-in sign-out simulate static stats streams system v1 v1alpha v1beta views ws".split()
 )
 PLACEHOLDER = re.compile(r"change.?me|django-insecure|your.?secret|replace.?(me|with)", re.IGNORECASE)
 # As Django writes hosts: without a port; a leading dot means all subdomains.

@@ -10,6 +10,7 @@ from django.urls import get_resolver
 
 from streamviz import environment
 from streamviz.live.routing import websocket_urlpatterns
+from streamviz.proxy.paths import VERSIONS
 from streamviz.records.journal.folder import machine_id
 
 
@@ -168,6 +169,7 @@ def test_our_own_paths_are_those_that_are_served() -> None:
     found: list[Any] = [*get_resolver().url_patterns, *websocket_urlpatterns]
     found += [inner for each in found if not str(each.pattern) for inner in getattr(each, "url_patterns", [])]
     served = {str(each.pattern).partition("/")[0] for each in found} - {""}
+    served |= {version.strip("/") for version in VERSIONS}
     assert len(served) > 15
     assert served <= environment.OUR_PATHS
 
