@@ -50,6 +50,7 @@ class Request(GatedRequest):
 
     def _open_websocket(self) -> Any:
         self._forget_headers()
+        self._join_cookies()
         if (answer := self.server.no_websocket(self.uri, self.all_headers)) is not None:
             self._refuse_whole(HTTPStatus.UPGRADE_REQUIRED, answer)
         elif not self._is_handed_over():
@@ -105,6 +106,11 @@ class Request(GatedRequest):
         are."""
         for name in (b"daphne-root-path", b"sec-websocket-protocol"):
             self.requestHeaders.removeHeader(name)
+
+    def _join_cookies(self) -> None:
+        """HTTP/2 splits them into several headers, which a websocket's handshake would join with commas."""
+        if values := self.requestHeaders.getRawHeaders(b"cookie"):
+            self.requestHeaders.setRawHeaders(b"cookie", [b"; ".join(values)])
 
     def _asks_for_websocket(self) -> bool:
         asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])

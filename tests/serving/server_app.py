@@ -36,6 +36,10 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "lifespan":
         await lifespan(receive, send)
     elif scope["type"] == "websocket":
+        if scope["path"] == "/cookies":
+            say(f"cookies {[value for name, value in scope['headers'] if name == b'cookie']}")
+            await send({"type": "websocket.close"})
+            return
         await SOCKETS[scope["path"]](receive, send)
     else:
         roots.append(scope["root_path"])

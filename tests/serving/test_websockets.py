@@ -79,6 +79,12 @@ def test_protocols_that_are_asked_for_do_not_matter(served: Served, protocols: b
         assert client.recv(1 << 16).startswith(b"HTTP/1.1 101 ")
 
 
+def test_cookies_in_several_headers_are_as_in_one(served: Served) -> None:
+    """As HTTP/2 sends them, and what translates it may leave them."""
+    answer(served, asked("/cookies", b"Cookie: a=1\r\nCookie: b=2\r\n"))
+    assert "cookies [b'a=1; b=2']" in served.output()
+
+
 @pytest.mark.parametrize("root", [b"/elsewhere", b"\xff"])
 def test_a_client_does_not_say_below_which_path_pages_are(served: Served, root: bytes) -> None:
     head = get_request("/below").encode()[:-2] + b"Daphne-Root-Path: " + root + b"\r\n\r\n"
