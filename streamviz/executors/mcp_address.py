@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 
 from streamviz.core.json_value import encode, object_in
-from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Allowance, TooMuch, failed
+from streamviz.executors.mcp_bounds import FORGOTTEN, MESSAGE_BYTES, Allowance, TooMuch, failed
 from streamviz.executors.tools import ToolFailed
 
+_SESSION = "mcp-session-id"
 # The least that a response counts as: a server can make its client come back for another, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
 # In seconds. A read may take as long as the tool, which has a time limit of its own.
@@ -52,6 +53,9 @@ class _Client(httpx2.AsyncClient):
     and report of a refusal only that it is one."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if _SESSION in request.headers and object_in(request.content).get("method") == "initialize":
+            # The package would name the session that is forgotten.
+            del request.headers[_SESSION]
         try:
             response = await super().send(request, **options)
             if request.method == "POST" and response.status_code >= 400:
@@ -67,6 +71,8 @@ async def _refused(response: httpx2.Response) -> httpx2.Response:
         told = object_in(await response.aread()) if _type(response).startswith("application/json") else {}
     finally:
         await response.aclose()
+    if response.status_code == 404 and _SESSION in response.request.headers:
+        return _error(response.request, "it has forgotten the session", FORGOTTEN)
     return response if "jsonrpc" in told else _error(response.request, f"it answered {response.status_code}")
 
 
@@ -74,9 +80,9 @@ def _type(response: httpx2.Response) -> str:
     return str(response.headers.get("content-type", "")).lower()
 
 
-def _error(request: httpx2.Request, why: str) -> httpx2.Response:
+def _error(request: httpx2.Request, why: str, code: int | None = None) -> httpx2.Response:
     """An answer with this error; the package knows which call it belongs to."""
-    told = encode(failed(None, why).model_dump(mode="json", exclude_unset=True))
+    told = encode(failed(None, why, code).model_dump(mode="json", exclude_unset=True))
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=told, request=request)
 
 

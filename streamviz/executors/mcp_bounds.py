@@ -19,6 +19,8 @@ MOST_IN_LISTS = 10_000
 MOST_IN_OBJECTS = 50_000
 # The part of a result that the package does not look into.
 _DATA = "structuredContent"
+# The code of what a session is told where its server no longer knows it: none that a server says of a call.
+FORGOTTEN = 0x464F_5247
 _COUNTLESS = "its answer has more values than anybody reads"
 
 
@@ -39,11 +41,11 @@ class Allowance:
             raise TooMuch(f"it sent more than {RUN_BYTES} bytes in a run")
 
 
-def failed(id: Any, why: str) -> Any:
+def failed(id: Any, why: str, code: int | None = None) -> Any:
     """What a session gets instead of the answer to the call with this id."""
     from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError  # imported late, as the package is
 
-    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=why))
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code or INTERNAL_ERROR, message=why))
 
 
 class Heard:

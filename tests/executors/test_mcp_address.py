@@ -57,6 +57,7 @@ async def test_tiny_pieces_are_counted_as_larger_ones(monkeypatch: pytest.Monkey
 
 
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+SESSION = re.compile(rb"mcp-session-id: (\S+)", re.IGNORECASE)
 VERSION = "2025-11-25"
 RESULTS: dict[str, Any] = {
     "initialize": {
@@ -144,3 +145,46 @@ async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MCP_KEY", "precious'0123\"\n456")
     async with toolbox_of("", credential="MCP_KEY") as toolbox:
         assert toolbox.failures == ["mcp__calc__*, its credential cannot be sent in a header"]
+
+
+class Forgetful:
+    """A server of which `known` are the sessions that it still has, and `begun` what was named where one began."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.begun: list[str] = []
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length, found = LENGTH.search(head), SESSION.search(head)
+        asked = json.loads(await reader.readexactly(int(length[1]))) if length else {}
+        writer.write(self._answer(asked, found[1].decode() if found else ""))
+        writer.close()
+
+    def _answer(self, asked: dict[str, Any], session: str) -> bytes:
+        method = asked.get("method", "")
+        if method == "initialize":
+            self.begun.append(session)
+        elif session not in self.known:
+            return written(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no session"}})
+        if method not in RESULTS:
+            return written(202)
+        told = written(200, {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[method]})
+        return told.replace(b"\r\n", f"\r\nmcp-session-id: {self._begin()}\r\n".encode(), 1)
+
+    def _begin(self) -> str:
+        self.known.add(begun := f"session-{len(self.begun)}")
+        return begun
+
+
+async def test_a_session_that_its_server_has_forgotten_is_begun_anew_once() -> None:
+    forgetful = Forgetful()
+    async with await asyncio.start_server(forgetful.answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        source = McpServer("calc", url=f"http://127.0.0.1:{port}/mcp", tools=("*",))
+        async with Toolbox((source,), ("*",), 60.0) as toolbox:
+            for _ in range(2):
+                forgetful.known.clear()
+                called = [toolbox.run("mcp__calc__add", "{}") for _ in range(3)]
+                assert await asyncio.gather(*called) == [Result("5")] * 3
+    assert forgetful.begun == ["", "", ""]
