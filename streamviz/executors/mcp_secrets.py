@@ -2,16 +2,20 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from streamviz.upstream.redaction import without
 
+# As files have them, and texts in JSON or in a file of variables.
+_LINE_END = re.compile(r"(?:[\r\n]|\\[rn])+")
+
 
 def secrets_in(variables: Iterable[str]) -> list[str]:
-    """The values of these environment variables, and the passwords of URLs among them, as plain text and as JSON writes
-    them: the longest first, because one may begin another."""
+    """The values of these environment variables, the lines of a value that has several, and the passwords of URLs among
+    them, as texts and as JSON has them: the longest first, as one may begin another."""
     values = {each for name in variables for each in _parts(os.environ.get(name, ""))}
     return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
 
@@ -26,6 +30,8 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 def _parts(value: str) -> Iterator[str]:
     value = value.strip()  # its readers strip it too
     yield value
+    # A tool may show a private key line by line.
+    yield from (line.strip() for line in _LINE_END.split(value))
     with suppress(ValueError):  # it is not a URL
         password = urlsplit(value).password or ""
         yield from (password, unquote(password))
