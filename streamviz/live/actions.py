@@ -4,7 +4,7 @@ import uuid
 
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.stream import LiveStream
-from streamviz.live.approvals import approvals
+from streamviz.live.approvals import approvals, words_for
 from streamviz.live.feed import Feed
 
 DECISIONS = {Decision.ALLOW, Decision.DENY}
@@ -28,7 +28,7 @@ def _allow_session(feed: Feed, stream: LiveStream, asks: int, by: str) -> bool:
     asked = stream.context.questions.get(asks)
     if asked is None or not asked.is_for_a_person:
         return False
-    version_id, by = asked.policy.version_id, f"{by} (for the session)"
+    version_id = asked.policy.version_id
     is_done = approve(feed, stream.session_id, version_id, by)
     approvals.tell_others(stream.session_id, version_id, by)
     return is_done
@@ -42,7 +42,7 @@ def approve(feed: Feed, session_id: uuid.UUID, version_id: int, by: str) -> bool
     for each in [each for each in feed.running.values() if each.session_id == session_id]:
         for asked in list(each.context.questions.values()):
             if asked.is_for_a_person and asked.policy.version_id == version_id and each.decide is not None:
-                is_done |= each.decide(asked.number, Decision.ALLOW, by)
+                is_done |= each.decide(asked.number, Decision.ALLOW, words_for(by))
     return is_done
 
 

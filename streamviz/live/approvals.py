@@ -1,7 +1,7 @@
 """What people have allowed for the rest of a session, so that they are not asked again about each call of an agent."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from time import monotonic
 
 SECONDS = 8 * 3600.0
@@ -14,9 +14,15 @@ def nobody(session_id: uuid.UUID, version_id: int, by: str) -> None:
     """There are no other workers to tell."""
 
 
+def words_for(by: str) -> str:
+    """How `by` is named where they were not asked about the call itself."""
+    return f"{by} (for the session)"
+
+
 class Approvals:
-    """Keyed by session and version of a policy, so another version asks again. Kept in memory, for SECONDS at most:
-    `tell_others` tells the other workers, and one that starts later asks again."""
+    """By session and version of a policy: another version asks again. Kept in memory, for SECONDS at most, and for as
+    long as who gave them may decide; the other workers are told by `tell_others`, and one that starts later asks
+    again."""
 
     def __init__(self) -> None:
         self._given: dict[_About, tuple[str, float]] = {}
@@ -31,9 +37,13 @@ class Approvals:
             del self._given[next(iter(self._given))]
 
     def by(self, session_id: uuid.UUID, version_id: int) -> str | None:
-        """Who allowed it; None if nobody did, or it was too long ago."""
+        """Who allowed it, in words; None where nobody did, or too long ago."""
         by, until = self._given.get((session_id, version_id), ("", 0.0))
-        return by if monotonic() < until else None
+        return words_for(by) if monotonic() < until else None
+
+    def keep(self, deciders: Container[str]) -> None:
+        """Those of others go: they may decide no more."""
+        self._given = {about: given for about, given in self._given.items() if given[0] in deciders}
 
 
 approvals = Approvals()

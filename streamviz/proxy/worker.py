@@ -16,6 +16,7 @@ from streamviz.core.errors import RequestError, Unavailable
 from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
 from streamviz.exchange.stream import LiveStream
+from streamviz.live.approvals import approvals
 from streamviz.live.feed import feed
 from streamviz.live.publisher import publisher
 from streamviz.proxy import http
@@ -91,7 +92,7 @@ class Worker:
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
         self.run_behind(follow(conninfo, self._moved, self._deleted))
-        self.configuration.on_reload += [self.forget_targets, self._end_revoked]
+        self.configuration.on_reload += [self.forget_targets, self._end_revoked, self._keep_approvals]
         await self.configuration.start(conninfo)
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
@@ -244,6 +245,9 @@ class Worker:
         for key_id, end in list(self._with_key.values()):
             if not self.configuration.is_in_use(key_id):
                 end()
+
+    def _keep_approvals(self) -> None:
+        approvals.keep(self.configuration.deciders)
 
     async def target_for(self, model: str, wire_format: str) -> Target:
         """Where `model` is served to clients of a wire format. Raises RequestError if it is not served."""

@@ -1,7 +1,7 @@
 """A worker's configuration: keys, routes and policies, in memory, reloaded when they change.
 
-Triggers on their tables notify the channel `streamviz_changed`, on which each worker listens, so a change made anywhere
-applies to the next request everywhere.
+Triggers on their tables, and on those that say who may decide by hand, notify the channel `streamviz_changed`; each
+worker listens there, so that a change made anywhere acts on the next request everywhere.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import psycopg
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.db import close_old_connections
 from psycopg.types.json import Jsonb
 
@@ -33,6 +34,7 @@ from streamviz.records.scoped_policies import ScopedPolicy, matches
 log = logging.getLogger(__name__)
 
 CHANNEL = "streamviz_changed"
+DECIDE = "records.decide_block"
 RETRY_SECONDS = 1.0
 TELL_SECONDS = 60.0
 # A lost notification goes unnoticed, so everything is read again at this interval.
@@ -94,8 +96,8 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the routes by name, the policies in order, the version of each that is in force, and the MCP
-    servers that runs may use."""
+    """The keys by digest, the routes by name, the policies in their order, the version of each that is in force, the
+    MCP servers that runs may use, and the names of those who may decide by hand."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
@@ -103,6 +105,7 @@ class Configuration:
     policies: tuple[ScopedPolicy, ...] = ()
     versions: dict[str, int] = field(default_factory=dict)
     mcp_servers: tuple[KnownMcpServer, ...] = ()
+    deciders: frozenset[str] = frozenset()
     on_reload: list[Callable[[], None]] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
     _failure_told_at: float = -inf
@@ -149,7 +152,7 @@ class Configuration:
 
     async def reload(self) -> None:
         read = await sync_to_async(_read)()
-        self.keys, self.routes, self.policies, self.versions, self.mcp_servers = read
+        self.keys, self.routes, self.policies, self.versions, self.mcp_servers, self.deciders = read
         self.key_ids = frozenset(key.id for key in self.keys.values())
         for callback in self.on_reload:
             callback()
@@ -190,7 +193,12 @@ async def _enrol(connection: psycopg.AsyncConnection) -> int:
 
 
 Read = tuple[
-    dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPolicy, ...], dict[str, int], tuple[KnownMcpServer, ...]
+    dict[str, KnownKey],
+    dict[str, KnownRoute],
+    tuple[ScopedPolicy, ...],
+    dict[str, int],
+    tuple[KnownMcpServer, ...],
+    frozenset[str],
 ]
 
 
@@ -208,7 +216,8 @@ def _read() -> Read:
         route.name: KnownRoute(route.target, route.base_url, route.credential, _executor(route))
         for route in Route.objects.all()
     }
-    return keys, routes, policies_in_force(), versions, tuple(_mcp_servers())
+    deciders = frozenset(User.objects.with_perm(DECIDE).values_list("username", flat=True))
+    return keys, routes, policies_in_force(), versions, tuple(_mcp_servers()), deciders
 
 
 def _mcp_servers() -> Iterator[KnownMcpServer]:

@@ -15,6 +15,8 @@ from streamviz.live.feed import Feed
 from tests.core.support import active, delta, deny_names
 from tests.live.support import Running
 
+BY_ALICE = "alice (for the session)"
+
 
 async def test_a_persons_word_reaches_the_stream_once() -> None:
     feed = Feed()
@@ -70,7 +72,7 @@ async def test_all_of_a_session_is_what_the_same_policy_asks_in_it_now_and_later
     assert decide(feed, first.id, 1, Decision.ALLOW, "alice", for_session=True)
     assert of_first == of_second == ["allow alice (for the session)"]
     assert of_other_version == of_other_session == []
-    assert approvals.by(session, 7) == "alice (for the session)"
+    assert approvals.by(session, 7) == BY_ALICE
     assert approvals.by(session, 8) is None
     assert not decide(feed, first.id, 1, Decision.ALLOW, "bob", for_session=True)
 
@@ -95,12 +97,22 @@ async def test_a_word_on_a_question_is_none_on_the_next_about_the_same_block(for
     assert running.stream.context.holds[0].asked_by == "guard 8"
 
 
+def test_approvals_end_with_the_right_of_who_gave_them() -> None:
+    kept, sessions = Approvals(), [uuid.uuid4() for _ in range(2)]
+    for session, name in zip(sessions, ("alice", "bob"), strict=True):
+        kept.give(session, 1, name)
+    kept.keep({"alice", "carol"})
+    assert [kept.by(session, 1) for session in sessions] == [BY_ALICE, None]
+    kept.keep({"alice", "bob", "carol"})
+    assert kept.by(sessions[1], 1) is None
+
+
 def test_approvals_end_and_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approvals_module, "MOST", 2)
     kept, sessions = Approvals(), [uuid.uuid4() for _ in range(3)]
     for session in sessions:
         kept.give(session, 1, "alice")
-    assert [kept.by(session, 1) for session in sessions] == [None, "alice", "alice"]
+    assert [kept.by(session, 1) for session in sessions] == [None, BY_ALICE, BY_ALICE]
     monkeypatch.setattr(approvals_module, "SECONDS", 0.0)
     kept.give(sessions[0], 1, "alice")
     assert kept.by(sessions[0], 1) is None

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group, Permission, User
 from django.db import InterfaceError, connections
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
@@ -124,6 +125,29 @@ async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Foll
     assert [enforce.version_id, shadow.version_id] == ids
     await change(lambda: save_policy(mode="off"))
     await follower.until(lambda configuration: not configuration.policies)
+
+
+async def test_it_follows_who_may_decide_by_hand(follower: Follower) -> None:
+    def may(name: str) -> Callable[[Configuration], bool]:
+        return lambda configuration: name in configuration.deciders
+
+    def may_not(name: str) -> Callable[[Configuration], bool]:
+        return lambda configuration: name not in configuration.deciders
+
+    operators = await change(lambda: Group.objects.get(name="operator"))
+    alice = await change(lambda: User.objects.create_user("alice"))
+    await change(lambda: operators.user_set.add(alice))
+    await follower.until(may("alice"))
+    await change(lambda: User.objects.filter(username="alice").update(is_active=False))
+    await follower.until(may_not("alice"))
+    await change(lambda: User.objects.filter(username="alice").update(is_active=True, username="carol"))
+    await follower.until(may("carol"))
+    await change(lambda: operators.permissions.clear())
+    await follower.until(may_not("carol"))
+    await change(lambda: alice.user_permissions.add(Permission.objects.get(codename="decide_block")))
+    await follower.until(may("carol"))
+    await change(alice.delete)
+    await follower.until(may_not("carol"))
 
 
 async def test_policies_come_in_their_order(follower: Follower) -> None:
