@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -29,8 +29,8 @@ AT_ONCE = 100
 CHUNKS_AT_ONCE = 20_000
 # What is read along with each stream.
 _BESIDE = ("blocks", "verdicts__policy_version__policy")
-# No stream is expected to run for longer.
-_LONGEST = "1 day"
+# Nobody's stream is expected to run for longer, by the clock of the servers, which say when it was requested.
+_LONGEST = timedelta(days=1)
 # Fields of a block that its chunks do not determine, or that `_numbers` has checked.
 _OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}
 # Fields of a block that are right even if its stream broke off; of the text, as much as there is.
@@ -129,7 +129,8 @@ def strays() -> Iterator[Damage]:
     ):
         yield Damage(stream_id, "there is no such session")
     for (stream_id,) in rows(
-        f"SELECT id FROM records_stream WHERE outcome = '' AND requested_at < now() - interval '{_LONGEST}'"  # noqa: S608
+        "SELECT id FROM records_stream WHERE outcome = '' AND requested_at < %(then)s",
+        {"then": datetime.now(UTC) - _LONGEST},
     ):
         yield Damage(stream_id, "it has been open for more than a day")
 

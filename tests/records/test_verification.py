@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from io import StringIO
 from pathlib import Path
 
@@ -116,6 +116,24 @@ def test_it_finds(query: Query, stream: uuid.UUID, statement: str, what: str) ->
 def test_it_names_the_stream(query: Query, stream: uuid.UUID) -> None:
     query("DELETE FROM records_block")
     assert {damage.stream_id for each in verify() for damage in each} == {stream}
+
+
+class OtherClock(datetime):
+    """A server's, two days ahead of Postgres'."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + timedelta(days=2)
+
+
+def test_how_long_a_stream_is_open_is_by_the_clock_of_the_servers(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "datetime", OtherClock)
+    ahead = OtherClock.now(UTC)
+    old, _ = store(story(ahead - timedelta(hours=25)), story(ahead - timedelta(hours=23), number=1))
+    query("UPDATE records_stream SET outcome = ''")
+    assert [damage.stream_id for damage in strays()] == [old]
 
 
 WHOLE = {
