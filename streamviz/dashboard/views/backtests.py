@@ -17,6 +17,8 @@ from streamviz.dashboard.views.tryouts import refusal
 from streamviz.records.backtests import jobs
 from streamviz.records.models import Backtest, Policy
 
+_FULL = f"{jobs.MOST_AT_ONCE} back-tests are running: wait for one, or cancel it."
+
 
 @needs(roles.CHANGE_POLICY, roles.VIEW_POLICIES)
 @require_POST
@@ -25,17 +27,16 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
     policy = get_object_or_404(Policy, name=name)
     form = BacktestForm(request.POST)
     if not form.is_valid():
-        messages.error(request, wrong_with(form))
-        return redirect("policy", name)
+        return _refused(request, name, wrong_with(form))
     wanted = form.cleaned_data
     version = get_object_or_404(policy.versions, number=wanted["version"])
-    if why := refusal(version, signed_in_user(request)) or _full():
-        messages.error(request, why)
-        return redirect("policy", name)
+    by = signed_in_user(request)
+    if why := refusal(version, by):
+        return _refused(request, name, why)
     since = timezone.now() - timedelta(days=wanted["days"]) if wanted["days"] else None
-    job = Backtest.objects.create(
-        policy=policy, streams=wanted["streams"], since=since, created_by=signed_in_user(request), **version.fields()
-    )
+    job = jobs.begun(policy=policy, streams=wanted["streams"], since=since, created_by=by, **version.fields())
+    if job is None:
+        return _refused(request, name, _FULL)
     command = [*settings.PYTHON, "-m", "django", "backtest", "--job", str(job.pk)]
     subprocess.Popen(command, cwd=settings.WORKING_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return redirect("backtest", name, job.pk)
@@ -60,6 +61,6 @@ def cancel_backtest(request: HttpRequest, name: str, job_id: int) -> HttpRespons
     return redirect("backtest", name, job_id)
 
 
-def _full() -> str:
-    """Why no other back-test may start; empty if one may."""
-    return "" if jobs.has_room() else f"{jobs.MOST_AT_ONCE} back-tests are running: wait for one, or cancel it."
+def _refused(request: HttpRequest, name: str, why: str) -> HttpResponse:
+    messages.error(request, why)
+    return redirect("policy", name)

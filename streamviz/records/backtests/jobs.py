@@ -2,6 +2,7 @@
 
 import time
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -21,6 +22,7 @@ STARTING = timedelta(minutes=1)
 PROGRESS_SECONDS = 0.5
 # Each takes two processes, which read the record as fast as they can.
 MOST_AT_ONCE = 3
+_BEGINNING = 0x4245_4749_4E
 _UNDER_WAY = (BacktestState.WAITING, BacktestState.RUNNING)
 
 _ALIVE = """
@@ -54,8 +56,15 @@ def cancel(job: Backtest) -> None:
     _end(job, BacktestState.CANCELLED)
 
 
-def has_room() -> bool:
-    """Whether another one may run beside those whose processes are alive."""
+@transaction.atomic
+def begun(**fields: Any) -> Backtest | None:
+    """One more, which waits for its process; None where no more may run beside those whose process is there."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_BEGINNING])  # of two at once each would find room
+    return Backtest.objects.create(**fields) if _has_room() else None
+
+
+def _has_room() -> bool:
     called_under_way = list(Backtest.objects.filter(state__in=_UNDER_WAY))
     for job in called_under_way:
         settle(job)
