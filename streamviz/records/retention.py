@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from streamviz.records.archive.statements import FORGET_DAY, FORGET_STREAMS
 from streamviz.records.deletion import delete_streams
 from streamviz.records.dropping import delete_empty_sessions, drop, first_of_streams, partitions_before
-from streamviz.records.models import RetentionRun
+from streamviz.records.models import Backtest, RetentionRun
 from streamviz.records.partitions import RUNS as TABLES
 from streamviz.records.partitions import STREAMS, Partition
 from streamviz.records.request_index import write_again
@@ -70,11 +70,18 @@ class Retaining:
         freed += self._clear_default(say)
         freed += self._drop_streams(say, is_over)
         freed += self._delete_streams(say, is_over)
+        self._forget()
+        return freed
+
+    def _forget(self) -> None:
+        """What is known of deleted streams, of earlier runs, and of back-tests over streams that are gone."""
         with connection.cursor() as cursor:
             for deleted in ("records_deletedstream", "records_deletedsession"):
                 forget = f"DELETE FROM {deleted} WHERE deleted_at < %s"  # noqa: S608
                 cursor.execute(forget, [self._now - FORGET_DELETIONS_AFTER])
-        return freed
+        if kept_from := first_stream_kept(self._retention, self._now):
+            Backtest.objects.filter(created_at__lt=kept_from).delete()
+            RetentionRun.objects.filter(started_at__lt=kept_from).delete()
 
     def _values(self, **more: object) -> dict[str, object]:
         return {"now": self._now, "kept_days": self._retention.kept_days, **more}

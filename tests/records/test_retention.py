@@ -425,6 +425,20 @@ def test_what_was_stopped_or_failed_is_due_again_at_once(query: Query, monkeypat
     assert day(15).date() not in days()
 
 
+@pytest.mark.parametrize(("stream_days", "days_kept"), [(180, [1]), (0, [200, 1])])
+def test_back_tests_and_earlier_runs_go_with_the_streams_of_their_time(
+    query: Query, stream_days: int, days_kept: list[int]
+) -> None:
+    policy = PolicyVersion.objects.get(pk=make_policy()).policy
+    for days_ago in (200, 1):
+        Backtest.objects.create(policy=policy, kind=policy.kind, created_at=day(days_ago))
+        RetentionRun.objects.create(started_at=day(days_ago), ended_at=day(days_ago))
+    apply(Retention(chunk_days=14, stream_days=stream_days, kept_days=0))
+    kept = [day(days_ago) for days_ago in days_kept]
+    assert [*Backtest.objects.order_by("pk").values_list("created_at", flat=True)] == kept
+    assert [*RetentionRun.objects.order_by("pk").values_list("started_at", flat=True)] == kept
+
+
 def test_two_do_not_apply_it_at_once(query: Query) -> None:
     with psycopg.connect(conninfo(), autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [0x5245_5441_494E])
