@@ -56,6 +56,12 @@ def test_a_session_is_called_by_what_it_is_about_with_its_clients_id_beside_it(c
         assert "<bdi>&lt;b&gt;ses_1&lt;/b&gt;</bdi>" in shown
 
 
+def test_what_ran_on_another_day_is_told_apart_by_its_time(cast: Cast) -> None:
+    started = recorded("yesterday's").session.started_at
+    shown = cast["bob"].get("/sessions/?range=all").content.decode()
+    assert f'data-shows="moment">{started:%d %b %H:%M:%S}</time>' in shown
+
+
 def test_several_errors_are_said_as_such(cast: Cast) -> None:
     session = recorded(outcome="upstream_error").session
     recorded(session=session, outcome="upstream_error")
@@ -245,7 +251,7 @@ def test_a_session_says_what_it_took(cast: Cast) -> None:
     recorded(session=first.session, input_tokens=100, output_tokens=9, cost=1, is_estimated=True)
     recorded(session=first.session, outcome="upstream_error")
     of_all = re.sub(r"\s+", " ", cast["bob"].get("/sessions/?range=all").content.decode())
-    assert '≈ 400 out <small class="muted token-note">≈ 11,308 in<br>9,884 cached</small>' in of_all
+    assert '≈ 400 out <small class="muted cell-note">≈ 11,308 in<br>9,884 cached</small>' in of_all
     assert "≈ $1.50" in of_all
     of_one = re.sub(r"\s+", " ", cast["bob"].get(f"/sessions/{first.session_id}/").content.decode())
     assert "<bdi>≈ 11,308</bdi><small><bdi>in, 9,884 cached, ≈ 400 out</bdi></small>" in of_one

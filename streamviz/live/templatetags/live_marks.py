@@ -61,3 +61,10 @@ def instant(at: datetime) -> SafeString:
     """A time in UTC, which a script shows in the viewer's time zone."""
     words = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     return format_html('<time datetime="{}" data-at="{}">{}</time>', at.isoformat(), int(at.timestamp() * 1000), words)
+
+
+@register.simple_tag
+def day_and_time(at: datetime) -> SafeString:
+    """`28 Nov 14:05:11` in UTC, which a script says in the zone of whoever looks."""
+    marks = at.isoformat(), int(at.timestamp() * 1000), f"{at.astimezone(UTC):%d %b %H:%M:%S}"
+    return format_html('<time datetime="{}" data-at="{}" data-shows="moment">{}</time>', *marks)
