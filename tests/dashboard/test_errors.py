@@ -1,11 +1,14 @@
 """Error pages look like the other pages, and never show internals."""
 
+import re
+
 import pytest
 from django.test import Client, RequestFactory
 from django.urls import get_resolver
 
 from streamviz.dashboard.views import errors
 from streamviz.records.ids import uuid7
+from streamviz.records.models import Policy
 from tests.dashboard.conftest import Cast
 
 
@@ -60,6 +63,13 @@ def test_a_part_of_a_page_says_in_a_line_what_went_wrong(cast: Cast) -> None:
         (403, "text/plain", "You don't have permission to do that. Ask an administrator for a role that has it."),
         (403, "text/plain", "This page is out of date. Reload it and try again."),
     ]
+
+
+@pytest.mark.parametrize("headers", [{}, {"hx-request": "true"}], ids=["a page", "a part of one"])
+def test_what_is_too_long_is_called_that(cast: Cast, guard: Policy, headers: dict[str, str]) -> None:
+    answer = cast["alice"].post("/policies/guard/try-out/", {"text": "a" * 3_000_000}, headers=headers)
+    assert answer.status_code == 413
+    assert "Too long. A form may have 2.6 MB." in re.sub("</h1><p>", ". ", answer.content.decode())
 
 
 @pytest.mark.parametrize("asked", ["policy/?name=a%00b", "policy/?id=99999999999999999999", "apikey/?q=%00"])

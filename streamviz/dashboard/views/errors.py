@@ -3,13 +3,15 @@
 import logging
 import sys
 
-from django.core.exceptions import DisallowedHost
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.pages import NotFoundHere, is_part
+from streamviz.live.presentation.figures import byte_size
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.database import is_away
 
@@ -19,7 +21,9 @@ _LIVE = "live"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400; an unknown host is named only in the log."""
+    """400, or 413 where a form is too long; a host that is none of ours is named in the log alone."""
+    if isinstance(exception, RequestDataTooBig):
+        return _page(request, 413, "Too long", f"A form may have {byte_size(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)}.")
     if isinstance(exception, DisallowedHost):
         log.warning(
             "refused a request for the host %.200r: it is not among ALLOWED_HOSTS", request.META.get("HTTP_HOST", "")
