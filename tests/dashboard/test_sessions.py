@@ -62,6 +62,13 @@ def test_what_ran_on_another_day_is_told_apart_by_its_time(cast: Cast) -> None:
     assert f'data-shows="moment">{started:%d %b %H:%M:%S}</time>' in shown
 
 
+@pytest.mark.parametrize("path", ["/", "/sessions/", "/errors/"])
+def test_a_browser_that_goes_back_puts_no_words_into_a_search_that_has_none(cast: Cast, path: str) -> None:
+    recorded()
+    [field] = re.findall(r'<input type="search"[^>]*>', cast["bob"].get(path).content.decode())
+    assert 'autocomplete="off"' in field
+
+
 def test_several_errors_are_said_as_such(cast: Cast) -> None:
     session = recorded(outcome="upstream_error").session
     recorded(session=session, outcome="upstream_error")
