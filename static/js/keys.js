@@ -66,9 +66,10 @@ function focus(element) {
 }
 
 function move(step) {
-  const links = [...document.querySelectorAll(".main .row-link, .stream > .stream-panes .block-item")];
+  const links = [...document.querySelectorAll(".main :is(.row-link, .turn-item), .stream > .stream-panes .block-item")];
   if (!links.length) return false;
-  const at = links.indexOf(document.activeElement);
+  const focused = links.indexOf(document.activeElement);
+  const at = focused < 0 ? links.findIndex((each) => each.matches(".turn-item[aria-current]")) : focused;
   const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
   links[next].focus();
   links[next].scrollIntoView({ block: "nearest" });
