@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.utils.safestring import SafeString
 
-from streamviz.dashboard.charts import Bar, Brush, Chart
+from streamviz.dashboard.charts import Bar, Brush, Chart, percent
 from streamviz.dashboard.time_axis import Mark
 
 _GROUND = '<line class="bars-ground" x1="0" x2="100%" y1="100%" y2="100%"/>'
@@ -65,9 +65,11 @@ def _cut(bar: Bar) -> str:
     if not bar.over:
         return ""
     gap = f'<rect class="outlier-break" x="{bar.x}" width="{bar.width}" y="10%" height="4%"/>'
-    is_left = float(bar.x.rstrip("%")) < 50
-    place = 'text-anchor="start" dx="12"' if is_left else 'text-anchor="end" dx="-4"'
-    return f'{gap}<text class="outlier-text" {place} x="{bar.x}" y="9">{html.escape(bar.over)}</text>'
+    left, width = float(bar.x.rstrip("%")), float(bar.width.rstrip("%"))
+    place = f'text-anchor="start" dx="4" x="{percent(left + width)}"'
+    if left >= 50:
+        place = f'text-anchor="end" dx="-4" x="{bar.x}"'
+    return f'{gap}<text class="outlier-text" {place} y="9">{html.escape(bar.over)}</text>'
 
 
 def _moment(mark: Mark) -> str:

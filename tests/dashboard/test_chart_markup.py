@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from streamviz.dashboard.chart_markup import bars, small_bars
 from streamviz.dashboard.charts import Chart, Column, stacked
 from streamviz.dashboard.time_axis import Mark
@@ -37,6 +39,14 @@ def test_a_bar_that_is_cut_off_says_its_value_as_text() -> None:
     drawn = bars(stacked(columns, lambda value: f"<b>{value:g}"), [])
     assert drawn.count('class="outlier-break"') == 1
     assert ">&lt;b&gt;99</text>" in drawn
+
+
+@pytest.mark.parametrize(("at", "place"), [(0, "18.00%"), (4, "82.00%")], ids=["left", "right"])
+def test_the_value_of_a_bar_that_is_cut_off_stands_beside_it(at: int, place: str) -> None:
+    columns = [Column(NOON, "", "", [("calm", 99 if n == at else 1)]) for n in range(5)]
+    drawn = parse(bars(stacked(columns, str), []))
+    [value] = [each for each in drawn.walk() if each.attributes.get("class") == "outlier-text"]
+    assert value.attributes["x"] == place
 
 
 def test_nothing_has_an_axis_all_the_same() -> None:
