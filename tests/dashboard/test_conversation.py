@@ -270,6 +270,7 @@ def test_the_head_says_what_was_done_where_it_went_wrong_and_how_it_ended(cast: 
         "Did run_tests Went wrong turn 1 run_tests denied by guard it is <slow>. turn 2 upstream error Overloaded "
         "Last turn 3 Mended."
     )
+    assert "run_tests denied by guard it is" in html.unescape(re.sub(r"<[^>]+>", "", story))
     assert 'href="?turn=1#t1"' in story
     assert "upstream error" not in shown[: shown.index('class="story"')]  # the session ended well
 
