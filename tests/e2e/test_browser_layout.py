@@ -45,6 +45,23 @@ BEGINNING = """element => {
 }"""
 TURN = """<nav class="pane"><ol class="turn-tree"><li><a class="turn-item" href="/"><span class="turn-no">14.1.12</span>
 <b><bdi>run_shell</bdi></b><span class="turn-marks"></span><span class="steps">0:16</span></a></li></ol></nav>"""
+ERRORS = """<table class="table stack error-table"><thead><tr><th>What it says</th><th class="number">Streams</th>
+<th>Last</th><th>First</th><th>Models</th><th>Keys</th></tr></thead><tbody><tr><td class="wide"><a class="row-link
+error-says"><bdi>the client left after chunk N</bdi></a></td><td class="number">93</td><td>13 min ago</td><td>14 min
+ago</td><td class="scope"><bdi>sim/content?chunks=400&speed=0.4</bdi>, <bdi>claude-haiku-4-5</bdi></td><td
+class="scope" id="keys"><bdi>nightly triage</bdi>, <bdi>first key</bdi></td></tr></tbody></table>"""
+# On how many lines each word of an element is.
+LINES = """element => {
+  const lines = {};
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) for (const { 0: word, index } of texts.currentNode.data.matchAll(/[a-z_]+/g)) {
+    const range = document.createRange();
+    range.setStart(texts.currentNode, index);
+    range.setEnd(texts.currentNode, index + word.length);
+    lines[word] = range.getClientRects().length;
+  }
+  return lines;
+}"""
 
 
 def test_a_tools_long_name_stays_among_the_verdicts(chromium: Browser) -> None:
@@ -87,6 +104,14 @@ def test_a_name_in_one_word_makes_no_page_wider(chromium: Browser, html: str, wi
         page.set_viewport_size({"width": width, "height": 300})
         page.goto("/")
         assert not page.evaluate(IS_WIDE)
+
+
+def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css">'
+    with page_of_ours(chromium, f'<!doctype html>{styles}<div class="app"><nav></nav>{ERRORS}') as page:
+        page.set_viewport_size({"width": 900, "height": 300})
+        page.goto("/")
+        assert page.locator("#keys").evaluate(LINES) == dict.fromkeys(["nightly", "triage", "first", "key"], 1)
 
 
 def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> None:
