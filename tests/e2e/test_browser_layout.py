@@ -32,7 +32,7 @@ LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header cla
 held</span><span class="wide-only"><b>12</b> stalled</span></p><div class="topbar-end"><form class="simulate"><select
 class="field"><option>Thinking first, then text</option></select><button class="button">Send a simulated stream</button>
 </form><button class="button">Notify me</button><button class="button">Pause <kbd>p</kbd></button><span class="pill">
-1,234 updates dropped, caught up</span></div></header><div class="live"></div></main></div>"""
+1,234 updates dropped, caught up</span></div></header><div class="live"><p class="stream-row"></p></div></main></div>"""
 FROM_RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd " * 20
 # The position of the first word, and of its box.
 BEGINNING = """element => {
@@ -112,6 +112,13 @@ def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
         page.set_viewport_size({"width": 900, "height": 300})
         page.goto("/")
         assert page.locator("#keys").evaluate(LINES) == dict.fromkeys(["nightly", "triage", "first", "key"], 1)
+
+
+def test_a_stream_can_be_simulated_in_a_window_of_a_laptop(chromium: Browser) -> None:
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/live.css">{LIVE}') as page:
+        page.set_viewport_size({"width": 1024, "height": 300})
+        page.goto("/")
+        assert page.get_by_role("button", name="Send").is_visible()
 
 
 def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> None:
