@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from streamviz.core.errors import FINAL, TOLD_FINAL, Denied
 from streamviz.core.events import StreamFailed
-from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text
 from streamviz.core.wire.openai_responses_frames import response_in
 from streamviz.core.wire.openai_responses_items import Frame, close
 from streamviz.core.wire.openai_responses_message import kept_head, text_of
@@ -31,6 +31,7 @@ _EMPTY: JsonObject = {
 }
 # Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
 # asking for ever.
+# Codex reads none where a part lacks its number. No request is nothing: where it is 0 the record has an estimate.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
@@ -126,9 +127,8 @@ class ResponseWriter(ClientOutput):
         }
 
     def _usage_at(self, status: str) -> JsonObject | None:
-        # A translated response is recorded as upstream's: usage that nobody reported stays unknown there.
-        untold = _UNTOLD if status in ("completed", "incomplete") and not self._source else None
-        return None if status == "in_progress" else self._usage or untold
+        is_nowhere = status == "in_progress" or (status == "failed" and self._usage is None)
+        return None if is_nowhere else _in_numbers(self._usage or {})
 
     def _all(self) -> list[JsonObject]:
         return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
@@ -144,3 +144,13 @@ class ResponseWriter(ClientOutput):
             return {"reason": HALTED}
         ending = ending_of(self._reason, self._source or OPENAI_RESPONSES)
         return {"reason": "content_filter" if ending is Ending.FILTERED else "max_output_tokens"}
+
+
+def _in_numbers(usage: JsonObject) -> JsonObject:
+    """All that the format counts, as a client must have it."""
+    told = {name: value for name, value in usage.items() if value is not None}
+    parts = {
+        name: {**untold, **as_object(told.get(name))} for name, untold in _UNTOLD.items() if isinstance(untold, dict)
+    }
+    total = sum(as_index(told.get(name)) or 0 for name in ("input_tokens", "output_tokens"))
+    return {**_UNTOLD, "total_tokens": total, **told, **parts}

@@ -76,10 +76,41 @@ def test_calls_that_are_whole_stay_so_where_upstreams_filter_ends_the_answer() -
     assert [(item["name"], item["status"]) for item in items] == [("rm", "completed"), ("ls", "completed")]
 
 
+NO_USAGE = {
+    "input_tokens": 0,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
+
+
 @pytest.mark.parametrize("finish", ["stop", "length", None])
-def test_usage_that_nobody_told_is_not_0_as_what_is_translated_is_recorded(finish: str | None) -> None:
+def test_usage_is_in_numbers_also_where_nobody_told_any_as_vercels_sdk_reads_no_end_without(finish: str | None) -> None:
     ends = [delta(finish=finish)] if finish else []
-    assert payloads(translated("openai_responses", delta(content="Hi"), *ends))[-1]["response"]["usage"] is None
+    data = translated("openai_responses", delta(content="Hi"), *ends)
+    assert payloads(data)[-1]["response"]["usage"] == NO_USAGE
+    assert json.loads(collected(data, "openai_responses"))["usage"] == NO_USAGE
+
+
+@pytest.mark.parametrize(
+    ("told", "counts"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 2}, {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}),
+        ({"prompt_tokens": 5}, {"input_tokens": 5, "total_tokens": 5}),
+        ({"total_tokens": 7}, {"total_tokens": 7}),
+    ],
+)
+def test_usage_has_every_number_of_its_format_whatever_is_told(told: dict[str, int], counts: dict[str, int]) -> None:
+    data = translated("openai_responses", delta(content="Hi"), {**delta(finish="stop"), "usage": told})
+    assert payloads(data)[-1]["response"]["usage"] == NO_USAGE | counts
+
+
+def test_parts_of_usage_have_their_numbers_too_without_which_codex_reads_no_end() -> None:
+    told = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cache_write_tokens": 3}}
+    data = translated("openai_responses", delta(content="Hi"), {**delta(finish="stop"), "usage": told})
+    parts = payloads(data)[-1]["response"]["usage"]["input_tokens_details"]
+    assert parts == {"cached_tokens": 0, "cache_write_tokens": 3}
 
 
 def interleaved(finish: str = "tool_calls") -> list[Any]:
