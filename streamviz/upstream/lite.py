@@ -5,7 +5,6 @@ prompt templates from Hugging Face, a model's prices from a server on this machi
 metadata service.
 """
 
-import asyncio
 import logging
 from contextlib import suppress
 from contextvars import ContextVar
@@ -15,7 +14,6 @@ import httpx
 import litellm
 from litellm.litellm_core_utils import exception_mapping_utils, litellm_logging, secret_redaction
 from litellm.litellm_core_utils.prompt_templates import common_utils
-from litellm.litellm_core_utils.prompt_templates.image_handling import async_inline_remote_media
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
 from litellm.types.llms.vertex_ai import Candidates
@@ -25,6 +23,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import as_index, as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
+from streamviz.upstream.conversions import convert_beside_the_loop
 from streamviz.upstream.proxies import proxy_for
 
 litellm.telemetry = False
@@ -71,14 +70,7 @@ def _groqs_answer_without_tier(
 litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
 
 
-async def _anthropics_request_aside(config: litellm.AnthropicConfig, **given: Any) -> dict[str, object]:
-    """Convert a request in a thread: some thousands of messages take LiteLLM a second, which would block the event
-    loop."""
-    given["messages"] = await async_inline_remote_media(given["messages"], should_inline=config.inlines_remote_media)
-    return await asyncio.to_thread(config.transform_request, **given)
-
-
-litellm.AnthropicConfig.async_transform_request = _anthropics_request_aside
+convert_beside_the_loop()
 
 
 _googles_choice = litellm.VertexGeminiConfig._create_streaming_choice
