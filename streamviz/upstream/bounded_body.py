@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 
 import httpx
 
@@ -30,16 +30,23 @@ UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**
 
 
 class BoundedBody(httpx.AsyncByteStream):
-    """A body as its sender wrote it, before compression. Raises UpstreamError if it is longer than an answer may be, or
-    if a piece of a stream, up to one of `ends`, is longer or has more values than an event may have."""
+    """A body as its sender wrote it. Raises UpstreamError where it is longer than an answer may be, and where a piece
+    of a stream, up to one of `ends`, is longer, or has more values, than an event may have; and what `error_in` finds
+    in a line of one, in place of that line."""
 
     def __init__(
-        self, pieces: AsyncIterable[bytes], packing: str, bounds: Bounds, ends: tuple[bytes, ...] = ()
+        self,
+        pieces: AsyncIterable[bytes],
+        packing: str,
+        bounds: Bounds,
+        ends: tuple[bytes, ...] = (),
+        error_in: Callable[[bytes], UpstreamError | None] | None = None,
     ) -> None:
         self._pieces = pieces
         self._packing = packing
         self._bounds = bounds
         self._unread = _Unread(bounds, ends) if ends else None
+        self._watched = _Watched(error_in) if ends and error_in else None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
@@ -48,9 +55,18 @@ class BoundedBody(httpx.AsyncByteStream):
             self._bounds.require_bytes(received)
             if self._unread is not None:
                 self._unread.take(piece)
-            yield piece
+            before, error = (piece, None) if self._watched is None else self._watched.before_error(piece)
+            yield before
+            if error is not None:
+                raise error
+        self._end()
+
+    def _end(self) -> None:
+        """The last line needs no end."""
         if self._unread is not None:
-            self._unread.require_few()  # the last piece needs no end
+            self._unread.require_few()
+        if self._watched is not None:
+            self._watched.require_none()
 
     async def aclose(self) -> None:
         if isinstance(self._pieces, httpx.AsyncByteStream):
@@ -93,6 +109,33 @@ class _Unread:
         self._bytes += len(piece)
         self._marks += sum(map(piece.count, _VALUES))
         self._bounds.require_event(self._bytes)
+
+
+class _Watched:
+    """The lines of a stream, one of which may tell an error. What came of a line before its end is read by nobody."""
+
+    def __init__(self, error_in: Callable[[bytes], UpstreamError | None]) -> None:
+        self._error_in = error_in
+        self._begun: list[bytes] = []
+
+    def before_error(self, piece: bytes) -> tuple[bytes, UpstreamError | None]:
+        """What of a piece stands before a line that tells an error, and the error."""
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            self._begun.append(piece)
+            return piece, None
+        begun, self._begun = b"".join(self._begun), [piece[end:]]
+        at = -len(begun)
+        for line in (begun + piece[:end]).splitlines(keepends=True):
+            if (error := self._error_in(line)) is not None:
+                return piece[: max(0, at)], error
+            at += len(line)
+        return piece, None
+
+    def require_none(self) -> None:
+        """Raises UpstreamError where the last line tells an error."""
+        if (error := self._error_in(b"".join(self._begun))) is not None:
+            raise error
 
 
 def require_few_values(data: bytes, bounds: Bounds) -> None:

@@ -8,6 +8,7 @@ metadata service.
 import logging
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import httpx
@@ -21,10 +22,11 @@ from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError, redirected
-from streamviz.core.json_value import as_index, as_object, encode, object_in
+from streamviz.core.json_value import as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.conversions import convert_beside_the_loop
 from streamviz.upstream.proxies import proxy_for
+from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, status_in
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -136,12 +138,12 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 
 class Sending:
-    """One call of LiteLLM's. If it fails before it `has_begun`, the request is at fault; if it fails once it
-    `is_accepted`, the answer is. Also holds the bounds of the answer, and which patterns in the call's schemas were
-    found invalid."""
+    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for; and whether it was
+    accepted: what fails then, the answer is at fault for. How much that may be, the call's credential, and what was
+    found of the patterns in its schemas."""
 
-    def __init__(self, bounds: Bounds = UNBOUNDED) -> None:
-        self.bounds = bounds
+    def __init__(self, bounds: Bounds = UNBOUNDED, key: str = "") -> None:
+        self.bounds, self.key = bounds, key
         self.has_begun = self.is_accepted = False
         self._of_patterns = 0
         self._found: dict[str, bool] = {}
@@ -175,8 +177,6 @@ common_utils._is_not_python_regex = _is_surely_no_pattern
 _OPENAIS = "x-stainless-lang"
 # How answers that are not streams begin.
 _JSON = (b"{", b"[")
-# A refusal, or an error in place of an answer, gives its reason in a few lines.
-_MOST_OF_A_REFUSAL = 16 * 1024
 # Members of a real answer; with one of these, an error is only part of the answer.
 _ANSWERS = ("candidates", "choices", "content", "data", "message", "output")
 _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
@@ -227,7 +227,9 @@ def _bound(response: httpx.Response, bounds: Bounds, *, has_lines: bool) -> None
     has_lines = has_lines and "vnd.amazon" not in response.headers.get("content-type", "")
     ends = EVENTS if _OPENAIS in response.request.headers else LINES
     assert isinstance(response.stream, httpx.AsyncByteStream)
-    response.stream = BoundedBody(response.stream, packing, bounds, ends if has_lines else ())
+    sending = _sending.get()
+    error_told = partial(error_in, key="" if sending is None else sending.key)
+    response.stream = BoundedBody(response.stream, packing, bounds, ends if has_lines else (), error_told)
 
 
 async def _read(response: httpx.Response, bounds: Bounds) -> None:
@@ -253,22 +255,21 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
     with suppress(UpstreamError):  # a refusal that cannot be unpacked is still one
         async for piece in response.aiter_bytes():
             body += piece
-            if len(body) > _MOST_OF_A_REFUSAL:
+            if len(body) > MOST_OF_AN_ERROR:
                 break
     await response.aclose()
-    return _saying(response, body[:_MOST_OF_A_REFUSAL])
+    return _saying(response, body[:MOST_OF_AN_ERROR])
 
 
 def _status_told(body: bytes) -> int:
     """The status of an error that is in an answer's place although the provider's status says that all is well; 0 if
     there is none. If the error has no HTTP status, the provider is at fault (502)."""
-    told = object_in(body) if len(body) <= _MOST_OF_A_REFUSAL else {}
+    told = object_in(body) if len(body) <= MOST_OF_AN_ERROR else {}
     # A response object that failed is an answer, with the error as a part of it.
     is_answer = told.get("object") == "response" or any(told.get(name) for name in _ANSWERS)
     if is_answer or not told.get("error"):
         return 0
-    status = as_index(as_object(told["error"]).get("code")) or 0
-    return status if 400 <= status < 600 else 502
+    return status_in(as_object(told["error"]))
 
 
 def _saying(response: httpx.Response, body: bytes, status: int = 0) -> httpx.Response:

@@ -13,25 +13,14 @@ import aiohttp
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
+from streamviz.core.wire.gemini_errors import STATUSES
 from streamviz.upstream.lite import UnaskedCall
 from streamviz.upstream.raw import cut_off
 from streamviz.upstream.redaction import told, told_headers, without_secrets
+from streamviz.upstream.told_errors import KINDS
 
 E = TypeVar("E", bound=BaseException)
 log = logging.getLogger(__name__)
-
-# What providers call an error with this status, if LiteLLM has kept only the status.
-_KINDS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    422: "invalid_request_error",
-    429: "rate_limit_error",
-    503: "overloaded_error",
-    529: "overloaded_error",
-}
 
 _LONGEST_CODE = 100
 # No longer refusal is read (lite.py), and each of its bytes is at most four characters here.
@@ -46,7 +35,10 @@ _MADE_UP = (400, 422, 500, 502)
 _READS_REQUEST = re.compile(r"transform|optional_params|validate_and_fix")
 
 # What LiteLLM puts around a provider's words.
-_BEFORE = re.compile(r"^((litellm\.)?\w+Error: )*(\w+(Exception|Error) - )?")
+_BEFORE = re.compile(
+    r"^((litellm\.)?\w+(Error|Timeout): )*(\w+Exception (\w+Error )?- |\w+Error - )?"
+    rf"(({'|'.join(STATUSES.values())}|UNKNOWN) - )?"
+)
 _ADVICE = re.compile(r"\. To drop these, set `litellm\.drop_params.*", re.DOTALL)
 # The conversation, or arguments of a call in it, which LiteLLM quotes if it cannot read them; the quotation is left
 # out.
@@ -88,7 +80,7 @@ def as_upstream_error(
     if was_accepted and (fault := _fault_of_answer(error, status, words)) is not None:
         return fault
     status = 502 if was_accepted and status == 500 else status  # the provider's own was 200
-    kind = _KINDS.get(status, "upstream_error")
+    kind = KINDS.get(status, "upstream_error")
     code = _code_of(error, body)
     return UpstreamError(status, words, kind=kind, code=code and told(code, key)[:_LONGEST_CODE], headers=headers)
 
@@ -115,7 +107,7 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
     elif not isinstance(error, _STUMBLES):
         why = _QUOTED.sub(r"\1", str(error))
     message = f"This request cannot be converted to its provider's format: {told(why, key)}"
-    return UpstreamError(400, message, kind=_KINDS[400], param=absent)
+    return UpstreamError(400, message, kind=KINDS[400], param=absent)
 
 
 def _stumble(error: Exception) -> Exception | None:

@@ -67,7 +67,7 @@ async def open_translated(
     refuses it, or nothing comes for too long."""
     fitted = fit(target, request)
     arguments = _arguments(target, fitted.request)
-    sending = Sending(UNBOUNDED if bounds is None else _bounds_of(target, bounds))
+    sending = Sending(UNBOUNDED if bounds is None else _bounds_of(target, bounds), target.key)
     most_blocks = None if bounds is None else bounds.blocks
     try:
         async with asyncio.timeout(silence_seconds):

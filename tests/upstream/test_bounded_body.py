@@ -14,6 +14,10 @@ from streamviz.upstream.bounded_body import EVENTS, LINES, BoundedBody
 BOUNDS = Bounds(answer_bytes=400, event_bytes=100, blocks=9, values=9)
 
 
+def fault_in(line: bytes) -> UpstreamError | None:
+    return UpstreamError(502, "told") if line.startswith(b"error") else None
+
+
 async def read(*pieces: bytes, packing: str = "", ends: tuple[bytes, ...] = LINES) -> bytes:
     async def sent() -> AsyncIterator[bytes]:
         for piece in pieces:
@@ -117,3 +121,19 @@ async def test_deflate_may_come_without_its_header(size: int) -> None:
 @pytest.mark.parametrize("packing", ["utf-8", "none"])
 async def test_words_that_name_no_packing_are_passed_over(packing: str) -> None:
     assert await read(b"plain words", packing=packing) == b"plain words"
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("data", [b"one\ntwo\nerror x\nthree\n", b"one\r\ntwo\r\nerror x\r\n", b"one\ntwo\nerror x"])
+async def test_a_line_that_tells_an_error_is_raised_behind_the_lines_before_it(data: bytes, size: int) -> None:
+    async def sent() -> AsyncIterator[bytes]:
+        for piece in cut(data, size):
+            yield piece
+
+    body = aiter(BoundedBody(sent(), "", BOUNDS, LINES, fault_in))
+    received = b""
+    with pytest.raises(UpstreamError, match="told"):
+        while True:
+            received += await anext(body)
+    assert received.splitlines()[:2] == [b"one", b"two"]
+    assert b"error x\n" not in received

@@ -177,6 +177,36 @@ async def test_an_answer_that_says_nothing_is_no_whole_one(provider: str, body: 
     assert b"[DONE]" not in b"".join(received)
 
 
+CHAT_HALF = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "x"}
+CHAT_HALF |= {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}
+OLLAMAS_HALF = b'{"model":"x","created_at":"","message":{"role":"assistant","content":"half"},"done":false}\n'
+COHERES_HALF = b'{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"half"}}}}\n'
+OPENAIS = write_event(b'{"error":{"message":"out of beans","type":"server_error","code":"beans"}}')
+GOOGLES = b'{"error":{"code":400,"message":"out of beans","status":"INVALID_ARGUMENT"}}'
+# It sends these without `data:`, too.
+GOOGLES_LINES = b'{\n"error": {\n"code": 500,\n"message": "out of beans",\n"status": "INTERNAL"\n}\n}'
+
+
+@pytest.mark.parametrize(
+    ("provider", "half", "error"),
+    [
+        *((provider, write_event(encode(CHAT_HALF)), OPENAIS) for provider in ("azure", "azure_ai", "databricks")),
+        ("snowflake", write_event(encode(CHAT_HALF)), write_event(b'{"error":"out of beans"}')),
+        ("gemini", GEMINI_HALF, write_event(GOOGLES)),
+        ("gemini", GEMINI_HALF, GOOGLES_LINES),
+        ("ollama_chat", OLLAMAS_HALF, b'{"error":"out of beans"}\n'),
+        ("cohere_chat", COHERES_HALF, b'{"type":"message-end","delta":{"error":"out of beans"}}'),
+    ],
+)
+async def test_an_error_amid_a_stream_is_told_in_its_providers_words(provider: str, half: bytes, error: bytes) -> None:
+    send_only_what_is_asked()
+    received: list[bytes] = []
+    with pytest.raises(UpstreamError) as raised:
+        await read(provider, half + error, received)
+    assert str(raised.value) == "out of beans"
+    assert b"half" in b"".join(received)
+
+
 async def test_an_answer_that_stops_halfway_is_no_whole_one() -> None:
     received: list[bytes] = []
     with pytest.raises(UpstreamError, match="before"):

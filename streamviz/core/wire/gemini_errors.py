@@ -5,7 +5,7 @@ import re
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 
-_STATUSES = {
+STATUSES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
@@ -18,7 +18,7 @@ _STATUSES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-_CODES = {status: code for code, status in _STATUSES.items()} | {
+_CODES = {status: code for code, status in STATUSES.items()} | {
     "authentication_error": 401,
     "permission_error": 403,
     "invalid_request_error": 400,
@@ -40,7 +40,7 @@ def bare_error(raw: bytes) -> bytes | None:
 
 def error_body(message: str, code: int, reason: str | None = None) -> JsonObject:
     """Google's error object for an HTTP status; `reason` says why in one word."""
-    status = _STATUSES.get(code) or ("INVALID_ARGUMENT" if code < 500 else "UNAVAILABLE")
+    status = STATUSES.get(code) or ("INVALID_ARGUMENT" if code < 500 else "UNAVAILABLE")
     error: JsonObject = {"code": code, "message": message, "status": status}
     if reason:
         kind = "type.googleapis.com/google.rpc.ErrorInfo"
