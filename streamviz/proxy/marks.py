@@ -5,13 +5,17 @@ varies: windows slide, old results are cleared, system prompts change. So there 
 and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. Little text proves
 nothing: many answers are just OK. The surest mark also identifies the speaker: the program, its model, its tools and
 its system prompt. If a program names its user, that user never shares marks with another.
+
+Of an answer that was stopped a client may keep the beginning alone, which need not be what had come by then, and some
+agents read no further than a call that is written into the text. So there are marks for beginnings of some lengths,
+with all that the surest tells.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
@@ -22,6 +26,9 @@ from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
 _LAST_STEP = _STEPS[-1]
+# Characters of the beginnings that an answer is known by, the most first, and answers of a request looked for so.
+_BEGINNINGS = (2_048, 512, 128, 32)
+_MOST_BEGUN = 2
 # Limits per request: turns read, and answers looked for.
 _MOST_TURNS = 40
 _MOST_ANSWERS = 6
@@ -109,8 +116,10 @@ class Marks:
         if self.is_beginning:
             yield from self._errands()
             return
-        for at in self._answers_by_text(is_named):
+        for number, at in enumerate(self._answers_by_text(is_named)):
             yield from self._known_by(at, is_named)
+            if number < _MOST_BEGUN:
+                yield from self._begun_by(at, is_named)
         # The calls of earlier answers only help if the last answer, which was text, is not known.
         for ids, _ in answered_ids:
             yield from map(self.of_id, ids)
@@ -129,6 +138,7 @@ class Marks:
             marks.append(self._mark(Kind.ANSWER, told.digest))
             marks += (mark for mark, _ in self._chain(told, before, is_whole=is_whole))
             marks += map(self._errand, answer.errands)
+            marks += (mark for mark, _ in self._beginnings(answer.text, before, is_whole=is_whole))
         return few([*map(self.of_id, filter(None, ids)), *marks], MOST_LEFT)
 
     @property
@@ -198,11 +208,20 @@ class Marks:
 
     def _known_by(self, at: int, is_named: bool) -> Iterator[int]:
         """The marks of an answer with what came before it, from most context to least."""
+        before, is_whole = self._before(at)
+        chain = list(self._chain(self._read[at], before, is_whole=is_whole))
+        yield from _telling(reversed(chain), is_named)
+
+    def _begun_by(self, at: int, is_named: bool) -> Iterator[int]:
+        """The mark of the longest beginning of an answer, as far as the request repeats that."""
+        before, is_whole = self._before(at)
+        text = "".join(self._read[at].texts).strip()
+        yield from _telling(islice(self._beginnings(text, before, is_whole=is_whole), 1), is_named)
+
+    def _before(self, at: int) -> tuple[list[_Said], bool]:
+        """What came before a turn, and whether that is the conversation from its beginning."""
         before = [self._read[each] for each in range(at + 1, at + 1 + _LAST_STEP) if self._has(each)]
-        chain = list(self._chain(self._read[at], before, is_whole=self._is_whole_by(at + 1 + _LAST_STEP)))
-        for mark, weight in reversed(chain):
-            if is_named or weight is None or weight >= _TELLING:
-                yield mark
+        return before, self._is_whole_by(at + 1 + _LAST_STEP)
 
     def _chain(self, answer: _Said, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
         """The marks of an answer with more and more of what came before it, and how many characters each covers; None
@@ -216,6 +235,15 @@ class Marks:
             yield self._mark(Kind.ANSWER, b"whole", digest), None
         whole = b"whole" if is_whole else b""
         yield self._mark(Kind.ANSWER, b"voice", self._voice(), whole, digest), None if is_whole else weight
+
+    def _beginnings(self, text: str, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
+        """The marks of an answer's beginnings, the longest first, and how much each stands for, as of a chain."""
+        context = self._voice(), b"whole" if is_whole else b"", *(turn.digest for turn in before)
+        weight = sum(turn.weight for turn in before)
+        for length in _BEGINNINGS:
+            if len(text) >= length:
+                told = b"begun", self._person, *context, text[:length].encode("utf-8", "surrogatepass")
+                yield self._mark(Kind.ANSWER, *told), None if is_whole else weight + length
 
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may repeat what another agent's call says."""
@@ -265,6 +293,11 @@ class Marks:
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
         return numbered(kind, _with(self._hashes.of_kind[kind], *parts).digest())
+
+
+def _telling(marks: Iterable[tuple[int, int | None]], is_named: bool) -> Iterator[int]:
+    """Those that stand for enough to prove something; in a session that its client `named` little is."""
+    return (mark for mark, weight in marks if is_named or weight is None or weight >= _TELLING)
 
 
 def looks_random(id: str) -> bool:

@@ -72,9 +72,14 @@ class Turn:
     room: int = 4 * _LONGEST_ARGUMENTS
 
     @property
+    def text(self) -> str:
+        """A turn's texts count as one, since clients cut them as they like."""
+        return "".join(self.texts).strip()
+
+    @property
     def said(self) -> bytes:
-        """The normal form. A turn's texts are joined, since clients split them as they like."""
-        text = "".join(self.texts).strip()
+        """What a turn is told by: its text, and its calls."""
+        text = self.text
         if self.is_answer:
             text = text.removesuffix(_END_OF_CODE).rstrip()
         return "\x1e".join([brief(text), *self.calls]).encode("utf-8", "surrogatepass")

@@ -101,6 +101,27 @@ def test_an_answer_that_the_client_left_out_is_bridged_by_the_one_before(host: H
     assert _next(host, *said, _user("Are you there?")).stream.session_id == first.stream.session_id
 
 
+@pytest.mark.parametrize("kept", [40, 150, 300])
+@pytest.mark.parametrize("port", [1, 2])
+def test_an_answer_is_known_by_the_beginning_that_its_client_kept(host: Host, kept: int, port: int) -> None:
+    """A person stopped it, or an agent that reads no further than a call written into the text, as gptme."""
+    first = host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    said = [_user("Why?"), _model(LONG[:kept]), _user("And?")]
+    second = host.take(_chat(*said, answer=Said(f"It is {LONG}")), port)
+    assert _is_after(second, first)
+    assert _is_after(_next(host, *said, _model(f"It is {LONG[:kept]}"), _user("So?"), port=port), second)
+
+
+def test_an_answer_that_goes_on_otherwise_than_it_began_is_not_known_by_that(host: Host) -> None:
+    host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    assert _next(host, _user("Why?"), _model(f"{LONG[:100]}{HELLO * 9}"), _user("And?")).stream.place.parent is None
+
+
+def test_strangers_whose_answers_begin_alike_are_not_taken_for_each_other(host: Host) -> None:
+    _strangers(host, (1, 2), LONG)
+    assert _goes_on(host, 3, LONG[:150], "Alice").stream.place.parent is None
+
+
 def test_the_same_words_with_calls_of_their_own_are_another_run(host: Host) -> None:
     answer = Said("", (("bash", {"command": "make test && make lint && make build && make run"}),))
     runs = [host.take(_chat(_user("Mend it."), answer=answer), port) for port in (1, 1)]
@@ -202,6 +223,14 @@ def test_what_a_program_says_of_itself_tells_who_goes_on(host: Host, alice: Json
 def test_another_user_never_goes_on_from_what_one_was_told(host: Host, answer: str) -> None:
     _strangers(host, (1, 1), answer, alice={"user": "alice"}, bob={"user": "alice"})
     assert _goes_on(host, 1, answer, "Bob", user="bob").stream.place.parent is None
+
+
+@pytest.mark.parametrize("kept", [32, 200])
+def test_another_user_never_goes_on_from_the_beginning_of_what_one_was_told(host: Host, kept: int) -> None:
+    first = _chat(_user("hi"), answer=Said(LONG))
+    first.body["user"] = "alice"
+    host.take(first, 1)
+    assert _goes_on(host, 1, LONG[:kept], "Bob", user="bob").stream.place.parent is None
 
 
 @pytest.mark.parametrize("format", sorted(BODIES))
