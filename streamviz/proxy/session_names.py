@@ -13,6 +13,7 @@ from streamviz.proxy.http import Header
 
 _LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
+_AS_USER_ID = re.compile(r"session_[0-9a-fA-F-]{36}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _RUN = re.compile(r"[0-9A-Za-z]{16,}")
 # How an answer must end for OpenAI to add it to its conversation.
@@ -40,6 +41,12 @@ def _codex(header: Header, _: JsonObject) -> str:
     return parent if session and parent.strip() and is_threads else session
 
 
+def _affinity(header: Header, _: JsonObject) -> str:
+    """Many may be sent to one server by the same word; one that was made at random is a conversation's."""
+    word = header(b"x-affinity")
+    return word if is_made(word) else ""
+
+
 def _metadata(request: JsonObject) -> JsonObject:
     return as_object(request.get("metadata"))
 
@@ -65,10 +72,11 @@ TABLE = (
     Row("header `session-id` or `session_id`", "Codex", _codex),
     Row("header `x-opencode-session`", "opencode", _header("x-opencode-session")),
     Row("header `x-session-affinity`", "opencode", _header("x-session-affinity")),
+    Row("header `x-affinity`, where it is an id", "Mistral Vibe", _affinity),
     Row("body `metadata.session_id`", "anybody", lambda _, body: as_text(_metadata(body).get("session_id"))),
     Row(
-        "body `metadata.user_id`: `…_session_<uuid>`, or JSON with `session_id`",
-        "Claude Code",
+        "body `metadata.user_id`: `session_<uuid>`, `…_session_<uuid>`, or JSON with `session_id`",
+        "Kimi Code, Claude Code",
         lambda _, body: _in_user_id(as_text(_metadata(body).get("user_id"))),
     ),
     Row(
@@ -77,7 +85,7 @@ TABLE = (
         lambda _, body: as_text(as_object(body.get("client_metadata")).get("session_id")),
     ),
     Row("body `conversation`: an id, or an object with `id`", "OpenAI's SDKs", lambda _, body: conversation_of(body)),
-    Row("body `prompt_cache_key`, where it is an id", "Codex, opencode, others", _cache_key),
+    Row("body `prompt_cache_key`, where it is an id", "Codex, Kimi Code, opencode, others", _cache_key),
 )
 _HEADERS = tuple(row for row in TABLE if row.place.startswith("header"))
 # The fields that the other rows read; most requests have none of them.
@@ -106,7 +114,10 @@ def is_made(name: str) -> bool:
 
 
 def _in_user_id(user_id: str) -> str:
-    """Claude Code's session: what follows `_session_`, or since 2.1.78 a member of a JSON object."""
+    """Claude Code's session: behind `_session_`, or since 2.1.78 a member of a JSON object. Kimi Code's is all of it,
+    as it is all of its `prompt_cache_key`."""
+    if _AS_USER_ID.fullmatch(user_id):
+        return user_id
     if (found := _IN_USER_ID.search(user_id)) is not None:
         return found.group(1)
     if not user_id.startswith("{") or len(user_id) > _LONGEST_USER_ID:

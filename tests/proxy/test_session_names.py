@@ -19,7 +19,14 @@ def _name(headers: Mapping[bytes, str] | None = None, **request: object) -> str:
 
 @pytest.mark.parametrize(
     "header",
-    [b"x-session-id", b"x-claude-code-session-id", b"session-id", b"x-opencode-session", b"x-session-affinity"],
+    [
+        b"x-session-id",
+        b"x-claude-code-session-id",
+        b"session-id",
+        b"x-opencode-session",
+        b"x-session-affinity",
+        b"x-affinity",
+    ],
 )
 def test_a_header_names_it(header: bytes) -> None:
     assert _name({header: UUID}) == UUID
@@ -52,6 +59,7 @@ def test_each_row_of_the_table_goes_before_those_behind_it() -> None:
         b"session-id": "codex's",
         b"x-opencode-session": "opencode's",
         b"x-session-affinity": "opencode's other",
+        b"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf",
     }
     fields: dict[str, Any] = {
         "metadata": {"session_id": "anybody's", "user_id": json.dumps({"session_id": "claude code's older"})},
@@ -91,13 +99,20 @@ def test_a_session_of_codexs_is_that_of_all_its_agents() -> None:
 
 
 @pytest.mark.parametrize("key", ["support-bot-v2", "my_app:prompts:2026-11-23", "thread_17", "a" * 40, "1" * 40])
-def test_a_cache_that_many_may_share_names_no_session(key: str) -> None:
+def test_a_cache_or_a_server_that_many_may_share_names_no_session(key: str) -> None:
     assert _name(prompt_cache_key=key) == ""
+    assert _name({b"x-affinity": key}) == ""
 
 
 @pytest.mark.parametrize("key", [UUID, f"chat-{UUID}", "ses_4f1c2ba0affe1Ab3dEf6hIj9kL", "0123456789abcdef01234567"])
 def test_a_cache_of_one_conversation_names_it(key: str) -> None:
     assert _name(prompt_cache_key=key) == key
+
+
+def test_kimi_calls_its_session_the_same_in_each_format() -> None:
+    name = f"session_{UUID}"
+    assert _name(prompt_cache_key=name) == name
+    assert _name(metadata={"user_id": name}) == name
 
 
 def test_headers_go_before_fields_and_each_before_those_behind_it() -> None:
