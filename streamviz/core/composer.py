@@ -31,6 +31,8 @@ class Composer(ABC):
     asks_again_for_incomplete = False
     # Whether the client retries after an error in mid-stream, unless that has one of OpenAI's codes for final errors.
     knows_openai_codes_alone = False
+    # Whether the client asks again after any error amid a stream, or sees none there: what is final is an answer to it.
+    asks_again_after_errors = False
     # Whether the client reads an error in mid-stream that is not an event, in the format that has such errors.
     has_bare_errors = False
 

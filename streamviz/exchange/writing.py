@@ -11,6 +11,7 @@ from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.wire.translation import OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
@@ -34,6 +35,13 @@ def asks_again_for_incomplete(user_agent: str) -> bool:
 def is_copilot(headers: Mapping[str, str]) -> bool:
     """Whether a client sends the headers of Copilot CLI, whose user agent is that of OpenAI's SDK."""
     return "x-interaction-type" in headers
+
+
+def asks_again_after_errors(stream: LiveStream) -> bool:
+    """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe,
+    which is known by a header alone, sees none in chat, and takes the stream for one that broke off."""
+    is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
+    return is_kimi or (stream.wire_format == OPENAI_CHAT and "x-affinity" in stream.request_headers)
 
 
 def wants_bare_errors(user_agent: str) -> bool:
@@ -84,6 +92,7 @@ class Writing:
         composer.counts_events = is_codex(self._stream.user_agent)
         composer.asks_again_for_incomplete = asks_again_for_incomplete(self._stream.user_agent)
         composer.knows_openai_codes_alone = is_copilot(self._stream.request_headers)
+        composer.asks_again_after_errors = asks_again_after_errors(self._stream)
         composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
         return composer
 

@@ -1,6 +1,7 @@
 """Requests that are denied or cancelled for good: the error tells clients of each format not to retry."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,12 @@ CALL = (
     event({"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": ITEM}),
     event({"type": "response.output_item.done", "sequence_number": 2, "output_index": 0, "item": ITEM}),
 )
+# The beginning of an answer of Anthropic's.
+MESSAGE = event(
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}
+)
+TEXT = event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+SAID = event({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "I'll"}})
 
 
 @pytest.mark.parametrize(
@@ -73,6 +80,60 @@ def test_copilot_alone_is_told_in_openais_words_what_is_final_as_it_asks_again_a
     [told] = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
     assert told["error"]["code"] == code
     assert told["error"]["type"] == "permission_error"
+
+
+KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
+VIBE: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
+
+
+@pytest.mark.parametrize("who", [KIMI, VIBE], ids=["kimi", "vibe"])
+def test_who_asks_again_after_any_error_of_chat_is_told_what_is_final_as_an_answer(who: dict[str, Any]) -> None:
+    play = Play(policies=[active(AskAboutRequests({}))], **who).asked().waited(5)
+    play.answered(play.asks[0], DENIED).forwarded()
+    said, ended = [json.loads(line[6:])["choices"][0] for line in play.sent.decode().splitlines() if "{" in line]
+    assert "as said" in said["delta"]["content"]
+    assert ended["finish_reason"] == "content_filter"
+    assert play.sent.endswith(b"data: [DONE]\n\n")
+    assert play.stream.status == 403
+
+
+def test_kimi_is_told_what_is_final_as_an_answer_of_messages_too() -> None:
+    play = Play("anthropic_messages", **KIMI).opened()
+    play.received(MESSAGE, TEXT, SAID).happened("cancelled", "alice")
+    *_, stopped, begun, said, ended, reason, last = [
+        json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: ")
+    ]
+    assert [stopped["index"], begun["index"], said["index"], ended["index"]] == [0, 1, 1, 1]
+    assert said["delta"]["text"].startswith("[")
+    assert (reason["delta"]["stop_reason"], last["type"]) == ("refusal", "message_stop")
+
+
+@pytest.mark.parametrize("happens", ["denied late", "cancelled"])
+def test_kimi_is_told_what_is_final_as_an_answer_of_responses_too(happens: str) -> None:
+    if happens == "cancelled":
+        play = Play("openai_responses", **KIMI).opened().received(CREATED).happened("cancelled", "alice")
+    else:
+        play = Play("openai_responses", policies=[active(AskAboutRequests({}))], **KIMI).asked().waited(5)
+        play.answered(play.asks[0], DENIED).forwarded()
+    told = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
+    assert not {"error", "response.failed"} & {each["type"] for each in told}
+    assert told[-1]["type"] == "response.incomplete"
+    assert told[-1]["response"]["incomplete_details"] == {"reason": "content_filter"}
+    [item] = told[-1]["response"]["output"]
+    assert item["content"][0]["text"].startswith("[")
+
+
+def test_vibe_reads_errors_of_messages() -> None:
+    play = Play("anthropic_messages", **VIBE).opened()
+    play.received(MESSAGE, TEXT, SAID).happened("cancelled", "alice")
+    assert "event: error" in play.sent.decode()
+
+
+def test_who_asks_again_is_told_of_what_may_be_asked_again_as_anybody() -> None:
+    play = Play(**KIMI, policies=[active(AskAboutRequests({}))]).asked().waited(5)
+    play.answered(play.asks[0], ALLOWED).forwarded()
+    play.happened("refused", UpstreamError(529, "overloaded", kind="overloaded_error"))
+    assert b'"error"' in play.sent
 
 
 def test_what_is_final_comes_behind_the_beginning_of_a_message_as_vercels_sdk_asks_again_after_a_first_error() -> None:

@@ -113,10 +113,22 @@ class MessageWriter(Composer):
         return written("ping", {})
 
     def fail(self, failure: StreamFailed) -> bytes:
+        if self.asks_again_after_errors and failure.code in FINAL:
+            return b"".join(self._refusal(failure.message))
         # If an error comes first, Vercel's SDK, and with it opencode, tries again, whatever the error says.
         beginning = self._message_start() if failure.code in FINAL else []
         error = sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
         return b"".join([*beginning, error])
+
+    def _refusal(self, why: str) -> list[bytes]:
+        """An error's words as the end of an answer that a policy halted."""
+        at = max(self._blocks, default=-1) + 1
+        ended = self._end_blocks()
+        told = BlockStarted(at, BlockKind.CONTENT), BlockDelta(at, f"[{why}]"), BlockSealed(at)
+        said = [frame for event in told for frame in self._frames(event)]
+        delta = {"stop_reason": self.finish_halted, "stop_sequence": None}
+        reason = written("message_delta", {"delta": delta, "usage": {"output_tokens": 0, **self._usage}})
+        return [*ended, *self._message_start(), *said, reason, *self.stop()]
 
     @property
     def _is_foreign(self) -> bool:

@@ -73,9 +73,16 @@ class ChatWriter(Composer):
         return sse.write_comment("keep-alive")
 
     def fail(self, failure: StreamFailed) -> bytes:
+        if self.asks_again_after_errors and failure.code in FINAL:
+            return self._refusal(failure.message)
         code = TOLD_FINAL if self.knows_openai_codes_alone and failure.code in FINAL else failure.code
         body = error_body(failure.message, failure.kind or "upstream_error", code or None)
         return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
+
+    def _refusal(self, why: str) -> bytes:
+        """An error's words as the end of an answer that a policy halted."""
+        said = self._chunk(0, {"content": f"[{why}]"}), self._chunk(0, {}, self.finish_halted)
+        return b"".join([*said, *self.stop()])
 
     def _frame(self, event: StreamEvent) -> bytes:
         match event:

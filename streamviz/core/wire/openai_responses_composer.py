@@ -10,6 +10,7 @@ from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import is_input
+from streamviz.core.errors import FINAL
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -154,9 +155,18 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._look_away()
+        if self.asks_again_after_errors and failure.code in FINAL:
+            return b"".join(self._refusal(failure.message))
         self._failure, self._reason, self._source = failure, "failed", OPENAI_RESPONSES
         error = [self._write(frame) for frame in self._error(failure)]
         return b"".join([*error, *self.end()])
+
+    def _refusal(self, why: str) -> list[bytes]:
+        """An error's words as the end of an answer that a policy halted."""
+        at = max(self._blocks, default=-1) + 1
+        self._source = OPENAI_RESPONSES
+        said = BlockStarted(at, BlockKind.CONTENT), BlockDelta(at, f"[{why}]"), BlockSealed(at)
+        return [*self.compose([*said, StreamFinished(self.finish_halted)]), *self.end()]
 
     def _count(self, chunk: Chunk | None) -> None:
         """Keep up with upstream's sequence numbers, which composed frames continue."""
