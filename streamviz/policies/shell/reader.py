@@ -88,14 +88,15 @@ class Reader(Expansion):
 
     # Statements
 
-    def _statements(self, node: Node, flow: Flow, depth: int) -> list[Command]:
+    def _statements(self, node: Node, flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
+        """`more` are words of its last command that the tree has behind it."""
         if depth > grammar.DEEPEST:
             raise ValueError("a command that is nested too deeply")
         match node.type:
             case "command":
-                return self._command(node, flow, depth)
+                return self._command(node, flow, depth, more)
             case "pipeline":
-                return self._pipeline(node, flow, depth)
+                return self._pipeline(node, flow, depth, more)
             case "redirected_statement":
                 return self._redirected(node, flow, depth)
             case "variable_assignment":
@@ -108,10 +109,13 @@ class Reader(Expansion):
                 return self._in_subshell(node, flow, depth)
             case "raw_string" | "comment" | "heredoc_content":
                 return []
-        return self._each(node.named_children, flow, depth)
+        return self._each(node.named_children, flow, depth, more)
 
-    def _each(self, nodes: Sequence[Node], flow: Flow, depth: int) -> list[Command]:
-        return [command for node in nodes for command in self._statements(node, flow, depth + 1)]
+    def _each(self, nodes: Sequence[Node], flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
+        ran: list[Command] = []
+        for at, node in enumerate(nodes, 1):
+            ran += self._statements(node, flow, depth + 1, more if at == len(nodes) else ())
+        return ran
 
     def _command(self, node: Node, flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
         """`more` are words that follow its redirections."""
@@ -145,10 +149,11 @@ class Reader(Expansion):
         self._variables.update(variables)
         return ran
 
-    def _pipeline(self, node: Node, flow: Flow, depth: int) -> list[Command]:
+    def _pipeline(self, node: Node, flow: Flow, depth: int, more: Sequence[Word]) -> list[Command]:
         ran: list[Command] = []
-        for child in node.named_children:
-            ran += self._statements(child, Flow((*flow.feeds, *ran), flow.given, flow.reads, flow.writes), depth + 1)
+        for at, child in enumerate(node.named_children, 1):
+            own = Flow((*flow.feeds, *ran), flow.given, flow.reads, flow.writes)
+            ran += self._statements(child, own, depth + 1, more if at == len(node.named_children) else ())
         return ran
 
     def _redirected(self, node: Node, flow: Flow, depth: int) -> list[Command]:
@@ -158,10 +163,7 @@ class Reader(Expansion):
         for redirect in redirects:
             own = self._redirect(redirect, own, depth)
         more = [word for redirect in redirects for word in self._behind(redirect, depth)]
-        if body is not None and body.type == "command":
-            ran = self._command(body, own, depth + 1, more)
-        else:
-            ran = self._statements(body, own, depth + 1) if body else self.run(more or [Word("cat")], own)
+        ran = self._statements(body, own, depth + 1, more) if body else self.run(more or [Word("cat")], own)
         for redirect in redirects:
             if redirect.type == "heredoc_redirect":
                 # Whatever follows a here-document's delimiter on the same line is inside its tree.
