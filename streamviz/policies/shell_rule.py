@@ -14,7 +14,7 @@ from streamviz.policies.shell.commands import Word
 from streamviz.policies.shell.dangers import RULES, Choice, found_in, found_in_text, is_risky
 from streamviz.policies.shell.paths import is_vital
 from streamviz.policies.shell.reader import Reader
-from streamviz.policies.shell.words import prepared
+from streamviz.policies.shell.words import cleaned
 
 _LONGEST_NAME = 80
 _MOST_LINES = 100
@@ -119,7 +119,7 @@ class ShellRule(Policy):
             if isinstance(step, str):
                 reader.read(step)
             else:
-                reader.run([Word(prepared(word)) for word in step])
+                reader.run([Word(cleaned(word)) for word in step])
         found = found_in(reader.commands, self._deny, self._choice)
         if found is None and reader.has_bomb and "system" in self._deny:
             return "system", "it starts itself over and over"

@@ -13,6 +13,8 @@ _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
 _JOINED = re.compile(r"\\\r?\n")
+# What separates words for the parser but not for a shell, and a letter of ours in its place.
+_NO_BLANKS = str.maketrans(dict.fromkeys("\v\f\r", "\ue004"))
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
@@ -24,31 +26,34 @@ _BACKSLASH = re.compile(r"\\(.)", re.DOTALL)
 _QUOTED_BACKSLASH = re.compile(r"\\([$`\"\\])")
 
 
-def prepared(text: str) -> str:
-    """A script without what shells drop: NUL, and line breaks after a backslash."""
-    return _plain(_JOINED.sub("", text))
+def cleaned(text: str) -> str:
+    """A text without NUL, which shells drop, and without marks of ours."""
+    return _LEFT_OUT.sub("", text)
 
 
 def readings(text: str) -> list[str]:
-    """A script as `prepared` gives it; also with its lines separate, if a backslash between them may not join them."""
-    joined = prepared(text)
-    return [joined, _plain(text)] if _may_not_join(text) else [joined]
+    """A script without what shells drop: NUL, and line breaks after a backslash. Also with its lines separate, if a
+    backslash between them may not join them, and with carriage returns as ends of lines, as terminals take them."""
+    text = cleaned(text)
+    told = [_JOINED.sub("", text)]
+    if _may_not_join(text):
+        told.append(text.replace("\\\r\n", "\\\r\r\n"))
+    if "\r" in text.replace("\r\n", "\n"):
+        told.append(_JOINED.sub("", text.replace("\r", "\n")))
+    return [each.replace("\r\n", "\n").translate(_NO_BLANKS) for each in told]
 
 
 def _may_not_join(text: str) -> bool:
-    """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash."""
-    lines = (line.removesuffix("\r") for line in text.split("\n")[:-1])
+    """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash, or
+    escapes a carriage return."""
     is_anywhere = "<<" in text  # inside a quoted here-document
-    return any(line.endswith("\\") and (is_anywhere or any(mark in line[:-1] for mark in "#'\\")) for line in lines)
+    lines = [line for line in text.split("\n")[:-1] if line.endswith(("\\", "\\\r"))]
+    return any(is_anywhere or line.endswith("\r") or any(mark in line[:-1] for mark in "#'\\") for line in lines)
 
 
 def backticked(text: str) -> list[str]:
     """The text between backticks, as the shell that runs it gets it."""
     return [_WITHIN_BACKTICKS.sub(r"\1", found) for found in _BACKTICKS.findall(text)]
-
-
-def _plain(text: str) -> str:
-    return _LEFT_OUT.sub("", text).replace("\r\n", "\n")
 
 
 def bare(text: str) -> str:
