@@ -5,9 +5,8 @@ import gc
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from streamviz.version import version
 
 if TYPE_CHECKING:
     from streamviz.faults import Fault
@@ -21,15 +20,13 @@ def main() -> None:
     """Pass the command line to Django. What a person can fix is reported in one line, without a traceback. If nobody
     reads the output, as after `| head`, it ends as other tools do."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
-    if sys.argv[1:] == ["--version"]:
-        print(f"streamviz {version()}")
-        return
     try:
         _run()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package == "streamviz":
             raise
+        _run_in_venv()
         sys.exit(f"streamviz: the Python package {package!r} is not installed. Run `make install`.")
     except BrokenPipeError:
         _print_no_more()
@@ -41,12 +38,26 @@ def main() -> None:
         sys.exit(f"streamviz: {error.filename or 'standard output'}: {error.strerror}.")
 
 
+def _run_in_venv() -> None:
+    """Start again with the Python of the clone's .venv, if there is one and this is another Python: that is where
+    `make install` puts the packages."""
+    clone = Path(__file__).resolve().parent.parent
+    python = str(clone / ".venv" / "bin" / "python")
+    if os.access(python, os.X_OK) and sys.executable != python:
+        os.execv(python, [python, str(clone / "manage.py"), *sys.argv[1:]])  # noqa: S606
+
+
 def _print_no_more() -> None:
     """Output that is still buffered would fail again when Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:
+    if sys.argv[1:] == ["--version"]:
+        from streamviz.version import version
+
+        print(f"streamviz {version()}")
+        return
     gc.set_threshold(20_000)  # what is imported stays: scanning it after every 700 objects is a tenth of a start
     from django.core.exceptions import ImproperlyConfigured
 

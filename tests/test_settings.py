@@ -240,6 +240,18 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     assert refused.stderr == "streamviz: the Python package 'django' is not installed. Run `make install`.\n"
 
 
+def test_another_python_than_the_clones_hands_over_to_it(tmp_path: Path) -> None:
+    for part in ("streamviz/__init__.py", "streamviz/__main__.py", "manage.py"):
+        (tmp_path / part).parent.mkdir(exist_ok=True)
+        (tmp_path / part).write_text((ROOT / part).read_text())
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nshift\necho "$@"\n')
+    python.chmod(0o755)
+    other = [sys.executable, "-S", "manage.py", "key", "list"]  # -S: a Python without packages
+    assert subprocess.run(other, cwd=tmp_path, capture_output=True, text=True).stdout == "key list\n"
+
+
 def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").touch()  # an incomplete installation
