@@ -79,10 +79,10 @@ def _run() -> None:
 
 def _execute() -> None:
     """Raises BrokenPipeError also if nobody reads what was still buffered."""
-    from django.core.management import execute_from_command_line
+    from streamviz.ops.command_line import CommandLine
 
     try:
-        execute_from_command_line(sys.argv)
+        CommandLine(sys.argv).execute()
     finally:
         sys.stdout.flush()
 

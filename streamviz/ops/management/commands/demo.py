@@ -3,14 +3,13 @@
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from streamviz.faults import Fault, end_with
 from streamviz.ops import demo, supervisor
+from streamviz.ops.command_line import SetByEnvironment
 from streamviz.ops.welcome import say
 
 
-class Command(BaseCommand):
+class Command(SetByEnvironment):
     """Like `up`, with a coding agent at work whose model is the simulator."""
 
     help = "Start everything as `up` does, and play a coding agent's sessions through it; Ctrl-C ends it all."

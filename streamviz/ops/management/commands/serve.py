@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 from django.db import connections
 
 from streamviz import descriptors, environment, figures
 from streamviz.faults import Fault, end_with
 from streamviz.ops import checks, database_checks, password_checks, workers
+from streamviz.ops.command_line import SetByEnvironment
 
 log = logging.getLogger(__name__)
 
 
-class Command(BaseCommand):
+class Command(SetByEnvironment):
     """Serve on HOST:PORT until SIGINT or SIGTERM; the database must be there and migrated."""
 
     help = "Serve on HOST:PORT. The database must exist and be migrated (`up` does that)."

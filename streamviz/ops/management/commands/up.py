@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from streamviz.faults import Fault, end_with
 from streamviz.ops import supervisor
+from streamviz.ops.command_line import SetByEnvironment
 
 
-class Command(BaseCommand):
+class Command(SetByEnvironment):
     """Start the database (if none is given), the simulator and the server, and end them on Ctrl-C."""
 
     help = "Start the database (unless DATABASE_URL is set), simulator, writer and server; Ctrl-C stops them all."

@@ -5,12 +5,12 @@ from threading import Event
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from streamviz import descriptors, figures
 from streamviz.cores import give_way
 from streamviz.faults import Fault, end_with
 from streamviz.ops import checks
+from streamviz.ops.command_line import SetByEnvironment
 from streamviz.ops.stopping import stopped_by
 from streamviz.records.database import conninfo
 
@@ -18,7 +18,7 @@ from streamviz.records.database import conninfo
 NICENESS = 10
 
 
-class Command(BaseCommand):
+class Command(SetByEnvironment):
     """Runs until SIGINT or SIGTERM, then stores what is there and ends. One per machine, next to its servers."""
 
     help = "Move what this machine's servers recorded into Postgres, until stopped. Run one next to `serve`."

@@ -1,0 +1,50 @@
+"""The command line: Django's, which tells of our commands instead of all of Django's."""
+
+from difflib import get_close_matches
+from typing import Any
+
+from django.conf import settings
+from django.core.management import ManagementUtility, get_commands
+from django.core.management.base import BaseCommand, CommandParser
+
+from streamviz.environment import COMMAND
+from streamviz.faults import Fault
+
+# In the order in which people need them. `screens` is started by a server itself.
+OURS = (
+    "up demo serve write migrate createsuperuser changepassword key export import delete_session retention verify"
+    " store_again backtest aggregate seed_history upgrade_postgres"
+).split()
+
+
+class CommandLine(ManagementUtility):
+    """One call of `manage.py` or `streamviz`."""
+
+    def main_help_text(self, commands_only: bool = False) -> str:
+        """Our commands, each with what it does; with `help --commands`, the names of all."""
+        if commands_only:
+            return super().main_help_text(commands_only)
+        usage = f"usage: [SETTING=VALUE …] {COMMAND} COMMAND [--help]\n"
+        listed = [f"  {name:<17} {self.fetch_command(name).help}" for name in OURS]
+        more = "\nSettings come from the environment, as in PORT=8080; README.md lists them."
+        return "\n".join([usage, *listed, more, f"Django's commands too: `{COMMAND} help --commands`."])
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """Raises Fault if there is no such command."""
+        if settings.INSTALLED_APPS and subcommand not in get_commands():  # invalid settings are reported first
+            raise Fault(f"There is no command {subcommand!r}. {_instead_of(subcommand)}")
+        return super().fetch_command(subcommand)
+
+
+class SetByEnvironment(BaseCommand):
+    """A command that takes no arguments: what is wrong with its line is answered with how to set it."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        usage = f"[SETTING=VALUE …] {COMMAND} {subcommand}, as in: PORT=8080 {COMMAND} {subcommand}"
+        return super().create_parser(prog_name, subcommand, usage=usage, **kwargs)
+
+
+def _instead_of(name: str) -> str:
+    if close := get_close_matches(name, OURS, n=1):
+        return f"Did you mean `{COMMAND} {close[0]}`?"
+    return f"`{COMMAND} up` starts everything, `{COMMAND} help` lists the commands."

@@ -1,0 +1,39 @@
+"""What people are told who do not know the commands."""
+
+from pathlib import Path
+
+import pytest
+
+from streamviz.faults import Fault
+from streamviz.ops.command_line import OURS, CommandLine
+from streamviz.ops.management import commands
+
+
+def test_help_tells_our_commands_with_what_each_does() -> None:
+    told = CommandLine(["manage.py", "help"]).main_help_text()
+    assert [line.split()[0] for line in told.splitlines() if line.startswith("  ")] == OURS
+    assert "  key               Create, list and revoke API keys.\n" in told
+    files = Path(commands.__path__[0]).glob("[a-z]*.py")
+    assert {file.stem for file in files} - set(OURS) == {"screens"}  # which a server starts by itself
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("retension", "Did you mean `python manage.py retention`?"),
+        ("start", "`python manage.py up` starts everything, `python manage.py help` lists the commands."),
+    ],
+)
+def test_an_unknown_command_is_one_line_that_knows_another(name: str, instead: str) -> None:
+    with pytest.raises(Fault) as fault:
+        CommandLine(["manage.py", name]).execute()
+    assert str(fault.value) == f"There is no command {name!r}. {instead}"
+
+
+@pytest.mark.parametrize("name", ["up", "demo", "serve", "write"])
+def test_what_takes_no_arguments_says_how_it_is_set(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        CommandLine(["manage.py", name, "--port", "9000"]).execute()
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.endswith(f"as in: PORT=8080 python manage.py {name}")
+    assert error.endswith("unrecognized arguments: --port 9000")
