@@ -1,7 +1,9 @@
 """No column is forgotten, and each has its field's value."""
 
 import pytest
-from django.db.models import Model
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import AddField
+from django.db.models import CompositePrimaryKey, Model
 
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
@@ -16,6 +18,8 @@ from tests.records.support import judged
 
 # Set by people later on.
 BY_PEOPLE = {"is_starred", "note"}
+# Later migrations may run while servers do.
+LAST_WITHOUT_SERVERS = "0032_request_headers"
 FILLED: list[tuple[type[Model], set[str]]] = [
     (Session, {*SESSION.names} | BY_PEOPLE),
     (Stream, {*OPENED.names, *CLOSED.names}),
@@ -29,6 +33,16 @@ FILLED: list[tuple[type[Model], set[str]]] = [
 @pytest.mark.parametrize(("model", "columns"), FILLED, ids=[model.__name__ for model, _ in FILLED])
 def test_each_column_is_filled_from_an_entry(model: type[Model], columns: set[str]) -> None:
     assert {field.column for field in model._meta.concrete_fields if field.column} == columns
+
+
+def test_a_new_column_has_a_value_where_older_servers_give_it_none() -> None:
+    """They go on after a migration, with the columns that they know (docs/deploy.md)."""
+    known = MigrationLoader(None).disk_migrations.items()
+    made = [each for (app, name), each in known if app == "records" and name > LAST_WITHOUT_SERVERS]
+    added = [each for migration in made for each in migration.operations if isinstance(each, AddField)]
+    columns = [each for each in added if not isinstance(each.field, CompositePrimaryKey)]
+    assert len(columns) >= 8
+    assert [each.name for each in columns if not {"null", "db_default"} & each.field.deconstruct()[3].keys()] == []
 
 
 def test_each_column_has_what_its_field_says(query: Query) -> None:
