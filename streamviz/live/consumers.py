@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 import msgspec
-from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import DatabaseError
@@ -23,6 +22,7 @@ from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.publisher import publisher
+from streamviz.live.reading import in_thread
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Subscriber
 from streamviz.live.wall_topic import WallTopic
@@ -196,7 +196,7 @@ class StreamConsumer(WatchConsumer):
     async def _show_record(self) -> None:
         now = now_us()
         try:
-            record = await sync_to_async(streams.load)(self._stream_id)
+            record = await in_thread(streams.load)(self._stream_id)
         except Stream.DoesNotExist:
             self.subscriber.close(_NOT_FOUND)
             return
@@ -204,7 +204,7 @@ class StreamConsumer(WatchConsumer):
             # It runs at a worker that did not answer, or its end is not in the record yet.
             self.subscriber.close(TRY_AGAIN)
             return
-        view = await sync_to_async(view_of_record)(record)
+        view = await in_thread(view_of_record)(record)
         html = await rendering.stream(view, now, Pace(), oob=True)
         self.subscriber.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
         self.subscriber.tell(0, "end", now)

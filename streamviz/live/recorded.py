@@ -4,12 +4,12 @@ import logging
 import uuid
 from collections.abc import Collection, Iterable, Iterator
 
-from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.stream_views import view_of
 from streamviz.live.presentation.views import StreamView
+from streamviz.live.reading import in_thread
 from streamviz.records.entries import StreamEntries
 from streamviz.records.queries import streams
 
@@ -24,7 +24,7 @@ class Recorded:
     async def recent(self) -> list[StreamView]:
         """The newest finished streams, for a Live page whose worker did not see them end."""
         try:
-            newest = await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
+            newest = await in_thread(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)
         except DatabaseError as error:
             log.warning("the newest streams of the record cannot be read: %s", error)
             return []
@@ -33,7 +33,7 @@ class Recorded:
     async def deleted(self, stream_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
         """Which of these were deleted."""
         try:
-            return await sync_to_async(streams.deleted)(stream_ids)
+            return await in_thread(streams.deleted)(stream_ids)
         except DatabaseError as error:
             log.warning("what was deleted of the record cannot be read: %s", error)
             return set()

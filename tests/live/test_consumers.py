@@ -21,6 +21,8 @@ from streamviz.live import consumers
 from streamviz.live.publisher import publisher
 from streamviz.live.routing import websocket_application, websocket_urlpatterns
 from streamviz.live.subscriber import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
+from streamviz.records.models import Stream
+from streamviz.records.queries import streams
 from tests.dashboard.conftest import recorded
 from tests.live.support import Page, Running
 from tests.services import free_port
@@ -305,6 +307,25 @@ async def test_who_comes_while_the_database_is_busy_is_let_in_before_it_answers(
     assert await socket.take() is None
     await busy
     await socket.close()
+
+
+async def test_a_record_that_takes_long_to_read_keeps_nobody_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = await database_sync_to_async(recorded)()
+    may_go_on, load = Event(), streams.load
+
+    def slowly(stream_id: uuid.UUID) -> Stream:
+        assert may_go_on.wait(60)
+        return load(stream_id)
+
+    monkeypatch.setattr(streams, "load", slowly)
+    other = Socket("/ws/live/", await database_sync_to_async(cookie)("bob"))
+    slow = await opened(f"/ws/streams/{stream.pk}/", "alice")
+    assert await other.open()
+    assert await other.take() is None
+    may_go_on.set()
+    await slow.take_until("snapshot")
+    for socket in (slow, other):
+        await socket.close()
 
 
 async def test_while_the_database_is_away_who_comes_is_to_come_again(
