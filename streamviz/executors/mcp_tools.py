@@ -55,7 +55,7 @@ class McpServer:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         # Loading the package and what it imports takes a second; other streams go on meanwhile.
-        await asyncio.to_thread(_load)
+        await asyncio.to_thread(load)
         from streamviz.executors.mcp_session import Session
 
         async with self._transport() as (read, write), Session(Heard(read), write) as session:
@@ -138,7 +138,8 @@ async def _told_of(session: Any) -> AsyncGenerator[Any]:
             return
 
 
-def _load() -> None:
+def load() -> None:
+    """Import the package."""
     import mcp.client.stdio
     import mcp.client.streamable_http  # noqa: F401
 

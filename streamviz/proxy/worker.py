@@ -16,6 +16,7 @@ from streamviz.core.errors import RequestError, Unavailable
 from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
 from streamviz.exchange.stream import LiveStream
+from streamviz.executors.mcp_tools import load as load_mcp
 from streamviz.live.approvals import approvals
 from streamviz.live.feed import feed
 from streamviz.live.publisher import publisher
@@ -96,9 +97,9 @@ class Worker:
         await self.configuration.start(conninfo)
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
-        if self._needs_litellm():
-            load()  # now, so that no client has to wait for it
-        self.configuration.on_reload.append(self._load_for_routes)
+        for load_now in self._needed():
+            load_now()  # no client is to wait for that
+        self.configuration.on_reload.append(self._load_ahead)
         self.pool.warm()
         # Everything loaded so far stays.
         gc.collect()
@@ -270,13 +271,16 @@ class Worker:
         self._reloads += 1
         self._targets.clear()
 
-    def _needs_litellm(self) -> bool:
-        return is_needed(has_routes=bool(self.configuration.routes), brings_credentials=settings.CLIENT_CREDENTIALS)
+    def _needed(self) -> list[Callable[[], None]]:
+        """What loads the packages that calls may need."""
+        has_routes = bool(self.configuration.routes)
+        is_litellm = is_needed(has_routes=has_routes, brings_credentials=settings.CLIENT_CREDENTIALS)
+        return [*([load] if is_litellm else ()), *([load_mcp] if self.configuration.mcp_servers else ())]
 
-    def _load_for_routes(self) -> None:
-        """If the first route has just been set, load LiteLLM so that the route's first call does not wait for it."""
-        if self._needs_litellm():
-            self.run_behind(asyncio.to_thread(_load_late))
+    def _load_ahead(self) -> None:
+        """The first route, or MCP server, may have been set: its first call is not to wait for a package."""
+        if needed := self._needed():
+            self.run_behind(asyncio.to_thread(_load_late, needed))
 
 
 def _wrong_with(secrets: list[str]) -> str:
@@ -300,8 +304,9 @@ def _move_to_huge_pages() -> None:
         huge_pages.collapse()
 
 
-def _load_late() -> None:
-    load()
+def _load_late(needed: list[Callable[[], None]]) -> None:
+    for load_one in needed:
+        load_one()
     _move_to_huge_pages()
 
 

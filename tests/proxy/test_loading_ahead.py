@@ -1,0 +1,33 @@
+"""What a worker imports before anybody waits for it."""
+
+import subprocess
+import sys
+
+from tests.services import ROOT, clean_environment
+
+WORKER = """
+import asyncio
+import sys
+import django
+
+django.setup()
+from streamviz.executors.mcp_tools import McpServer
+from streamviz.proxy.worker import Worker
+
+async def load_with(*servers):
+    worker = Worker()
+    worker.configuration.mcp_servers = servers
+    worker._load_ahead()
+    await asyncio.gather(*worker._behind)
+    print("mcp" in sys.modules)
+
+asyncio.run(load_with())
+asyncio.run(load_with(McpServer("calc")))
+"""
+
+
+def test_the_package_for_mcp_servers_is_loaded_where_there_is_one() -> None:
+    """To import it would count as the start of the first server."""
+    command = [sys.executable, "-W", "ignore", "-c", WORKER]
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]
