@@ -39,7 +39,7 @@ CALLS: dict[str, Shape] = {
     "local_shell_call": Shape("action"),
     "shell_call": Shape("action", beside=("environment",), kept=_CALLER),
     "apply_patch_call": Shape("operation", kept=_CALLER),
-    "computer_call": Shape(fields=("action", "actions"), kept=("pending_safety_checks",)),
+    "computer_call": Shape(fields=("action", "actions")),
     "tool_search_call": Shape("arguments", kept=("execution",)),
     "program": Shape(fields=("code",), kept=("fingerprint",)),
     "web_search_call": Shape("action", has_call_id=False),

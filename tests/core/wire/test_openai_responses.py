@@ -220,6 +220,8 @@ def test_other_kinds_are_kept_under_the_wires_word(item: Any, deltas: list[Any],
 
 
 SHELL = {"type": "shell_call", "id": "sh_1", "call_id": "c1"}
+COMPUTER = {"type": "computer_call", "id": "i", "call_id": "c1"}
+CHECK = {"id": "sc_1", "code": "malicious_instructions", "message": "The page gives orders."}
 ACTION = {"commands": ["ls", 'rm -r "a"'], "timeout_ms": None}
 EXEC = {"type": "exec", "command": ["rm", "x"], "env": {}}
 PATCH = {"type": "update_file", "path": "a", "diff": "+1"}
@@ -232,12 +234,20 @@ PATCH = {"type": "update_file", "path": "a", "diff": "+1"}
         ({**SHELL, "action": ACTION, "environment": None}, ("c1", "shell", ACTION)),
         ({"type": "apply_patch_call", "id": "i", "call_id": "c1", "operation": PATCH}, ("c1", "apply_patch", PATCH)),
         (
-            {"type": "computer_call", "id": "i", "call_id": "c1", "action": {"type": "click"}},
+            {**COMPUTER, "action": {"type": "click"}},
             ("c1", "computer", {"action": {"type": "click"}}),
         ),
         (
-            {"type": "computer_call", "id": "i", "call_id": "c1", "actions": [{"type": "wait"}]},
+            {**COMPUTER, "actions": [{"type": "wait"}]},
             ("c1", "computer", {"actions": [{"type": "wait"}]}),
+        ),
+        (
+            {**COMPUTER, "action": {"type": "wait"}, "pending_safety_checks": [CHECK]},
+            ("c1", "computer", {"action": {"type": "wait"}, "pending_safety_checks": [CHECK]}),
+        ),
+        (
+            {**COMPUTER, "action": {"type": "wait"}, "pending_safety_checks": []},
+            ("c1", "computer", {"action": {"type": "wait"}}),
         ),
         (
             {"type": "mcp_call", "id": "m", "name": "send", "arguments": '{"a":1}', "output": "o"},
