@@ -50,6 +50,10 @@ ERRORS = """<table class="table stack error-table"><thead><tr><th>What it says</
 error-says"><bdi>the client left after chunk N</bdi></a></td><td class="number">93</td><td>13 min ago</td><td>14 min
 ago</td><td class="scope"><bdi>sim/content?chunks=400&speed=0.4</bdi>, <bdi>claude-haiku-4-5</bdi></td><td
 class="scope" id="keys"><bdi>nightly triage</bdi>, <bdi>first key</bdi></td></tr></tbody></table>"""
+FIGURES = "".join(
+    f'<div><dt>{name}</dt><dd><b>{value}</b><span class="change">+0.3 pt</span></dd><dd class="was">{value}</dd></div>'
+    for name, value in [("Tokens in", "≈ 128,928,008"), ("TTFT client p95", "0.82 s"), ("Cost", "≈ $1,018.59")] * 3
+)
 # On how many lines each word of an element is.
 LINES = """element => {
   const lines = {};
@@ -104,6 +108,17 @@ def test_a_name_in_one_word_makes_no_page_wider(chromium: Browser, html: str, wi
         page.set_viewport_size({"width": width, "height": 300})
         page.goto("/")
         assert not page.evaluate(IS_WIDE)
+
+
+@pytest.mark.parametrize("width", [390, 760, 900, 1280])
+def test_figures_and_how_they_changed_lie_over_no_others(chromium: Browser, width: int) -> None:
+    html = f'<meta charset="utf-8">{STYLES}<div class="app"><nav class="nav"></nav><dl class="headline">{FIGURES}</dl>'
+    with page_of_ours(chromium, f"<!doctype html>{html}") as page:
+        page.set_viewport_size({"width": width, "height": 300})
+        page.goto("/")
+        for figure in page.locator(".headline dd").all():
+            written, room = figure.evaluate(WRITTEN)
+            assert written <= room
 
 
 def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
