@@ -418,6 +418,9 @@ def test_all_columns_fit_an_ordinary_window_and_all_times_a_small_one(site: Site
             assert table.evaluate(CUT_OFF) == 0
         tables = visitor.open("/stats/").locator(".stats-part .table-wrap").all()
         assert {table.evaluate(CUT_OFF) for table in tables} == {0}
+        visitor.page.set_viewport_size({"width": 1024, "height": 800})
+        by_time = visitor.page.get_by_role("region", name="Figures by time")
+        assert by_time.evaluate(CUT_OFF) == 0
         visitor.page.set_viewport_size({"width": 360, "height": 800})
         visitor.open("/sessions/")
         assert visitor.page.locator(".topbar-end > .segments").evaluate(CUT_OFF) == 0

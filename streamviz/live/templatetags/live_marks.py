@@ -65,6 +65,12 @@ def instant(at: datetime) -> SafeString:
 
 @register.simple_tag
 def day_and_time(at: datetime) -> SafeString:
-    """`28 Nov 14:05:11` in UTC, which a script says in the zone of whoever looks."""
-    marks = at.isoformat(), int(at.timestamp() * 1000), f"{at.astimezone(UTC):%d %b %H:%M:%S}"
-    return format_html('<time datetime="{}" data-at="{}" data-shows="moment">{}</time>', *marks)
+    """`28 Nov 14:05:11` in UTC, with the year on hover; a script says both in the zone of whoever looks."""
+    utc = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-at="{}" data-shows="moment" title="{}">{}</time>',
+        at.isoformat(),
+        int(at.timestamp() * 1000),
+        f"{utc:%Y-%m-%d %H:%M:%S} UTC",
+        f"{utc:%d %b %H:%M:%S}",
+    )
