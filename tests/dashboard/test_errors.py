@@ -20,6 +20,12 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
     assert "Content-Security-Policy" in answer.headers
 
 
+def test_who_is_not_signed_in_is_led_nowhere_but_there(cast: Cast) -> None:
+    page = cast["stranger"].get("/no-such-page/").content.decode()
+    assert '<a class="button button-main" href="/">Sign in</a>' in page
+    assert "Go to" not in page
+
+
 def test_what_one_may_not_do(cast: Cast) -> None:
     answer = cast["bob"].get("/policies/new/redact/")
     assert answer.status_code == 403

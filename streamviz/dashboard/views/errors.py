@@ -57,6 +57,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, NotFoundHere):
         return _page(request, 503, "Other servers cannot be reached", "This may be on one of them. Try again later.")
     said = "Page not found", "It may have been deleted, or the address is wrong."
+    if not request.user.is_authenticated:
+        return _page(request, 404, *said, way="Sign in")
     return _page(request, 404, *said, home=_home(request) or _LIVE)
 
 
@@ -81,9 +83,12 @@ def _home(request: HttpRequest) -> str:
     return roles.home_of(request.user) if request.user.is_authenticated else _LIVE
 
 
-def _page(request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE) -> HttpResponse:
-    """A page, or only a line if a script asks, which has no room for more."""
+def _page(
+    request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE, way: str = ""
+) -> HttpResponse:
+    """A line where a script asks, which has a line's room to say so. `way` says where `home` leads, if not there."""
     if is_part(request):
         return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
-    context = {"status": status, "title": title, "advice": advice, "home": home, "home_name": home.partition(":")[0]}
+    way = way or f"Go to {home.partition(':')[0].capitalize()}"
+    context = {"status": status, "title": title, "advice": advice, "home": home, "way": way}
     return render(request, "dashboard/error.html", context, status=status)
