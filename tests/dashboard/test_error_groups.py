@@ -34,6 +34,7 @@ def test_errors_that_say_the_same_are_one_line_with_how_often_when_and_where(cas
     assert ">2</td>" in row
     assert "2026-09-21T12:05:00" in row
     assert "2026-09-21T12:01:00" in row
+    assert re.findall(r'data-shows="moment"[^>]*>([^<]+)<', row) == ["21 Sep 12:05:00", "21 Sep 12:01:00"]
     assert f"/streams/{newest}/" in row
     assert "coder-large" in row
     assert "ci" in row
