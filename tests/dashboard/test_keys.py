@@ -1,11 +1,12 @@
 """The page for creating keys."""
 
 import re
+from html import unescape
 
 import pytest
 
 from streamviz.records.models import ApiKey
-from tests.dashboard.conftest import Cast
+from tests.dashboard.conftest import Cast, recorded
 
 FIELDS = {"name": "Name", "models_scope": "Models", "default_provider": "Provider of other endpoints"}
 
@@ -21,3 +22,14 @@ def test_what_cannot_be_kept_is_told_at_its_field(cast: Cast, field: str) -> Non
     page = cast["administrator"].post("/keys/", {"name": "bot", field: "a\0b"}).content.decode()
     assert re.search(f'id="id_{field}_error">[^<]+<', page)
     assert not ApiKey.objects.filter(name="bot").exists()
+
+
+def test_a_key_leads_to_its_sessions(cast: Cast) -> None:
+    key, _ = ApiKey.objects.issue("night run")
+    recorded("by the key", key=key)
+    recorded("by none")
+    page = cast["administrator"].get("/keys/").content.decode()
+    [href] = re.findall(r'class="row-link" href="([^"]+)"><b><bdi>night run', page)
+    listed = cast["administrator"].get(unescape(href)).content.decode()
+    assert "by the key" in listed
+    assert "by none" not in listed

@@ -88,6 +88,12 @@ def label_url(label: str) -> str:
     return sessions_url({"range": ALL}, term("label", label))
 
 
+@register.simple_tag
+def key_url(name: str) -> str:
+    """The sessions of a key, of all time."""
+    return sessions_url({"range": ALL}, term("key", name))
+
+
 @register.simple_tag(takes_context=True)
 def theme_attribute(context: Context) -> SafeString:
     """The html element's attribute for the theme that this browser's user chose; empty if the system's is used."""
