@@ -12,10 +12,12 @@ from openai import AsyncStream
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
+from streamviz.upstream.coheres_events import read_coheres_events
 from streamviz.upstream.fragments import bound_fragments
 from streamviz.upstream.lite import litellm
 
 bound_fragments()
+read_coheres_events()
 
 # What reads the chunks of providers that speak OpenAI's format, if it is not OpenAI's SDK.
 _Handler: TypeAlias = OpenAIChatCompletionStreamingHandler | OpenRouterChatCompletionStreamingHandler
