@@ -6,6 +6,7 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.context import OURSELVES, UPSTREAM, Frame
 from streamviz.core.errors import FINAL, Cancelled, ClientFacingError, Denied, NotRecorded, UpstreamError
 from streamviz.core.events import PROCESSING_ERROR, StreamFailed
+from streamviz.core.final_refusals import told_as_final
 from streamviz.core.judgements import Answer
 from streamviz.core.masking import masking, told_values
 from streamviz.core.outcome import Outcome
@@ -58,11 +59,12 @@ class Exchange(Progress):
         self._cut(Event.DENIED, errors.denial(active, verdict), f"{active.name}: {verdict.reason}")
         return False
 
-    def forwarded(self, *, is_replayed: bool = False) -> None:
-        """The request goes upstream. If the answer is replayed, this request did not ask for it, so its number of
-        choices does not apply."""
+    def forwarded(self, *, is_replayed: bool = False, is_translated: bool = False) -> None:
+        """The request goes upstream. What is replayed was an answer to another one; what is translated comes in another
+        format from there."""
         if not is_replayed:
             self._aggregator.answers_asked = self._format.answers_asked(self._context.request.fields)
+        self._refuses_finally = is_translated and self._writing.tells_final_refusals
         self._life.step(Event.FORWARDED)
 
     # The answer.
@@ -240,6 +242,8 @@ class Exchange(Progress):
         frames, context.outbox = context.outbox, []
         if self.stream.hides_usage:
             frames = self._unasked.left_of(frames)
+        if self._refuses_finally:
+            frames = told_as_final(frames)
         if frames and not self.policies:
             self._writing.passed = frames[-1]
         return made + frames if made else frames

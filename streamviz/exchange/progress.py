@@ -54,6 +54,8 @@ class Progress:
         self._head = Begin(200, {"content-type": EVENT_STREAM if stream.is_streaming else "application/json"})
         self._end: End | Respond | CutOff | None = End()
         self._unasked = UnaskedUsage()
+        # Whether the client is told of upstream's filter as of what is final.
+        self._refuses_finally = False
         # Frames of our own, sent before those that policies let out.
         self._made: list[Frame] = []
         self._is_open = False

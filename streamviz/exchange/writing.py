@@ -11,7 +11,7 @@ from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.core.wire.translation import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
@@ -72,6 +72,12 @@ class Writing:
         if self._composer is None:
             self._composer = self._for_client(self._new_composer())
         return self._composer
+
+    @property
+    def tells_final_refusals(self) -> bool:
+        """Whether the client asks again for an answer of a translated stream that upstream's filter ended."""
+        is_responses = self._format is OPENAI_RESPONSES
+        return is_responses and self._stream.is_streaming and asks_again_for_incomplete(self._stream.user_agent)
 
     def of_events(self) -> None:
         """Write events from here on."""

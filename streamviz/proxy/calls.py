@@ -163,7 +163,7 @@ async def _carry(call: _Call, found: Target) -> None:
         if target is None or life.is_ending:
             await call.driver.carry_out()
             return
-        exchange.forwarded(is_replayed=target.lane is Lane.REPLAYED)
+        exchange.forwarded(is_replayed=target.lane is Lane.REPLAYED, is_translated=target.lane is Lane.TRANSLATED)
         answer = await _answer(call, request, target)
     except ClientFacingError as error:
         _record_settled(call)

@@ -95,10 +95,10 @@ class Play:
         self.exchange.judge(self.context.request)
         return self._do()
 
-    def forwarded(self) -> Self:
+    def forwarded(self, *, is_translated: bool = False) -> Self:
         """The policies have no objection: the request goes upstream."""
         if self.exchange.judged():
-            self.exchange.forwarded()
+            self.exchange.forwarded(is_translated=is_translated)
         return self._do()
 
     def opened(self, headers: dict[str, str] = EVENTS, status: int = 200) -> Self:

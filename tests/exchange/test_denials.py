@@ -1,14 +1,17 @@
 """Requests that are denied or cancelled for good: the error tells clients of each format not to retry."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from streamviz.core.errors import UpstreamError
-from tests.core.support import active
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.wire.translator import Translator
+from tests.core.support import active, chunks, delta
 from tests.exchange.policies import AskAboutRequests, deny_requests, halt_calls
-from tests.exchange.support import Play, event
+from tests.exchange.support import EVENTS, Play, event
 from tests.exchange.test_questions import ALLOWED, DENIED
 
 CREATED = event({"type": "response.created", "sequence_number": 0, "response": {"id": "r", "object": "response"}})
@@ -67,6 +70,34 @@ def test_who_asks_again_for_an_incomplete_answer_is_told_that_a_halted_one_faile
     error = {"code": "invalid_prompt", "message": "[halted]"}
     assert last["response"]["error"] == (error if end == "failed" else None)
     assert play.stream.outcome == "halted"
+
+
+def filtered(user_agent: str, *, is_translated: bool, policies: Sequence[ActivePolicy] = ()) -> tuple[Play, Any]:
+    """An answer that the filter of its model's provider ended, and the last event of it that the client gets."""
+    translator = Translator("openai_chat", "openai_responses")
+    answer = [*map(translator.take, chunks(delta(content="Well"), delta(finish="content_filter"))), translator.end()]
+    play = Play("openai_responses", policies, user_agent=user_agent).asked().forwarded(is_translated=is_translated)
+    play.happened("answered", 200, EVENTS).received(*answer).ended()
+    return play, [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")][-1]
+
+
+@pytest.mark.parametrize("policies", [[], [active(halt_calls())]])
+@pytest.mark.parametrize("user_agent", ["codex_exec/0.169.0 (Debian 12)", "factory-cli/0.215.0"])
+def test_nor_does_who_asks_again_for_an_incomplete_answer_after_one_that_a_filter_ended_in_another_format(
+    user_agent: str, policies: list[ActivePolicy]
+) -> None:
+    play, last = filtered(user_agent, is_translated=True, policies=policies)
+    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+    assert last["response"]["error"]["code"] == "invalid_prompt"
+    assert last["response"]["output"][0]["content"][0]["text"] == "Well"
+    assert (play.stream.outcome, play.stream.state.finish_reason) == ("completed", "incomplete")
+
+
+@pytest.mark.parametrize(("user_agent", "is_translated"), [("codex_exec/0.169.0", False), ("OpenAI/Python 3.5", True)])
+def test_others_and_those_who_call_openai_get_its_end_as_it_is(user_agent: str, is_translated: bool) -> None:
+    _, last = filtered(user_agent, is_translated=is_translated)
+    assert last["type"] == "response.incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": "content_filter"}
 
 
 @pytest.mark.parametrize(
