@@ -87,6 +87,7 @@ NODE = [
     *_cases("anthropic_node", "node", "messages", (*COMMON, "count")),
     *_cases("google_node", "node", "gemini", (*COMMON, "count")),
     *_cases("vercel_ai", "node", "chat responses messages gemini", COMMON),
+    *_cases("vercel_ai_6", "node_ai6", "chat responses messages gemini", COMMON),
 ]
 AGENTS = [
     *_cases("claude_code", "agents", "messages", ("tools", "limited", "refused", "abort")),

@@ -130,7 +130,7 @@ def programs() -> Iterator[Any]:
     made: dict[str, Path] = {}
 
     def find(name: str) -> Path:
-        if name in ("node", "agents", "other_agents", "mcp_node") and not shutil.which("npm"):
+        if name in ("node", "node_ai6", "agents", "other_agents", "mcp_node") and not shutil.which("npm"):
             missing("npm")
         if name not in made:
             made[name] = environments.prepare(name)

@@ -31,7 +31,7 @@ def told(between: Between, programs: Callable[[str], Path]) -> Callable[[Case], 
         found, models = programs(case.environment), between.open(case)
         given = json.dumps({"base": between.base, "key": between.key, "dialect": case.dialect, "models": models})
         command = [str(found / "python"), str(DRIVERS / f"{case.client}.py")]
-        if case.environment == "node":
+        if case in NODE:
             # Node looks for modules next to the file that imports them.
             for driver in DRIVERS.glob("*.mjs"):
                 shutil.copy(driver, found.parents[1])
