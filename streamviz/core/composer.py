@@ -33,6 +33,8 @@ class Composer(ABC):
     knows_openai_codes_alone = False
     # Whether the client asks again after any error amid a stream, or sees none there: what is final is an answer to it.
     asks_again_after_errors = False
+    # Whether the client reads on behind events alone, not behind a blank line, in the format that has nothing else.
+    reads_events_alone = False
     # Whether the client reads an error in mid-stream that is not an event, in the format that has such errors.
     has_bare_errors = False
 

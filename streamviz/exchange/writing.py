@@ -37,11 +37,18 @@ def is_copilot(headers: Mapping[str, str]) -> bool:
     return "x-interaction-type" in headers
 
 
+def reads_events_alone(headers: Mapping[str, str]) -> bool:
+    """Whether a client sends what Google's first SDK for Node does, `@google/generative-ai`, which LangChain's has in
+    it. It stumbles over what stands between events, and takes an error's event for an answer without words."""
+    return headers.get("x-goog-api-client", "").startswith("genai-js/")
+
+
 def asks_again_after_errors(stream: LiveStream) -> bool:
     """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe,
     which is known by a header alone, sees none in chat, and takes the stream for one that broke off."""
     is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
-    return is_kimi or (stream.wire_format == OPENAI_CHAT and "x-affinity" in stream.request_headers)
+    is_vibe = stream.wire_format == OPENAI_CHAT and "x-affinity" in stream.request_headers
+    return is_kimi or is_vibe or reads_events_alone(stream.request_headers)
 
 
 def wants_bare_errors(user_agent: str) -> bool:
@@ -99,6 +106,7 @@ class Writing:
         composer.asks_again_for_incomplete = asks_again_for_incomplete(self._stream.user_agent)
         composer.knows_openai_codes_alone = is_copilot(self._stream.request_headers)
         composer.asks_again_after_errors = asks_again_after_errors(self._stream)
+        composer.reads_events_alone = reads_events_alone(self._stream.request_headers)
         composer.has_bare_errors = wants_bare_errors(self._stream.user_agent)
         return composer
 

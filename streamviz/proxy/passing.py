@@ -26,7 +26,7 @@ _KEPT = frozenset(
     b" x-stainless-lang x-stainless-package-version x-stainless-os x-stainless-arch x-stainless-runtime"
     b" x-stainless-runtime-version x-stainless-retry-count x-stainless-timeout x-stainless-read-timeout"
     b" x-stainless-async x-stainless-helper x-stainless-helper-method x-stainless-poll-helper"
-    b" x-interaction-type x-affinity".split()
+    b" x-goog-api-client x-interaction-type x-affinity".split()
 )
 _LONGEST = 1_000
 

@@ -154,6 +154,25 @@ def test_kimi_is_told_what_is_final_as_an_answer_of_responses_too(happens: str) 
     assert item["content"][0]["text"].startswith("[")
 
 
+@pytest.mark.parametrize(
+    ("client", "kept"), [("genai-js/0.24.1", b"data: {}\n\n"), ("google-genai-sdk/3.4.0", b"\n\n")]
+)
+def test_googles_first_sdk_for_node_gets_nothing_but_events_and_what_is_final_as_an_answer(
+    client: str, kept: bytes
+) -> None:
+    policies = [active(AskAboutRequests({}))]
+    play = Play("gemini", policies=policies, request_headers={"x-goog-api-client": client}).asked().waited(5)
+    assert play.sent == kept
+    play.answered(play.asks[0], DENIED).forwarded()
+    told = json.loads(play.sent.removeprefix(kept).removeprefix(b"data: "))
+    if client.startswith("genai-js"):
+        [candidate] = told["candidates"]
+        assert candidate["finishReason"] == "SAFETY"
+        assert "as said" in candidate["content"]["parts"][0]["text"]
+    else:
+        assert told["error"]["code"] == 403
+
+
 def test_vibe_reads_errors_of_messages() -> None:
     play = Play("anthropic_messages", **VIBE).opened()
     play.received(MESSAGE, TEXT, SAID).happened("cancelled", "alice")

@@ -15,6 +15,7 @@ KEPT = {
     "x-stainless-retry-count": "1",
     "x-streamviz-provider": "openai",
     "x-interaction-type": "conversation-user",
+    "x-goog-api-client": "genai-js/0.24.1",
     "x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf",
 }
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
+from streamviz.core.errors import FINAL
 from streamviz.core.events import (
     CONTRADICTION,
     BlockCompleted,
@@ -95,11 +96,15 @@ class GeminiComposer(GeminiWriter):
         return [self._frame(last)] if is_open else []
 
     def keep_alive(self) -> bytes:
-        # Google's client takes a comment for data. Empty lines that end no event mean nothing to any client.
-        return b"\n\n"
+        # Google's client takes a comment for data. Lines that end nothing mean nothing to it, nor to any other but its
+        # first SDK for Node, to which an answer without candidates means nothing.
+        return sse.write_event(b"{}") if self.reads_events_alone else b"\n\n"
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._has_failed = True
+        if self.asks_again_after_errors and failure.code in FINAL:
+            # Its words as the end of an answer that a policy halted.
+            return self._frame(Said({0: [(-1, {"text": f"[{failure.message}]"})]}, {0: self.finish_halted}))
         error = encode(error_of(failure))
         return error + b"\n\n" if self.has_bare_errors else sse.write_event(error)
 
