@@ -277,6 +277,13 @@ def test_the_case_of_a_content_type_does_not_matter(kind: str) -> None:
     assert passed_on({"CONTENT-TYPE": kind}) == {"content-type": kind}
 
 
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
+@pytest.mark.parametrize("more", ["; charset=utf-7", ";charset=utf-16", "; charset=utf-8; charset=utf-7", "; x=utf-8"])
+def test_a_client_decodes_what_was_judged(kind: str, more: str) -> None:
+    """Some clients decode an answer by the charset that it is said to be in."""
+    assert passed_on({"Content-Type": kind + more}) == {"content-type": kind}
+
+
 async def test_a_refusal_without_end_is_not_read(client: aiohttp.ClientSession) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=400)
