@@ -9,6 +9,7 @@ must not have text where clients look for it. In formats with types, an object w
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, repeat
 
 from streamviz.core.calls import CARRIERS
@@ -96,8 +97,21 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
             if name in _NAMES_AND_OPAQUE and _is_no_name(name, value):
                 return True
         elif not _is_usual(name, value):
+            if is_respelt(name, known):
+                return True
             others[name] = value
     return bool(others) and _say(others, part, known)
+
+
+def is_respelt(name: str, known: frozenset[str]) -> bool:
+    """Whether a member that the format does not have is called like one that it has but for the case of letters. Some
+    clients, such as those that use Go's own reader of JSON, take it for that one."""
+    return name not in known and name not in _USUAL and name.casefold() in _folded(known)
+
+
+@lru_cache(maxsize=256)
+def _folded(known: frozenset[str]) -> frozenset[str]:
+    return frozenset(name.casefold() for name in known | _USUAL)
 
 
 def _is_no_name(name: str, value: object) -> bool:
@@ -155,7 +169,9 @@ def left_of(part: object, known: frozenset[str]) -> object:
     return {
         name: value
         for name, value in part.items()
-        if name in known or name in _OF_CALLS or not says_beside({name: value}, frozenset())
+        if name in known
+        or name in _OF_CALLS
+        or not (is_respelt(name, known) or says_beside({name: value}, frozenset()))
     }
 
 

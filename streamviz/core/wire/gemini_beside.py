@@ -7,7 +7,7 @@ the first candidate of a chunk for the answer.
 import re
 
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
-from streamviz.core.wire.beside import has_text, left_of, member_names, replaced
+from streamviz.core.wire.beside import has_text, is_respelt, left_of, member_names, replaced
 
 # Members that describe a part and are not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
@@ -29,7 +29,7 @@ _OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language co
 _MEDIA = member_names("inlineData fileData inline_data file_data")
 _OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
 # All members that a part may have, those of media in either spelling.
-PARTS = _MEDIA | _OTHERS | _OWN_CALLS.keys() | frozenset(DESCRIPTIONS) | {"text", "functionCall", "function_call"}
+PARTS = _MEDIA | _OTHERS | frozenset((*_OWN_CALLS, *DESCRIPTIONS, "text", "functionCall", "function_call"))
 # Members that describe a part and might contain text, and one that is opaque.
 _ABOUT = ("thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
 
@@ -96,6 +96,8 @@ def _candidate_says_beside(candidate: object) -> bool:
 def _part_says_beside(part: object) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
+    if any(is_respelt(name, PARTS) for name in part):
+        return True
     labels = [name for name in part if name not in DESCRIPTIONS]
     if len(labels) > 1 and not _MEDIA.isdisjoint(labels):
         return True  # only the text, or the call, is read
@@ -139,4 +141,5 @@ def _is_odd(value: object, expected: type) -> bool:
 def _beside(part: object, known: frozenset[str]) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
-    return any(name not in known and has_text({name: value}) for name, value in part.items())
+    others = {name: value for name, value in part.items() if name not in known}
+    return any(is_respelt(name, known) for name in others) or any(has_text({name: others[name]}) for name in others)

@@ -12,6 +12,7 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_odd,
+    is_respelt,
     is_small,
     is_word,
     left_of,
@@ -30,6 +31,7 @@ BLOCK_TEXTS = member_names("content refusal reasoning_content reasoning reasonin
 _PLAIN_DELTA = BLOCK_TEXTS | {"role"}
 _FILTERS = "content_filter_results"
 _PLAIN_CHOICE = member_names("index delta finish_reason logprobs") | {_FILTERS}
+_CHUNK = member_names("choices created model usage error system_fingerprint service_tier obfuscation")
 _CHOICE = member_names(
     "delta message logprobs error content_filter_results content_filter_result content_filter_offsets stop_reason"
     " matched_stop provider_specific_fields"
@@ -73,6 +75,8 @@ _MEDIUM = member_names("url detail data format file_data filename")
 
 def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, has text or a call where nothing reads it."""
+    if any(is_respelt(name, _CHUNK) for name in payload):
+        return True
     choices = payload.get("choices")
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
@@ -90,7 +94,8 @@ def chat_needed_of(payload: JsonObject, *, has_deltas: bool) -> JsonObject:
 
 def chat_known_of(payload: JsonObject) -> object:
     """The payload without members of choices and messages that contain text and are not in the format."""
-    return replaced(payload, "choices", _known_choice)
+    known = {name: value for name, value in payload.items() if not is_respelt(name, _CHUNK)}
+    return replaced(known, "choices", _known_choice)
 
 
 def _has_needless(choice: object, has_deltas: bool) -> bool:

@@ -7,6 +7,7 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_odd,
+    is_respelt,
     known_says_beside,
     left_of,
     left_of_known,
@@ -55,6 +56,8 @@ _EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
 # Members that make an event one about a response, an item or a part, whatever its name is.
 _SUBJECTS = member_names("response item part")
 _OWN = member_names("id type object output")
+# Members that clients read of a response, or find its texts in.
+_RESPONSE = member_names("output output_text error incomplete_details model usage text reasoning tools")
 # Members in which a call may repeat its arguments: its reader compares them.
 _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")
 ITEMS = {
@@ -129,7 +132,8 @@ def _is_of(value: object) -> bool:
 
 def _output_says_beside(response: JsonObject) -> bool:
     return (
-        says_beside(response.get("text"), _TEXT_FORMAT)
+        any(is_respelt(name, _RESPONSE) for name in response)
+        or says_beside(response.get("text"), _TEXT_FORMAT)
         or is_odd(response, "output", list)
         or is_odd(response, "output_text", str)
         or is_odd(response, "reasoning", dict)

@@ -373,3 +373,51 @@ def test_parts_of_the_thinking_one_after_the_other_are_one_text() -> None:
     state = state_of("openai_responses", stream).state
     assert not state.contradiction
     assert state.blocks[0].text == "abcde"
+
+
+def spelt(format: str, name: str, value: object) -> JsonObject:
+    """A chunk that has a call of `list`, and a member of this name where a call's own members are."""
+    own: JsonObject = {"name": "list", name: value}
+    if format == "openai_chat":
+        return delta(tool_calls=[{"index": 0, "id": "c", "type": "function", "function": {**own, "arguments": "{}"}}])
+    if format == "gemini":
+        return {"candidates": [{"content": {"parts": [{"functionCall": {**own, "args": {}}}]}}]}
+    if format == "anthropic_messages":
+        block = {"type": "tool_use", "id": "t", "input": {}, **own}
+        return {"type": "content_block_start", "index": 0, "content_block": block}
+    item = {"type": "function_call", "id": "i", "call_id": "c", "arguments": "{}", **own}
+    return {"type": "response.output_item.added", "output_index": 0, "item": item}
+
+
+@pytest.mark.parametrize("name", ["Name", "NAME", "naMe"])
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
+def test_a_name_in_other_letters_contradicts(format: str, name: str) -> None:
+    """Go's reader of JSON takes `Name` for `name`, and the last of both counts."""
+    aggregator = AGGREGATORS[format]()
+    data = json.dumps(spelt(format, name, "bash")).encode()
+    aggregator.aggregate(Chunk(0, 0, data, data))
+    assert aggregator.state.contradiction
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        ("openai_chat", delta(content="a", Content="b")),
+        ("openai_chat", choice(delta={"content": "a"}, Delta={"content": "b"})),
+        ("openai_chat", delta(content="a") | {"Choices": []}),
+        ("openai_chat", choice(delta={"content": "a"}, Index=1)),
+        ("gemini", {"candidates": [{"content": {"parts": [{"text": "a", "Text": "b"}]}}]}),
+        ("gemini", {"candidates": [{"content": {"parts": [{"text": "a"}]}}], "Candidates": []}),
+        ("anthropic_messages", {"type": "content_block_delta", "delta": {"type": "text_delta", "Text": "b"}}),
+        ("openai_responses", {"type": "response.output_text.delta", "delta": "a", "Delta": "b", "item_id": "i"}),
+        ("openai_responses", {"id": "r", "object": "response", "output": [], "Output": []}),
+    ],
+)
+def test_a_member_in_other_letters_is_left_out_or_contradicts(format: str, said: JsonObject) -> None:
+    aggregator = AGGREGATORS[format]()
+    [chunk] = chunks(said)
+    aggregator.prepare(chunk, leave_out=True)
+    left = aggregator.prepared(chunk)
+    aggregator.aggregate(left)
+    assert left.is_cut or aggregator.state.contradiction
+    assert b'"b"' not in left.raw or aggregator.state.contradiction
