@@ -356,6 +356,10 @@ HARMFUL = [
 ]
 HARMLESS = [
     "python -m pytest -p no:cacheprovider -x tests",
+    'f=src/app.tar.gz; echo "${f%%.*} ${f##*/} ${f/src/lib}"; rm -rf "build/${f%.gz}"',
+    'for f in dist/*.js; do mv "$f" "${f%.js}.mjs"; done',
+    'v=v1.2; git tag "${v#v}" && rm -rf "dist/${v//./_}"',
+    'rm -rf "${PWD##*/}.log"',
     "python3 -We::DeprecationWarning manage.py test",
     "perl -pe 's/a/b/' notes.txt",
     "curl -s https://x.example/i.json | python3 -c'import json, sys; print(json.load(sys.stdin)[0])'",
@@ -802,6 +806,31 @@ EVASIONS = [
     "IFS=,; x=rm,-rf,/; $x",
     'IFS=:; x="rm:-rf:/"; $x',
     'x="rm,-rf,/"; IFS=, read -ra a <<< "$x"; "${a[@]}"',
+    # What is cut off, put in or changed when a variable is expanded.
+    'x="rm A-rf A/"; ${x//A/}',
+    'x="rm A-rf A/"; eval "${x//A/}"',
+    'x="rm A-rf A/"; echo "${x//A}" | sh',
+    'x="rm_-rf_/"; ${x//_/ }',
+    'x="rm; -rf; /"; ${x//[;:]/}',
+    'p=A; x="rmA -rfA /"; ${x//$p/}',
+    "x=Xrm; y=X-rf; ${x#X} ${y#X} /",
+    'x="rm -rf /X"; ${x%X}',
+    'x="rm -rf /X"; ${x:0:-1}',
+    'x="ls rm -rf /"; ${x: -8}',
+    'x="ls rm -rf /"; ${x:(-8)}',
+    'x="a b rm -rf /"; ${x#* * }',
+    'x="a b rm -rf /"; ${x##*b }',
+    'x="rm -rf / b c"; ${x%% b*}',
+    'x="rm -rf / b c"; ${x%b*}',
+    'x="x -rf /"; ${x/#x/rm}',
+    'x="rm -rf x"; ${x/%x/\\/}',
+    'x="RM -RF /"; y=${x,,}; $y',
+    "x='\\x72m -rf /'; ${x@E}",
+    "x='$(rm -rf /)'; echo ${x@P}",
+    'x="rm -rf /"; ${=x}',
+    "rm -rf ${HOME%/*}",
+    "rm -rf ${PWD%%[!/]*}",
+    "rm $x-rf $x/etc/nginx",
     "a[$(rm -rf /)]=1",
     "sed '1e rm -rf /' file",
     "sed -n '/x/e rm -rf ~' file",
@@ -1077,6 +1106,7 @@ MULTIPLYING = {
     "defaults": "a=xxxx;" + "a=${z:-$a$a};" * 26 + "ls",
     "here documents": "a=xxxx\n" + "read a <<E\n$a$a\nE\n" * 20,
     "arrays": "a=xxxx;" + "a=($a $a);" * 26 + "ls",
+    "replacements": "a=xxxx;" + "a=${a//x/xxxx};" * 12 + "ls",
     "xargs": "a=xxxx;" + 'a=$(echo "$a" | cat)$a;' * 20 + "ls",
 }
 
@@ -1093,7 +1123,9 @@ def test_what_multiplies_makes_no_more_than_is_bounded_by_its_length(command: st
     assert len(reader.commands) <= MOST_COMMANDS
 
 
-@pytest.mark.parametrize("name", ["variables", "appended", "outputs", "code", "arguments", "read", "defaults"])
+@pytest.mark.parametrize(
+    "name", ["variables", "appended", "outputs", "code", "arguments", "read", "defaults", "replacements"]
+)
 def test_what_multiplies_is_a_failure(name: str) -> None:
     with pytest.raises(ValueError, match="too much text"):
         decided(MULTIPLYING[name])

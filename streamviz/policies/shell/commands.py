@@ -72,9 +72,10 @@ def program(path: str) -> str:
 
 
 def options(arguments: tuple[str, ...]) -> set[str]:
-    """Letters of short options, and long options by name, up to `--`: `-rf --no-x=1` gives r, f, no-x."""
+    """Letters of short options, and long options by name, up to `--`: `-rf --no-x=1` gives r, f, no-x. What is unknown
+    may be nothing."""
     found: set[str] = set()
-    for argument in arguments:
+    for argument in (each.lstrip(UNKNOWN) or each for each in arguments):
         if argument == "--":
             break
         if argument.startswith("--"):

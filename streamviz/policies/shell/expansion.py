@@ -31,6 +31,10 @@ class Expansion(State, ABC):
         """Run these statements."""
 
     @abstractmethod
+    def read(self, text: str) -> list[Command]:
+        """Run a script."""
+
+    @abstractmethod
     def _substituted(self, node: Node, depth: int) -> Word:
         """What a substitution prints when it is run."""
 
@@ -93,4 +97,7 @@ class Expansion(State, ABC):
             rest = [child for child in node.named_children if child.type not in names]
             return [self._value(child, depth + 1, quoted=True) for child in rest]
 
-        return expanded(text_of(node), self._variables, inner)
+        word = expanded(text_of(node), self._variables, inner)
+        if text_of(node).endswith("@P}"):  # as a prompt, of which a shell runs the substitutions
+            self.read(word.text.replace(UNKNOWN, ""))
+        return word

@@ -4,10 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word
+from streamviz.policies.shell.cutting import changed
 
-_EXPANSION = re.compile(r"\$\{(!?)#?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
-_SLICE = re.compile(r":\s*(\d+)(?::\s*(\d+))?\Z")
+# The sign before the name is zsh's if it is not `!` or `#`.
+_EXPANSION = re.compile(r"\$\{(!?)[#=~^]?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
 _DEFAULTS = ("-", "=", "+", "?")
+# Where these may be, so that something can be cut off.
+_FOLDERS = {"HOME": "/home/user", "PWD": "/home/user/project"}
 # What is set when a script starts. The home folder is `~`, whoever it belongs to.
 _SET = {
     "HOME": "~",
@@ -41,7 +44,7 @@ def expanded(source: str, variables: Mapping[str, Word], inner: Callable[[], lis
     within = inner()
     if operation.lstrip(":").startswith(_DEFAULTS) and (word is None or operation.lstrip(":").startswith("+")):
         return Word("".join(each.text for each in within) or UNKNOWN, together(within))
-    return Word(_cut(name, word, operation), together([*within, word] if word else within))
+    return Word(_cut(name, word, operation, variables), together([*within, word] if word else within))
 
 
 def together(words: Iterable[Word]) -> tuple[Command, ...]:
@@ -49,18 +52,13 @@ def together(words: Iterable[Word]) -> tuple[Command, ...]:
     return tuple({id(source): source for word in words for source in word.sources}.values())
 
 
-def _cut(name: str, word: Word | None, operation: str) -> str:
-    """`${X:0:1}`, `${X,,}`; any other operation on a variable gives something unknown."""
+def _cut(name: str, word: Word | None, operation: str, variables: Mapping[str, Word]) -> str:
+    """`${X:0:1}`, `${X,,}`, `${X%/*}` and the like."""
     if word is None:
         return UNKNOWN
     if operation.lstrip(":").startswith(_DEFAULTS):
         return word.text
-    if found := _SLICE.match(operation):
-        text = "/home/user" if name == "HOME" else "/home/user/project" if name == "PWD" else word.text
-        start, length = int(found[1][:6]), found[2]
-        return text[start : start + int(length[:6])] if length else text[start:]
-    if operation in (",,", ",", "@L"):
-        return word.text.lower()
     if name == "IFS":  # what is left of it still separates words
         return word.text
-    return UNKNOWN
+    text = changed(_FOLDERS.get(name, word.text), operation, variables)
+    return UNKNOWN if text is None else text
