@@ -69,9 +69,19 @@ def is_gemini_call(path: str) -> bool:
 
 
 def no_such(path: str) -> RequestError:
-    """The error for a path that does not exist. If it ends like the path of a known call, the error names that."""
-    called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith(VERSIONS)]
-    meant = next((each for each in called if path.rstrip("/").endswith(each)), "")
-    here = f"here; {meant} is. Check the base URL." if meant else "here."
-    message = f"There is no {path[:_LONGEST]} {here}"
+    """The error for a path that does not exist. If it is a base URL's, or ends like the path of a known call, the error
+    says so."""
+    if f"{path.rstrip('/')}/" in VERSIONS:
+        message = f"{path} is a base URL for clients, which add the path of a call to it."
+    else:
+        meant = _meant_by(path.rstrip("/"))
+        message = f"There is no {path[:_LONGEST]} here{f'; {meant} is. Check the base URL.' if meant else '.'}"
     return RequestError(404, message, kind="not_found_error", code="unknown_url")
+
+
+def _meant_by(path: str) -> str:
+    """The path of a known call, with which this one ends. Where it has no version, that of the call may be missing, as
+    in Azure's."""
+    version = "" if is_ours(path) else "/v1"
+    called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")]
+    return next((each for each in called if path.endswith(each.removeprefix(version))), "")

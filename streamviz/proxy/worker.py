@@ -227,7 +227,7 @@ class Worker:
         key = next((key for secret in secrets if (key := self.configuration.key_for(secret))), None)
         if key is None:
             place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
-            message = f"{_wrong_with(secrets)} Send one as `{place}`; the Keys page makes them."
+            message = f"{_wrong_with(secrets, scope)} Send one as `{place}`; the Keys page makes them."
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
         return key
 
@@ -283,9 +283,10 @@ class Worker:
             self.run_behind(asyncio.to_thread(_load_late, needed))
 
 
-def _wrong_with(secrets: list[str]) -> str:
+def _wrong_with(secrets: list[str], scope: HTTPScope) -> str:
     if not secrets:
-        return "No API key was sent."
+        is_bare = http.header(scope, b"authorization").strip().startswith(PREFIX)
+        return "The API key in `Authorization` has no `Bearer` before it." if is_bare else "No API key was sent."
     if not any(secret.startswith(PREFIX) for secret in secrets):
         return f"This is not a streamviz API key; those begin with {PREFIX}."
     return "The API key is unknown or was revoked."

@@ -116,7 +116,8 @@ class Target:
     def require_key(self) -> None:
         """Raises RequestError (401) if the provider's credential is not set."""
         if self.missing:
-            message = f"No credential is set for {self.provider}: the server's environment lacks {self.missing}."
+            why = f"the server's environment lacks {self.missing}. Set it there and start streamviz again."
+            message = f"No credential is set for {self.provider}: {why}"
             raise RequestError(401, message, kind="authentication_error", code="no_credential")
 
 
@@ -221,7 +222,8 @@ def _unusable(model: str, why: str) -> RequestError:
 
 
 def _unknown(model: str) -> RequestError:
-    message = f"The model `{model}` does not exist: it has no known provider. See GET /v1/models."
+    why = "it has no known provider. Name it as provider/model, or see GET /v1/models."
+    message = f"The model `{model}` does not exist: {why}"
     return RequestError(404, message, kind="not_found_error", code="model_not_found", param="model")
 
 

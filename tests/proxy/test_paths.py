@@ -21,6 +21,12 @@ def test_a_base_url_may_end_with_a_slash_or_a_version(path: str) -> None:
     [
         ("/api/v1/responses", "There is no /api/v1/responses here; /v1/responses is. Check the base URL."),
         ("/anthropic/v1/messages/", "There is no /anthropic/v1/messages/ here; /v1/messages is. Check the base URL."),
+        (
+            "/openai/deployments/o3/chat/completions",
+            "There is no /openai/deployments/o3/chat/completions here; /v1/chat/completions is. Check the base URL.",
+        ),
+        ("/v1/", "/v1/ is a base URL for clients, which add the path of a call to it."),
+        ("/v1/threads/t1/messages", "There is no /v1/threads/t1/messages here."),
         ("/v1/none", "There is no /v1/none here."),
     ],
 )

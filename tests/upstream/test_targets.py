@@ -93,13 +93,14 @@ def test_a_provider_of_another_format_is_translated(model: str) -> None:
 def test_it_names_the_variable_of_a_credential_that_is_not_set(model: str, variable: str) -> None:
     error = refused(model)
     assert (error.status, error.code) == (401, "no_credential")
-    assert variable in error.message
+    assert error.message.endswith(f"lacks {variable}. Set it there and start streamviz again.")
 
 
 @pytest.mark.parametrize("model", ["no-such-model", "nobody/model", "", "/", " sim/content", "x" * 5000, "\x00"])
 def test_a_model_of_no_known_provider_does_not_exist(model: str) -> None:
     error = refused(model)
     assert (error.status, error.code, error.param) == (404, "model_not_found", "model")
+    assert "Name it as provider/model, or see GET /v1/models." in error.message
 
 
 @pytest.mark.parametrize("model", ["huggingface/https://evil.test/v1", "oobabooga/http://10.0.0.1:9"])
