@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from streamviz import huge_pages
 from streamviz.ops.embedded_postgres import DATABASE, django_settings
 from streamviz.records import database_settings
 from streamviz.upstream import estimates
+from streamviz.upstream.providers import PROVIDERS
 from tests.certificates import read_once
 from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
@@ -141,6 +143,16 @@ def missing(what: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"{what} is not installed, and under CI it must be", pytrace=False)
     pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No provider's variables are set."""
+    known = {variable for provider in PROVIDERS.values() for variable in provider.variables}
+    for name in os.environ:
+        if name in known or re.search(r"(API_KEY|API_BASE|BASE_URL|TOKEN)$", name):
+            monkeypatch.delenv(name)
+    return monkeypatch
 
 
 @pytest.fixture(autouse=True)

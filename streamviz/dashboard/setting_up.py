@@ -1,8 +1,11 @@
-"""What to paste to make a client call this server; shown while there is nothing else to show."""
+"""What to paste to make a client call this server; shown while there is nothing else to show, and with a new key."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from streamviz.upstream.providers import is_configured
+from django.conf import settings
+
+from streamviz.core.model_names import matching
+from streamviz.upstream.providers import is_any_configured, is_configured
 
 NO_KEY = "sv-…"
 _SIMULATED = "sim/thinking"
@@ -114,8 +117,23 @@ curl -N {base_url}/v1/chat/completions \\
 )
 
 
-def snippets(base_url: str, key: str = NO_KEY) -> list[Snippet]:
-    """One snippet per client, with this key, and a model that can be called here."""
-    model = next((model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED)
-    told = {"base_url": base_url, "key": key, "model": model}
+def setting_up(base_url: str, secret: str = "", models: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What `_setting_up.html` shows: a new key, if there is one, what to paste, and whether only the simulator can be
+    called with that. `models` are the globs that the key is limited to."""
+    return {
+        "secret": secret,
+        "snippets": snippets(base_url, secret or NO_KEY, models),
+        "has_no_provider": not is_any_configured() and not settings.CLIENT_CREDENTIALS,
+    }
+
+
+def snippets(base_url: str, key: str = NO_KEY, models: tuple[str, ...] = ()) -> list[Snippet]:
+    """One snippet per client, with this key, and a model that it can call here."""
+    told = {"base_url": base_url, "key": key, "model": _model(models)}
     return [each._replace(text=each.text.format(**told)) for each in _CLIENTS]
+
+
+def _model(globs: tuple[str, ...]) -> str:
+    """The first model that can be called here with a key that is limited to these, or else the first glob."""
+    callable_here = [*(model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED]
+    return next((model for model in callable_here if not globs or matching((model,), globs)), *globs[:1])

@@ -3,7 +3,10 @@
 import json
 import shlex
 
+from django.conf import settings
+
 from streamviz.ops.handing_over import HandedOver, has_terminal
+from streamviz.upstream.providers import PROVIDERS, is_configured
 
 MODEL = "sim/content"
 CURL_BODY = {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
@@ -33,7 +36,17 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
         print(
             f"  API keys are shown once, when they are made. Make another at {pages_url}/keys/, or with `key create`.\n"
         )
+    print(f"  {_who_answers()}\n")
     print(f"  Try it:\n    {curl_line(base_url, key)}\n", flush=True)
+
+
+def _who_answers() -> str:
+    """Whose models can be called with the environment's credentials. Clients may bring their own, and routes lead to
+    further ones."""
+    configured = [name for name in PROVIDERS if is_configured(name)]
+    if configured or settings.CLIENT_CREDENTIALS:
+        return f"Providers with a credential: {', '.join(configured) or 'none; clients send their own'}."
+    return "No provider's credential is set: set one, such as OPENAI_API_KEY, and start again to call its models."
 
 
 def curl_line(base_url: str, key: HandedOver | None) -> str:

@@ -28,11 +28,37 @@ def test_where_keys_are_and_what_can_be_called_are_two_sentences(cast: Cast) -> 
     assert "Replace sv-… with an API key from Keys. The simulator answers models named sim/…" in page
 
 
+def test_a_new_key_of_the_keys_page_stands_in_what_is_pasted(cast: Cast) -> None:
+    page = unescape(cast["administrator"].post("/keys/", {"name": "laptop"}).content.decode())
+    [secret] = set(re.findall(r"sv-[\w-]{43}", page))
+    assert page.count(secret) == 1 + len(snippets("x"))
+    limited = unescape(cast["administrator"].post("/keys/", {"name": "bot", "models_scope": "sim/*"}).content.decode())
+    assert "model=sim/thinking" in limited.replace('"', "")
+
+
+def test_who_has_no_provider_is_told(cast: Cast, bare_environment: pytest.MonkeyPatch) -> None:
+    said = "other models go to their providers. No provider's credential is set yet"
+    assert said in re.sub("<[^>]*>", "", unescape(cast["bob"].get("/").content.decode()))
+    bare_environment.setenv("GROQ_API_KEY", "gsk-secret")
+    assert "credential is set yet" not in unescape(cast["bob"].get("/").content.decode())
+
+
 @pytest.mark.parametrize("who", ["alice", "bob", "charlie"])
 def test_who_may_not_issue_keys_gets_none(cast: Cast, who: str) -> None:
     assert cast[who].post("/keys/own/").status_code == 403
     assert cast["administrator"].get("/keys/own/").status_code == 405
     assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("globs", "model"),
+    [((), "openai/gpt-5"), (("sim/*",), "sim/thinking"), (("anthropic/claude-*", "gpt-*"), "anthropic/claude-*")],
+)
+def test_the_model_is_one_that_the_key_opens(
+    bare_environment: pytest.MonkeyPatch, globs: tuple[str, ...], model: str
+) -> None:
+    bare_environment.setenv("OPENAI_API_KEY", "sk-x")
+    assert all(model in snippet.text for snippet in snippets("http://viz.example", "sv-key", globs))
 
 
 @pytest.mark.parametrize(

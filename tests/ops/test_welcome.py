@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from streamviz.ops.handing_over import HandedOver, hand_over
 from streamviz.ops.welcome import curl_line, show_first_key, welcome
@@ -36,6 +37,21 @@ def test_pages_are_where_browsers_find_them_and_calls_where_this_machine_does(
     assert "Running at https://viz.example/\n" in said  # and nothing about Ctrl-C, which makes no sense in a log
     assert "https://viz.example/keys/" in said
     assert f"curl -N {URL}/v1/" in said
+
+
+def test_it_says_whose_models_can_be_called(
+    bare_environment: pytest.MonkeyPatch, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> str:
+        welcome(URL, URL, None, None)
+        return capsys.readouterr().out
+
+    assert "No provider's credential is set: set one, such as OPENAI_API_KEY, and start again" in said()
+    settings.CLIENT_CREDENTIALS = True
+    assert "Providers with a credential: none; clients send their own.\n" in said()
+    bare_environment.setenv("GROQ_API_KEY", "gsk-secret")
+    bare_environment.setenv("OLLAMA_API_BASE", "http://127.0.0.1:11434")
+    assert "Providers with a credential: groq, ollama, ollama_chat.\n" in said()
 
 
 def test_a_terminal_shows_secrets(

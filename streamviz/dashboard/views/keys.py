@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import KeyForm
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
-from streamviz.dashboard.setting_up import snippets
+from streamviz.dashboard.setting_up import setting_up
 from streamviz.dashboard.sorting import Sorting
 from streamviz.records.models import ApiKey
+from streamviz.records.models.policies import words
 
 _TIMES = ("created",)
 _SORTED: dict[str, Callable[[ApiKey], Any]] = {
@@ -32,20 +33,20 @@ _SORTED: dict[str, Callable[[ApiKey], Any]] = {
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """All keys. A POST issues one and shows its secret, the only time that anybody sees it."""
-    form, secret = KeyForm(request.POST or None), ""
+    """All keys. A POST issues one and shows its secret, the only time that anybody sees it, in what to paste."""
+    form, new = KeyForm(request.POST or None), {}
     if request.method == "POST":
         if not request.user.has_perm(roles.ISSUE_KEYS):
             raise PermissionDenied
         if form.is_valid():
             told = form.cleaned_data
-            _, secret = ApiKey.objects.issue(
+            key, secret = ApiKey.objects.issue(
                 told["name"], signed_in_user(request), told["models_scope"], told["default_provider"]
             )
-            form = KeyForm()
+            form, new = KeyForm(), setting_up(base_url(request), secret, words(key.models_scope))
     sorting = Sorting.asked(request.GET, {name: name in _TIMES for name in _SORTED})
     rows = sorting.of(ApiKey.objects.select_related("created_by"), _SORTED)
-    context = {"page": "keys", "rows": rows, "form": form, "secret": secret, "sorting": sorting}
+    context = {"page": "keys", "rows": rows, "form": form, "sorting": sorting, **new}
     return render(request, "dashboard/keys.html", context)
 
 
@@ -56,8 +57,7 @@ def own_key(request: HttpRequest) -> HttpResponse:
     """Issue a key for the user and show it in the snippets for clients, the only time that anybody sees it."""
     user = signed_in_user(request)
     _, secret = ApiKey.objects.issue(_free_name(user.get_username()), by=user)
-    context = {"secret": secret, "snippets": snippets(base_url(request), secret)}
-    return render(request, "dashboard/_setting_up.html", context)
+    return render(request, "dashboard/_setting_up.html", setting_up(base_url(request), secret))
 
 
 def _free_name(owner: str) -> str:

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import base_url, needs, render_page
-from streamviz.dashboard.setting_up import snippets
+from streamviz.dashboard.setting_up import setting_up
 from streamviz.live.filters import parse_filter, unknown_fields
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
@@ -42,7 +42,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
         "scenarios": _scenarios(),
-        "snippets": snippets(base_url(request)),
+        **setting_up(base_url(request)),
     }
     return await render_page(request, "dashboard/live.html", context)
 
