@@ -12,6 +12,7 @@ from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.wire import OPENAI_RESPONSES
+from streamviz.core.wire.translation import OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
