@@ -2,15 +2,11 @@
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
-from streamviz.upstream.redaction import without
-
-# As files have them, and texts in JSON or in a file of variables.
-_LINE_END = re.compile(r"(?:[\r\n]|\\[rn])+")
+from streamviz.upstream.redaction import with_lines, without
 
 
 def secrets_in(variables: Iterable[str]) -> list[str]:
@@ -28,12 +24,9 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
-    value = value.strip()  # its readers strip it too
-    yield value
-    # A tool may show a private key line by line.
-    yield from (line.strip() for line in _LINE_END.split(value))
+    yield from with_lines(value)
     with suppress(ValueError):  # it is not a URL
-        password = urlsplit(value).password or ""
+        password = urlsplit(value.strip()).password or ""
         yield from (password, unquote(password))
 
 

@@ -22,6 +22,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What is about the program that failed, not about what went wrong.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|  File \"")
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
+# As files have them, and texts in JSON or in a file of variables.
+_LINE_END = re.compile(r"(?:[\r\n]|\\[rn])+")
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 
 
@@ -56,8 +58,15 @@ def without_secrets(text: str, key: str) -> str:
 
 def _secrets(key: str) -> list[str]:
     """The call's credential and those in the environment, the longest first."""
-    known = {value.strip() for name, value in os.environ.items() if names_credential(name)} | {key}
+    told = [value for name, value in os.environ.items() if names_credential(name)]
+    known = {line for value in (*told, key) for line in with_lines(value)}
     return sorted((value for value in known if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def with_lines(value: str) -> list[str]:
+    """A secret as whoever reads it has it, and its lines: a private key may be told line by line."""
+    value = value.strip()
+    return [value, *(line.strip() for line in _LINE_END.split(value))]
 
 
 def names_credential(variable: str) -> bool:

@@ -66,6 +66,14 @@ def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: str) -> Non
     assert message == "keys … and … were refused"
 
 
+@pytest.mark.parametrize("end", ["\n", "\\n"], ids=["line", "escaped"])
+def test_nor_a_line_of_one_that_has_several(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setenv(
+        "VERTEXAI_CREDENTIALS", end.join(("-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkq", "hkiG9w0B"))
+    )
+    assert told("no key: MIIEvQIBADANBgkq\nhkiG9w0B") == "no key: …\n…"
+
+
 def test_the_providers_words_stay() -> None:
     error = Failed('litellm.BadRequestError: GroqException - {"error": {"message": "Too hot."}}', 400)
     assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
