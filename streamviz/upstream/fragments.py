@@ -1,5 +1,4 @@
-"""JSON that LiteLLM puts together from several lines of a stream, because it takes some characters within a text for
-line ends.
+"""JSON that LiteLLM puts together from several lines of a stream, as Google sends errors.
 
 With each line that may be the last one LiteLLM looks at everything so far. That takes seconds per megabyte of short
 lines, and nothing limits their number.
