@@ -122,7 +122,7 @@ class _Pen(NamedTuple):
             _end(each, self.now) - each.requested_at for each in (self.streams[t.stream] for t in line.turns)
         )
         holds = self._holds(line)
-        return TurnLane(line, drawn, holds, self._pauses(line, holds), self._hangs(line), age(streaming))
+        return TurnLane(line, drawn, holds, self._pauses(line, holds), self._hangs(line), lasted(streaming))
 
     def _turn(self, turn: Turn, stream: StreamView, middle: float, is_named: bool) -> DrawnTurn:
         end, first = _end(stream, self.now), min([block.started_at for block in stream.blocks] or [0])
@@ -190,7 +190,7 @@ class _Pen(NamedTuple):
         if until <= since:
             return None, taken
         tools = [block.title for block in stream.blocks if block.is_tool_call]
-        text = f"{tools[0][:_NAME] if tools else 'user'} {age(until - since)}"
+        text = f"{tools[0][:_NAME] if tools else 'user'} {lasted(until - since)}"
         left, right = self.scale.place(since), self.scale.place(until)
         half, middle = len(text) * _CHARACTER / 2, (left + right) / 2
         is_free = not any(each.left < middle + half and middle - half < each.right for each in holds)
