@@ -27,10 +27,16 @@ def is_codex(user_agent: str) -> bool:
     return user_agent.lower().startswith("codex")
 
 
-def asks_again_for_incomplete(user_agent: str) -> bool:
-    """Whether a client of this name asks again for the rest of an incomplete answer: Codex does so five times,
+def is_vibe(headers: Mapping[str, str]) -> bool:
+    """Whether a client sends what Mistral Vibe does, which calls itself as httpx."""
+    return "x-affinity" in headers
+
+
+def asks_again_for_incomplete(stream: LiveStream) -> bool:
+    """Whether its client asks again for the rest of an incomplete answer: Codex does five times, Mistral Vibe six,
     Factory's Droid without end."""
-    return is_codex(user_agent) or user_agent.lower().startswith("factory-cli")
+    is_droid = stream.user_agent.lower().startswith("factory-cli")
+    return is_codex(stream.user_agent) or is_droid or is_vibe(stream.request_headers)
 
 
 def is_copilot(headers: Mapping[str, str]) -> bool:
@@ -45,11 +51,11 @@ def reads_events_alone(headers: Mapping[str, str]) -> bool:
 
 
 def asks_again_after_errors(stream: LiveStream) -> bool:
-    """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe,
-    which is known by a header alone, sees none in chat, and takes the stream for one that broke off."""
+    """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe
+    sees none in chat, and takes the stream for one that broke off."""
     is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
-    is_vibe = stream.wire_format == OPENAI_CHAT and "x-affinity" in stream.request_headers
-    return is_kimi or is_vibe or reads_events_alone(stream.request_headers)
+    overlooks_errors = is_vibe(stream.request_headers) and stream.wire_format == OPENAI_CHAT
+    return is_kimi or overlooks_errors or reads_events_alone(stream.request_headers)
 
 
 def wants_bare_errors(user_agent: str) -> bool:
@@ -104,7 +110,7 @@ class Writing:
 
     def _for_client(self, composer: Composer) -> Composer:
         composer.counts_events = is_codex(self._stream.user_agent)
-        composer.asks_again_for_incomplete = asks_again_for_incomplete(self._stream.user_agent)
+        composer.asks_again_for_incomplete = asks_again_for_incomplete(self._stream)
         composer.knows_openai_codes_alone = is_copilot(self._stream.request_headers)
         composer.asks_again_after_errors = asks_again_after_errors(self._stream)
         composer.reads_events_alone = reads_events_alone(self._stream.request_headers)

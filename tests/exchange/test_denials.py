@@ -53,16 +53,23 @@ def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happ
     assert [each["code"] for each in told if each["type"] == "error"] == [code]
 
 
+KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
+VIBE: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
+
+
 @pytest.mark.parametrize(
-    ("user_agent", "end"),
+    ("who", "end"),
     [
-        ("codex_exec/0.169.0 (Debian 12)", "failed"),
-        ("factory-cli/0.215.0", "failed"),
-        ("OpenAI/Python 3.54.0", "incomplete"),
+        ({"user_agent": "codex_exec/0.169.0 (Debian 12)"}, "failed"),
+        ({"user_agent": "factory-cli/0.215.0"}, "failed"),
+        (VIBE, "failed"),
+        ({"user_agent": "OpenAI/Python 3.54.0"}, "incomplete"),
     ],
 )
-def test_who_asks_again_for_an_incomplete_answer_is_told_that_a_halted_one_failed(user_agent: str, end: str) -> None:
-    play = Play("openai_responses", policies=[active(halt_calls())], user_agent=user_agent).opened()
+def test_who_asks_again_for_an_incomplete_answer_is_told_that_a_halted_one_failed(
+    who: dict[str, Any], end: str
+) -> None:
+    play = Play("openai_responses", policies=[active(halt_calls())], **who).opened()
     play.received(CREATED, *CALL).ended()
     *_, last = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
     assert last["type"] == f"response.{end}"
@@ -111,10 +118,6 @@ def test_copilot_alone_is_told_in_openais_words_what_is_final_as_it_asks_again_a
     [told] = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
     assert told["error"]["code"] == code
     assert told["error"]["type"] == "permission_error"
-
-
-KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
-VIBE: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
 
 
 @pytest.mark.parametrize("who", [KIMI, VIBE], ids=["kimi", "vibe"])
