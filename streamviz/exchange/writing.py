@@ -91,7 +91,7 @@ class Writing:
     def tells_final_refusals(self) -> bool:
         """Whether the client asks again for an answer of a translated stream that upstream's filter ended."""
         is_responses = self._format is OPENAI_RESPONSES
-        return is_responses and self._stream.is_streaming and asks_again_for_incomplete(self._stream.user_agent)
+        return is_responses and self._stream.is_streaming and asks_again_for_incomplete(self._stream)
 
     def of_events(self) -> None:
         """Write events from here on."""
