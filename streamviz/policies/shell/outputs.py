@@ -6,7 +6,7 @@ from itertools import islice
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands
 from streamviz.policies.shell.words import ansi
 
-_PLACE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z%]")
+_PLACE = re.compile(r"%[-+ #0-9*]*(?:\.(\d{0,6}))?([a-zA-Z%])")
 
 
 def output_of(command: Command) -> str | None:
@@ -14,7 +14,8 @@ def output_of(command: Command) -> str | None:
     arguments = command.arguments
     match command.name:
         case "echo":
-            return ansi(" ".join(_said(arguments)))
+            text = ansi(" ".join(_said(arguments)))
+            return text if _has_no_end(arguments) else text + "\n"
         case "printf":
             return _formatted(operands(arguments[2:] if arguments[:1] == ("-v",) else arguments))
         case "cat" | "tee" if command.name == "tee" or not operands(arguments) or arguments == ("-",):
@@ -30,11 +31,17 @@ def output_of(command: Command) -> str | None:
 
 def input_of(command: Command) -> str | None:
     """What a command is given to read; None if that is unknown."""
-    given = list(command.flow.given)
-    if not given:
-        # All commands before it in the pipe: several may write to it.
-        given = [feed.said for feed in islice(command.flow.feeds, 50) if feed.said is not None]
-    return "\n".join(given) if given else None
+    if command.flow.given:
+        return "\n".join(command.flow.given)
+    # All commands before it in the pipe: several may write to it. What is unknown is a line of its own.
+    said = [feed.said for feed in islice(command.flow.feeds, 50)]
+    return None if all(each is None for each in said) else "".join("\n" if each is None else each for each in said)
+
+
+def _has_no_end(arguments: tuple[str, ...]) -> bool:
+    """Whether `echo` is told to print no line break."""
+    own = len(arguments) - len(_said(arguments))
+    return any("n" in each for each in arguments[:own])
 
 
 def _said(arguments: tuple[str, ...]) -> list[str]:
@@ -49,5 +56,12 @@ def _formatted(words: list[str]) -> str | None:
         return None
     rest = iter(words[1:])
     text = ansi(words[0])
-    first = _PLACE.sub(lambda place: "%" if place[0] == "%%" else next(rest, ""), text)
+    first = _PLACE.sub(lambda place: "%" if place[2] == "%" else _placed(place, next(rest, "")), text)
     return first + "".join(f" {word}" for word in rest)
+
+
+def _placed(place: re.Match[str], word: str) -> str:
+    """What a place in a format makes of a word."""
+    most, kind = place.groups()
+    word = ansi(word) if kind == "b" else word[:1] if kind == "c" else word
+    return word if most is None else word[: int(most or 0)]

@@ -6,7 +6,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
-from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, positional
+from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, positional
 from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
@@ -79,6 +79,7 @@ class Reader(Expansion):
     def _aliased(self, command: Command) -> list[Command]:
         """An alias runs in place of the first word; within it, the name means the program."""
         name = command.words[0].text
+        name = name if name in self._aliases else plain(name)
         text = self._aliases.pop(name, "")
         if not text:
             return []

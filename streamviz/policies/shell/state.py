@@ -1,6 +1,7 @@
 """What a shell keeps from one command to the next: its folder, variables, aliases, and files with known content."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamviz.policies.shell.code import plain, writes
@@ -16,6 +17,9 @@ MOST_MADE = 10_000
 MADE_OF_EACH = 4
 # Only this many characters of IFS count.
 MOST_PARTING = 20
+_PRINT_FILES = frozenset({"cat", "head", "tail", "tac"})
+# `hash -p` names a program for a word.
+_COPY = frozenset({"cp", "mv", "ln", "link", "install", "hash"})
 
 
 class State:
@@ -48,8 +52,15 @@ class State:
     def _said(self, command: Command) -> Command:
         """The command with its output."""
         said = output_of(command)
+        if said is None and command.name in _PRINT_FILES:
+            said = self._content([*operands(command.arguments), *(word.text for word in command.flow.reads)])
         self._spend(len(said or ""))
         return replace(command, said=said)
+
+    def _content(self, paths: Sequence[str]) -> str | None:
+        """What the files with these names contain, as far as that is known."""
+        known = [self._files[path] for path in map(plain, paths) if path in self._files]
+        return "".join(known) if known else None
 
     def _number(self, words: list[Word], first: int) -> None:
         """Make these words $0, $1 and so on, starting at `first`."""
@@ -70,6 +81,8 @@ class State:
         if command.name in ("read", "mapfile", "readarray"):
             came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
             said = input_of(command)
+            if said is None:
+                said = self._content([word.text for word in command.flow.reads])
             word = Word(UNKNOWN if said is None else self._apart(said, " "), came)
             self._variables.update(dict.fromkeys(operands(command.arguments), word))
         if command.name == "alias":
@@ -77,5 +90,19 @@ class State:
         if command.name == "printf" and command.arguments[:1] == ("-v",):
             word = Word(UNKNOWN if command.said is None else command.said, together(command.words))
             self._variables.update(dict.fromkeys(command.arguments[1:2], word))
+        self._keep_files(command)
+
+    def _keep_files(self, command: Command) -> None:
         if (written := writes(command)) and command.said is not None:
-            self._files.update(dict.fromkeys(map(plain, written), command.said))
+            for path in map(plain, written):  # behind what is in it, as it may be appended
+                self._files[path] = self._spent(Word(self._files.get(path, "") + command.said)).text
+        if command.name in _COPY:
+            self._copy(operands(command.arguments))
+
+    def _copy(self, paths: Sequence[str]) -> None:
+        """A file under another name has the same content, and as a program does the same."""
+        if len(paths) > 1:
+            source, target = paths[-2], plain(paths[-1])
+            self._aliases[target] = source
+            if plain(source) in self._files:
+                self._files[target] = self._files[plain(source)]
