@@ -1,5 +1,6 @@
 """What a script would run: every command, also in substitutions, in code given to a shell, and after wrappers."""
 
+import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -10,9 +11,10 @@ from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, pos
 from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
+from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import together
 from streamviz.policies.shell.words import backticked, readings
-from streamviz.policies.shell.wrappers import wrapped
+from streamviz.policies.shell.wrappers import SETTERS, folder_in, settings_of, wrapped
 
 MOST_COMMANDS = 1_000
 MOST_ROUNDS = 8
@@ -21,6 +23,10 @@ DEEPEST_CODE = 10
 MOST_PARSES = 300
 # Stands in a script for text that is unknown: a variable that is never set.
 _NOT_KNOWN = "${_}"
+_EVALUATE = frozenset("let test [ printf read unset declare typeset local export readonly".split())
+_INDEX = re.compile(r"\w\[[^\]]{0,200}(\$\(|`)")
+# Variables that name a file which a shell runs first.
+_START_FILES = frozenset({"BASH_ENV", "ENV"})
 
 
 class Reader(Expansion):
@@ -65,9 +71,8 @@ class Reader(Expansion):
         command = self._said(Command(tuple(words), flow, self._folder))
         self.commands.append(command)
         self._remember(command)
-        ran = [command]
-        for inner in islice(wrapped(command), MOST_ROUNDS):
-            ran += self.run(inner, flow)
+        ran = [command, *self._evaluated(command)]
+        ran += self._set_apart(command, flow) if command.name in SETTERS else self._inner(command, flow)
         ran += self._aliased(command)
         if len(words) == 1 and " " in words[0].text.strip():
             ran += self.read(words[0].text)  # as programs that run others give it to a shell
@@ -75,6 +80,34 @@ class Reader(Expansion):
         for code in code_in(command, self._files):
             ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN))
         return ran
+
+    def _inner(self, command: Command, flow: Flow) -> list[Command]:
+        return [each for inner in islice(wrapped(command), MOST_ROUNDS) for each in self.run(inner, flow)]
+
+    def _set_apart(self, command: Command, flow: Flow) -> list[Command]:
+        """The same of `env` and the like, which set a folder and variables for that command alone."""
+        variables, folder = dict(self._variables), self._folder
+        settings = settings_of(command)
+        if to := folder_in(command.name, settings):
+            self._folder = joined(folder, to)
+        for word in settings:
+            name, sign, value = word.text.partition("=")
+            if sign and not name.startswith("-"):
+                self._set(name, Word(value, word.sources))
+        ran = self._inner(command, flow)
+        self._folder, self._variables = folder, variables
+        return ran
+
+    def _evaluated(self, command: Command) -> list[Command]:
+        """The commands in an index, which a shell also runs where it is in a text that it reads as a variable's name or
+        as arithmetic."""
+        if command.name not in _EVALUATE:
+            return []
+        return [each for word in command.words[1:] for each in self._indexed(word.text)]
+
+    def _indexed(self, text: str) -> list[Command]:
+        found = _INDEX.search(text)
+        return self.read("echo " + text[found.start(1) :].replace(UNKNOWN, "")) if found else []
 
     def _aliased(self, command: Command) -> list[Command]:
         """An alias runs in place of the first word; within it, the name means the program."""
@@ -108,8 +141,8 @@ class Reader(Expansion):
                 return self._function(node, flow, depth)
             case "subshell":
                 return self._in_subshell(node, flow, depth)
-            case "raw_string" | "comment" | "heredoc_content":
-                return []
+            case "raw_string":
+                return self._indexed(text_of(node))
         return self._each(node.named_children, flow, depth, more)
 
     def _each(self, nodes: Sequence[Node], flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
@@ -215,10 +248,19 @@ class Reader(Expansion):
             if any(child.type == "+=" for child in node.children):
                 old = self._variables.get(text_of(name), Word(""))
                 word = Word(old.text + word.text, together([old, word]))
-            self._variables[text_of(name)] = self._spent(word)
-            if COMMAND_VARIABLES.match(text_of(name)):
-                self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
+            self._set(text_of(name), word)
+            self._indexed(word.text)
         return self.commands[before:]
+
+    def _set(self, name: str, word: Word) -> None:
+        """Set a variable, and read what shells and other programs run because it is set."""
+        self._variables[name] = self._spent(word)
+        if COMMAND_VARIABLES.match(name):
+            self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
+        elif name in _START_FILES:
+            self.run([Word("."), word])
+        elif name.startswith("BASH_FUNC_"):
+            self.read(word.text.partition("{")[2].rpartition("}")[0])
 
     def _loop(self, node: Node, flow: Flow, depth: int) -> list[Command]:
         variable = node.child_by_field_name("variable")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word, program
 from streamviz.policies.shell.databases import DATABASES
@@ -9,7 +10,8 @@ from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.runners import REMOTE, RUNNERS, WRAPPERS
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+# The environment has functions under such names as `BASH_FUNC_ls%%`.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:%%)?=")
 _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")
 _FD_EXEC = frozenset({"-x", "-X", "--exec", "--exec-batch"})
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -21,6 +23,22 @@ PLAIN = frozenset(
     " chmod chown shred find code vim nano gh read".split()
 )
 NOTABLE = frozenset("rm dd chmod chown shred find".split())
+
+
+# Those that run a command in another folder, or with other variables; their options for the folder.
+SETTERS = {"env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "doas": ()}
+
+
+def settings_of(command: Command) -> list[Word]:
+    """The words of one of these before the command that it runs."""
+    words = list(command.words[1:])
+    return words[: len(words) - len(behind_options(command.name, words))]
+
+
+def folder_in(name: str, settings: Sequence[Word]) -> str:
+    """The folder among a setter's own words; empty if there is none."""
+    names, texts = SETTERS[name], [word.text for word in settings]
+    return next(chain(behind(texts, names), joined_to(texts, names)), "")
 
 
 def wrapped(command: Command) -> Iterator[Sequence[Word]]:
