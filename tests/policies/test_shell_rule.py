@@ -357,6 +357,11 @@ HARMFUL = [
 HARMLESS = [
     "python -m pytest -p no:cacheprovider -x tests",
     "cp a b; mv b a; ./a; cp a a; ./a",
+    "docker ps -q | awk '{print \"docker stop \" $1}' | sh",
+    "cut -d, -f1 hosts.csv | xargs -n1 ping -c1",
+    'V=$(echo v1.2.3 | cut -c2-); echo "$V"; bash build.sh "$V"',
+    "pkexec ls; noglob ls *.py",
+    "git fetch --upload-pack=/usr/local/bin/git-upload-pack origin",
     "env -C /home/me/app rm -rf dist && env NODE_ENV=production ENV=prod npm start",
     "a='x[$(date)]'; read -r 'b[1]' <<< 2; [ -n \"$a\" ] && let 'c[0]=1'",
     "PS1='$(__git_ps1) $ ' bash",
@@ -814,6 +819,19 @@ EVASIONS = [
     "IFS=,; x=rm,-rf,/; $x",
     'IFS=:; x="rm:-rf:/"; $x',
     'x="rm,-rf,/"; IFS=, read -ra a <<< "$x"; "${a[@]}"',
+    # A text that is cut out of another.
+    "echo 'xxrm -rf /' | cut -c3- | sh",
+    "eval \"$(echo 'x,rm -rf /' | awk -F, '{print $2}')\"",
+    "$(cut -c3- <<< 'xxrm -rf /')",
+    "bash /proc/self/fd/0 <<< 'rm -rf /'",
+    "git ls-remote --upload-pack='rm -rf /' .",
+    # Other shells, and more that runs what follows it.
+    "yash -c 'ls; rm -rf /'",
+    "nu -c 'ls; rm -rf /'",
+    "=rm -rf /",
+    "noglob rm -rf /",
+    "pkexec reboot",
+    "setpriv --reuid=0 reboot",
     # What a file is known to contain, under whatever name, and what several commands print.
     "echo 'rm -rf /' > f; cat f | sh",
     "echo 'rm -rf /' > f; eval \"$(cat f)\"",

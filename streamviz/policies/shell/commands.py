@@ -65,8 +65,9 @@ _VERSION = re.compile(r"(python|pypy|perl|ruby|node|php|lua|tclsh|bash|ksh)-?[\d
 
 
 def program(path: str) -> str:
-    """`/bin/RM.exe` is `rm`, because some systems ignore case, and `python3.11` is `python`."""
-    name = path.rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+    """`/bin/RM.exe` is `rm`, because some systems ignore case, `python3.11` is `python`, and zsh's `=rm` is the path of
+    `rm`."""
+    name = path.removeprefix("=").rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
     versioned = _VERSION.fullmatch(name)
     return versioned[1] if versioned else name
 

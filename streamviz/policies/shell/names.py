@@ -1,6 +1,6 @@
 """Programs grouped by their role in a command line."""
 
-SHELLS = frozenset("sh bash zsh dash ksh ash fish mksh rbash tcsh csh exe".split())
+SHELLS = frozenset("sh bash zsh dash ksh ash fish mksh rbash tcsh csh exe yash posh oksh nu elvish xonsh osh".split())
 AWKS = ("awk", "gawk", "mawk")
 # Programs that run code given as an option or as their input.
 INTERPRETERS = frozenset(
@@ -22,6 +22,8 @@ TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
         "--commit-filter",
         "--tag-name-filter",
         "--parent-filter",
+        "--upload-pack",
+        "--receive-pack",
     ),
     "man": ("-P", "--pager"),
     "make": ("--eval",),
@@ -50,6 +52,8 @@ SENDERS = frozenset(
     "curl wget nc ncat netcat socat telnet scp rsync sftp ftp lftp tftp ssh http https xh mail mailx sendmail dig"
     " nslookup host ping openssl gsutil rclone aws".split()
 )
+# What these make of a text that the command itself has is not known; nobody writes a script like that to be read.
+FILTERS = frozenset("cut awk gawk mawk jq yq fold paste column expand".split())
 READERS = frozenset(
     "cat tac less more head tail base64 base32 xxd od hexdump strings cp scp rsync tar zip gzip 7z awk gawk sed grep"
     " egrep rg cut sort uniq nl bat tee dd curl wget nc ncat openssl python python3 perl ruby node php xclip pbcopy"

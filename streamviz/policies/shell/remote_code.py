@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from streamviz.policies.shell import patterns
 from streamviz.policies.shell.code import interpreted, reads_input, shell_text
 from streamviz.policies.shell.commands import Command, operands, options
-from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, INTERPRETERS, SHELLS
+from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, FILTERS, INTERPRETERS, SHELLS
 from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import has
 from streamviz.policies.shell.touched import FETCHERS, downloads
@@ -79,6 +79,8 @@ def _comes_from_elsewhere(command: Command) -> bool:
 
 
 def _decodes(command: Command) -> bool:
+    if command.name in FILTERS and (command.flow.given or any(feed.said for feed in command.flow.feeds)):
+        return True
     return command.name in DECODERS and not (command.name in ("gzip", "sed", "perl") and not command.flow.feeds)
 
 

@@ -11,6 +11,8 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "gtimeout": ("-s -k --signal --kill-after", 1),
     "nice": ("-n --adjustment", 0),
     "ionice": ("-c -n -p", 0),
+    **dict.fromkeys(("noglob", "nocorrect", "pkexec", "run0", "setpriv", "prlimit", "eatmydata", "torsocks"), ("", 0)),
+    **dict.fromkeys(("gosu", "su-exec", "setarch", "repeat", "proxychains", "proxychains4"), ("", 0)),
     "chrt": ("", 1),
     "taskset": ("", 1),
     "time": ("-f -o", 0),
