@@ -184,6 +184,9 @@ HARMFUL = [
     "ls\rrm -rf /",
     "echo a\v#b; rm -rf /",
     "echo a\f#b; rm -rf /",
+    # Neither does an escaped blank.
+    "echo \\ #; rm -rf /",
+    "echo \\\\\\\t#; rm -rf /",
     "r\\\nm -r\\\nf /",
     "bash < <(echo rm -rf /)",
     "source <(echo rm -rf /)",
@@ -379,6 +382,8 @@ HARMLESS = [
     "curl -s https://x.example/i.json | perl -ne'print if 1'",
     "node --print 1+1",
     "awk -v n=3 'NR == n' notes.txt",
+    "ls dist\\\\ # not rm -rf /",
+    "echo \\ # is a blank; rm -rf dist",
     "npm run build \\\r\n  --prod\r\nrm -rf dist\r\n",
     "printf 'done\f'; rm -rf dist",
     "(cd build && make) && rm -rf build/out 2>/dev/null",

@@ -15,6 +15,8 @@ _WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
 _JOINED = re.compile(r"\\\r?\n")
 # What separates words for the parser but not for a shell, and a letter of ours in its place.
 _NO_BLANKS = str.maketrans(dict.fromkeys("\v\f\r", "\ue004"))
+# Behind an escaped blank the parser takes this for the beginning of a comment, but a shell does not.
+_NO_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*\\[ \t])#")
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
@@ -40,7 +42,7 @@ def readings(text: str) -> list[str]:
         told.append(text.replace("\\\r\n", "\\\r\r\n"))
     if "\r" in text.replace("\r\n", "\n"):
         told.append(_JOINED.sub("", text.replace("\r", "\n")))
-    return [each.replace("\r\n", "\n").translate(_NO_BLANKS) for each in told]
+    return [_NO_COMMENT.sub(r"\1\\#", each.replace("\r\n", "\n").translate(_NO_BLANKS)) for each in told]
 
 
 def _may_not_join(text: str) -> bool:
