@@ -15,6 +15,7 @@ from streamviz.ops import checks, database_checks, first_start, password_checks
 from streamviz.ops.children import Address, Child
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.keeping import Keeping
+from streamviz.ops.own_address import forget_own_address
 from streamviz.ops.welcome import say, show_first_key, welcome
 from streamviz.records.writer.status import is_running
 
@@ -26,6 +27,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
     """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called with the
     server's address once everything runs. Raises Fault, with everything ended, if something cannot be started."""
     with stoppable(say), ExitStack() as stack:
+        forget_own_address(settings.HOST, settings.PORT)
         checks.require_folder(settings.VAR_DIR)
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_two_ports(settings.PORT, settings.SIMULATOR_PORT)

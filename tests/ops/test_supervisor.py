@@ -38,6 +38,22 @@ def test_the_simulator_cannot_have_the_servers_port(settings: Settings, tmp_path
             run()
 
 
+def test_a_clients_base_url_is_not_taken_for_a_providers(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.HOST, settings.VAR_DIR = "127.0.0.1", tmp_path
+    settings.PORT = settings.SIMULATOR_PORT = 8000  # with which it starts nothing
+    own = {"ANTHROPIC_BASE_URL": "http://localhost:8000", "OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}
+    others = {"OLLAMA_API_BASE": "http://localhost:11434", "XAI_API_BASE": "http://[", "GROQ_API_BASE": "https://g/v1"}
+    for name, url in {**own, **others}.items():
+        monkeypatch.setenv(name, url)
+    with pytest.raises(Fault, match="PORT and SIMULATOR_PORT"):
+        run()
+    assert [name for name in (*own, *others) if name in os.environ] == [*others]
+    said = capsys.readouterr().out
+    assert all(f"{name} is this server's own address" in said for name in own)
+
+
 @pytest.fixture
 def hangup() -> Iterator[None]:
     before = signal.getsignal(signal.SIGHUP)
