@@ -11,6 +11,7 @@ import pytest
 from django.conf import LazySettings
 from django.utils import timezone
 
+from streamviz.dashboard.views import system
 from streamviz.live.fleet_members import Journal, Member, Writer
 from streamviz.live.presentation.figures import byte_size
 from streamviz.live.publisher import publisher
@@ -115,6 +116,15 @@ def test_it_says_that_a_writer_hangs_and_waits_for_no_lock_itself(cast: Cast, jo
     assert "The journal is not being emptied into the database: the writer has not responded for 6" in shown
     assert "Table sizes are unavailable" in shown
     assert "<dt>Database</dt><dd>–</dd>" in shown
+
+
+def test_it_names_commands_as_they_are_called_here(cast: Cast, journals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (journals / "refused").mkdir()
+    (journals / "refused" / f"{uuid.uuid4()}.segment").touch()
+    monkeypatch.setattr(system, "COMMAND", "streamviz")  # where the package is installed
+    said = page(cast)
+    assert "Start <code>streamviz write</code>." in said
+    assert "<code>streamviz store_again</code> stores it." in said
 
 
 def test_it_counts_what_was_set_aside(cast: Cast, journals: Path) -> None:

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import roles
 from streamviz.dashboard.machines import machine_rows
 from streamviz.dashboard.pages import needs
+from streamviz.environment import COMMAND
 from streamviz.live.feed import now_us
 from streamviz.live.fleet import machines_of, versions_of
 from streamviz.live.publisher import publisher
@@ -26,6 +27,7 @@ def system(request: HttpRequest) -> HttpResponse:
     fleet = machines_of(members)
     context = {
         "page": "system",
+        "command": COMMAND,
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
         "dropped": publisher.dropped,
         "replica": _replica(),
