@@ -65,6 +65,12 @@ def test_an_old_link_is_refused(alice: User, settings: Settings) -> None:
     assert user_for_link(*link) is None
 
 
+def test_whose_link_is_old_is_told_where_a_new_one_comes_from() -> None:
+    page = Client().get("/sign-in/link/MQ/old/", follow=True).content.decode()
+    assert "This link has already been used or has expired." in page
+    assert "until an administrator has a password, each start makes a new one." in " ".join(page.split())
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_use_a_link_at_once_one_is_signed_in(alice: User) -> None:
     link = sign_in_link(alice, "http://testserver")
