@@ -184,7 +184,9 @@ def test_where_the_embedded_postgres_does_not_run_a_command_says_what_runs_it(
     assert refused.returncode == 1
     [line] = refused.stderr.splitlines()
     assert line.startswith("streamviz: DATABASE_URL is unset, and the embedded Postgres does not answer: ")
-    assert line.endswith(" It runs while `python manage.py up` does: start that first.")
+    assert line.endswith(
+        " It runs while `python manage.py up` does: start that first, or set VAR_DIR to the folder that it runs in."
+    )
 
 
 @pytest.mark.parametrize("command", [["verify"], ["export", "--days", "1"], ["retention"], ["key", "list"]])

@@ -22,7 +22,7 @@ def no_database(error: Exception) -> Fault:
     if settings.EMBEDDED_POSTGRES:
         return Fault(
             f"DATABASE_URL is unset, and the embedded Postgres does not answer: {said} It runs while `{COMMAND} up` "
-            "does: start that first."
+            "does: start that first, or set VAR_DIR to the folder that it runs in."
         )
     return Fault(f"{_cannot_use(said)} Check DATABASE_URL.")
 
