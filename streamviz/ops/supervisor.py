@@ -1,10 +1,13 @@
 """Everything that `make run` starts, in one process that also ends it all."""
 
+import os
 import queue
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -15,19 +18,20 @@ from streamviz.ops import checks, database_checks, first_start, password_checks
 from streamviz.ops.children import Address, Child
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.keeping import Keeping
-from streamviz.ops.own_address import forget_own_address
 from streamviz.ops.welcome import say, show_first_key, welcome
 from streamviz.records.writer.status import is_running
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BASE_URLS = re.compile(r"[A-Z_]+_(BASE_URL|API_BASE)")
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def run(then: Callable[[str], None] | None = None) -> None:
     """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called with the
     server's address once everything runs. Raises Fault, with everything ended, if something cannot be started."""
     with stoppable(say), ExitStack() as stack:
-        forget_own_address(settings.HOST, settings.PORT)
+        _forget_own_address(settings.HOST, settings.PORT)
         checks.require_folder(settings.VAR_DIR)
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_two_ports(settings.PORT, settings.SIMULATOR_PORT)
@@ -51,6 +55,22 @@ def run(then: Callable[[str], None] | None = None) -> None:
             then(base_url())
         connections.close_all()
         Keeping(ended, postgres).run()
+
+
+def _forget_own_address(host: str, port: int) -> None:
+    """Remove providers' base URLs that lead back to this server, as a shell in which a client was set up has them:
+    every call would come back here. The processes started later do not inherit them either."""
+    for name in [name for name in os.environ if _BASE_URLS.fullmatch(name)]:
+        if _leads_to(os.environ[name], (host, *_THIS_MACHINE), port):
+            del os.environ[name]
+            say(f"{name} is this server's own address, which is for clients, so it is ignored here")
+
+
+def _leads_to(url: str, hosts: tuple[str, ...], port: int) -> bool:
+    with suppress(ValueError):  # not a URL: calls to the provider report that
+        found = urlsplit(url.strip())
+        return found.hostname in hosts and (found.port or {"http": 80, "https": 443}.get(found.scheme)) == port
+    return False
 
 
 def base_url() -> str:
