@@ -47,3 +47,10 @@ def test_no_template_has_line_breaks_left_outside_of_pre() -> None:
 def test_a_template_is_read_so_when_it_is_rendered() -> None:
     rendered = get_template("live/_count.html").render({"id": "x", "text": "<3"})
     assert rendered == '<span id="x">&lt;3</span>'
+
+
+def test_no_line_is_longer_than_120_characters() -> None:
+    folder = Path(settings.BASE_DIR) / "templates"
+    lines = [(path.name, line) for path in folder.rglob("*.html") for line in path.read_text().splitlines()]
+    assert len(lines) > 1_000
+    assert [each for each in lines if len(each[1]) > 120] == []
