@@ -13,6 +13,9 @@ from streamviz.records.models import Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
+# Live pages read the record in threads, which see only what is committed.
+pytestmark = pytest.mark.django_db(transaction=True)
+
 
 def test_a_row_of_the_record_has_its_sparkline(cast: Cast) -> None:
     hold(recorded("one"), raws=[b"data: a"] * 7)
