@@ -54,7 +54,7 @@ class _Client(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if _SESSION in request.headers and object_in(request.content).get("method") == "initialize":
-            # The package would name the session that is forgotten.
+            # A new session is wanted, and the package would name the old one.
             del request.headers[_SESSION]
         try:
             response = await super().send(request, **options)

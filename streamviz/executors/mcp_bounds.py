@@ -19,7 +19,7 @@ MOST_IN_LISTS = 10_000
 MOST_IN_OBJECTS = 50_000
 # The part of a result that the package does not look into.
 _DATA = "structuredContent"
-# The code of what a session is told where its server no longer knows it: none that a server says of a call.
+# The error code of a call whose session the server has forgotten. JSON-RPC reserves no code near it.
 FORGOTTEN = 0x464F_5247
 _COUNTLESS = "its answer has more values than anybody reads"
 

@@ -4,40 +4,37 @@ from typing import Any
 
 import anyio
 from mcp import ClientSession, MCPError
-from mcp_types import CallToolResult, InitializedNotification, InitializeRequest, InitializeResult
+from mcp_types import CallToolResult, InitializeRequest
 
 from streamviz.executors.mcp_bounds import FORGOTTEN
 
 
 class Session(ClientSession):
-    """The package's, which begins anew where its server has forgotten it, as the protocol wants, and has results read
-    by nobody but the model."""
+    """The package's session, for results that only the model reads. If the server has forgotten it, a new one is
+    started, as the protocol demands, and the request is sent again."""
 
     def __init__(self, read: Any, write: Any) -> None:
         super().__init__(read, write)
-        self._first: InitializeRequest | None = None
-        self._beginnings = 0
-        self._beginning = anyio.Lock()
+        self._restarts = 0
+        self._restarting = anyio.Lock()
 
     async def send_request(self, request: Any, *given: Any, **options: Any) -> Any:
-        if isinstance(request, InitializeRequest):
-            self._first = request
-        beginnings = self._beginnings
+        restarts = self._restarts
         try:
             return await super().send_request(request, *given, **options)
         except MCPError as error:
-            if error.code != FORGOTTEN or self._first is None:
+            if error.code != FORGOTTEN or isinstance(request, InitializeRequest):
                 raise
-        await self._begin_anew(self._first, beginnings)
+        await self._restart(restarts)
         return await super().send_request(request, *given, **options)
 
-    async def _begin_anew(self, first: InitializeRequest, beginnings: int) -> None:
-        """Unless it was since: several calls at once may have found it forgotten."""
-        async with self._beginning:
-            if self._beginnings == beginnings:
-                self.adopt(await super().send_request(first, InitializeResult))
-                await self.send_notification(InitializedNotification())
-                self._beginnings += 1
+    async def _restart(self, restarts: int) -> None:
+        """Start a new session, unless another request has done so since there were this many restarts."""
+        async with self._restarting:
+            if self._restarts == restarts:
+                self._initialize_result = None  # otherwise the package would return this again
+                await self.initialize()
+                self._restarts += 1
 
     async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
         """Check no result against the schema that the server gave for it: that can take forever, while all other

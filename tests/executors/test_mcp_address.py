@@ -148,11 +148,13 @@ async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPat
 
 
 class Forgetful:
-    """A server of which `known` are the sessions that it still has, and `begun` what was named where one began."""
+    """A server that can forget its sessions: `known` are those that it has, `named` the sessions that `initialize` came
+    in."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
-        self.begun: list[str] = []
+        self.named: list[str] = []
+        self.version = VERSION
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -164,27 +166,43 @@ class Forgetful:
     def _answer(self, asked: dict[str, Any], session: str) -> bytes:
         method = asked.get("method", "")
         if method == "initialize":
-            self.begun.append(session)
+            self.named.append(session)
         elif session not in self.known:
             return written(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no session"}})
         if method not in RESULTS:
             return written(202)
-        told = written(200, {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[method]})
-        return told.replace(b"\r\n", f"\r\nmcp-session-id: {self._begin()}\r\n".encode(), 1)
+        result = RESULTS[method] | ({"protocolVersion": self.version} if method == "initialize" else {})
+        told = written(200, {"jsonrpc": "2.0", "id": asked["id"], "result": result})
+        return told.replace(b"\r\n", f"\r\nmcp-session-id: {self._start()}\r\n".encode(), 1)
 
-    def _begin(self) -> str:
-        self.known.add(begun := f"session-{len(self.begun)}")
-        return begun
+    def _start(self) -> str:
+        self.known.add(session := f"session-{len(self.named)}")
+        return session
 
 
-async def test_a_session_that_its_server_has_forgotten_is_begun_anew_once() -> None:
+@asynccontextmanager
+async def forgetful_toolbox() -> AsyncIterator[tuple[Forgetful, Toolbox]]:
     forgetful = Forgetful()
     async with await asyncio.start_server(forgetful.answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         source = McpServer("calc", url=f"http://127.0.0.1:{port}/mcp", tools=("*",))
         async with Toolbox((source,), ("*",), 60.0) as toolbox:
-            for _ in range(2):
-                forgetful.known.clear()
-                called = [toolbox.run("mcp__calc__add", "{}") for _ in range(3)]
-                assert await asyncio.gather(*called) == [Result("5")] * 3
-    assert forgetful.begun == ["", "", ""]
+            yield forgetful, toolbox
+
+
+async def test_a_session_that_its_server_has_forgotten_is_started_again_once() -> None:
+    async with forgetful_toolbox() as (forgetful, toolbox):
+        for _ in range(2):
+            forgetful.known.clear()
+            called = [toolbox.run("mcp__calc__add", "{}") for _ in range(3)]
+            assert await asyncio.gather(*called) == [Result("5")] * 3
+    assert forgetful.named == ["", "", ""]
+
+
+async def test_a_session_that_is_started_again_is_checked_like_the_first() -> None:
+    async with forgetful_toolbox() as (forgetful, toolbox):
+        forgetful.known.clear()
+        forgetful.version = "1999-01-01"
+        result = await toolbox.run("mcp__calc__add", "{}")
+        assert result.is_error
+        assert "Unsupported protocol version" in result.text
