@@ -1,11 +1,13 @@
-"""What to paste to make a client call this server; shown while there is nothing else to show, and with a new key."""
+"""What to paste to make a client call this server: shown while there is nothing else to show, and with a new key."""
 
 from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from streamviz.core.model_names import matching
-from streamviz.upstream.providers import is_any_configured, is_configured
+from streamviz.records.models import Route
+from streamviz.upstream.loading import is_needed
+from streamviz.upstream.providers import is_configured
 
 NO_KEY = "sv-…"
 _SIMULATED = "sim/thinking"
@@ -118,13 +120,17 @@ curl -N {base_url}/v1/chat/completions \\
 
 
 def setting_up(base_url: str, secret: str = "", models: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What `_setting_up.html` shows: a new key, if there is one, what to paste, and whether only the simulator can be
-    called with that. `models` are the globs that the key is limited to."""
+    """The context of `_setting_up.html`: a new key's `secret`, if there is one, what to paste, and whether only the
+    simulator can be called. `models` are the globs that the key is limited to."""
     return {
         "secret": secret,
         "snippets": snippets(base_url, secret or NO_KEY, models),
-        "has_no_provider": not is_any_configured() and not settings.CLIENT_CREDENTIALS,
+        "has_no_provider": _has_no_provider,  # the template calls it, in a thread
     }
+
+
+def _has_no_provider() -> bool:
+    return not is_needed(has_routes=Route.objects.exists(), brings_credentials=settings.CLIENT_CREDENTIALS)
 
 
 def snippets(base_url: str, key: str = NO_KEY, models: tuple[str, ...] = ()) -> list[Snippet]:
@@ -134,6 +140,7 @@ def snippets(base_url: str, key: str = NO_KEY, models: tuple[str, ...] = ()) -> 
 
 
 def _model(globs: tuple[str, ...]) -> str:
-    """The first model that can be called here with a key that is limited to these, or else the first glob."""
+    """The first model that can be called here with a key that is limited to these globs; the first glob if there is
+    none."""
     callable_here = [*(model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED]
     return next((model for model in callable_here if not globs or matching((model,), globs)), *globs[:1])

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from streamviz.dashboard.setting_up import NO_KEY, snippets
-from streamviz.records.models import ApiKey
+from streamviz.records.models import ApiKey, Route
 from streamviz.records.models.access import digest
 from tests.dashboard.conftest import Cast
 
@@ -36,10 +36,15 @@ def test_a_new_key_of_the_keys_page_stands_in_what_is_pasted(cast: Cast) -> None
     assert "model=sim/thinking" in limited.replace('"', "")
 
 
-def test_who_has_no_provider_is_told(cast: Cast, bare_environment: pytest.MonkeyPatch) -> None:
+def test_where_no_provider_can_be_called_the_page_says_so(cast: Cast, bare_environment: pytest.MonkeyPatch) -> None:
     said = "other models go to their providers. No provider's credential is set yet"
     assert said in re.sub("<[^>]*>", "", unescape(cast["bob"].get("/").content.decode()))
     bare_environment.setenv("GROQ_API_KEY", "gsk-secret")
+    assert "credential is set yet" not in unescape(cast["bob"].get("/").content.decode())
+
+
+def test_a_route_is_a_provider_that_can_be_called(cast: Cast, bare_environment: pytest.MonkeyPatch) -> None:
+    Route.objects.create(name="coder", target="openai/local", base_url="https://models.example", credential="CODER")
     assert "credential is set yet" not in unescape(cast["bob"].get("/").content.decode())
 
 
