@@ -10,8 +10,8 @@ from streamviz.upstream.redaction import with_lines, without
 
 
 def secrets_in(variables: Iterable[str]) -> list[str]:
-    """The values of these environment variables, the lines of a value that has several, and the passwords of URLs among
-    them, as texts and as JSON has them: the longest first, as one may begin another."""
+    """The values of these environment variables, their lines, and the passwords of URLs among them, as plain text and
+    as JSON writes them: the longest first, because one may begin another."""
     values = {each for name in variables for each in _parts(os.environ.get(name, ""))}
     return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
 

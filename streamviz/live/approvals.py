@@ -15,14 +15,14 @@ def nobody(session_id: uuid.UUID, version_id: int, by: str) -> None:
 
 
 def words_for(by: str) -> str:
-    """How `by` is named where they were not asked about the call itself."""
+    """How a verdict names `by`, who was not asked about this call."""
     return f"{by} (for the session)"
 
 
 class Approvals:
-    """By session and version of a policy: another version asks again. Kept in memory, for SECONDS at most, and for as
-    long as who gave them may decide; the other workers are told by `tell_others`, and one that starts later asks
-    again."""
+    """Keyed by session and version of a policy, so another version asks again. Kept in memory, for SECONDS at most, and
+    only while the person who gave them may decide. `tell_others` tells the other workers, and one that starts later
+    asks again."""
 
     def __init__(self) -> None:
         self._given: dict[_About, tuple[str, float]] = {}
@@ -37,12 +37,12 @@ class Approvals:
             del self._given[next(iter(self._given))]
 
     def by(self, session_id: uuid.UUID, version_id: int) -> str | None:
-        """Who allowed it, in words; None where nobody did, or too long ago."""
+        """Who allowed it, as a verdict says it; None if nobody did, or it was too long ago."""
         by, until = self._given.get((session_id, version_id), ("", 0.0))
         return words_for(by) if monotonic() < until else None
 
     def keep(self, deciders: Container[str]) -> None:
-        """Those of others go: they may decide no more."""
+        """Forget the approvals of anybody else, who may no longer decide."""
         self._given = {about: given for about, given in self._given.items() if given[0] in deciders}
 
 

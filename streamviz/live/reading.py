@@ -1,5 +1,5 @@
-"""What live pages read of the record: in threads of its own, as it may take long, and whoever comes meanwhile is to be
-let in."""
+"""Threads in which live pages read the record: in asgiref's one thread, a slow read would keep the next websocket from
+being let in."""
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,5 +14,5 @@ _THREADS = ThreadPoolExecutor(4, thread_name_prefix="record")
 
 
 def in_thread(read: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    """The same, for the event loop."""
+    """The same function as a coroutine, which runs it in one of these threads."""
     return database_sync_to_async(read, thread_sensitive=False, executor=_THREADS)

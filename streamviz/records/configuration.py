@@ -1,7 +1,7 @@
 """A worker's configuration: keys, routes and policies, in memory, reloaded when they change.
 
-Triggers on their tables, and on those that say who may decide by hand, notify the channel `streamviz_changed`; each
-worker listens there, so that a change made anywhere acts on the next request everywhere.
+Triggers on their tables, and on those that say who may decide by hand, notify the channel `streamviz_changed`, on which
+each worker listens, so a change made anywhere applies to the next request everywhere.
 """
 
 import asyncio
@@ -96,8 +96,8 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the routes by name, the policies in their order, the version of each that is in force, the
-    MCP servers that runs may use, and the names of those who may decide by hand."""
+    """The keys by digest, the routes by name, the policies in order, the version of each that is in force, the MCP
+    servers that runs may use, and the names of the users who may decide by hand."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()

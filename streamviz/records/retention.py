@@ -74,7 +74,8 @@ class Retaining:
         return freed
 
     def _forget(self) -> None:
-        """What is known of deleted streams, of earlier runs, and of back-tests over streams that are gone."""
+        """Forget which streams and sessions were deleted long ago, and the back-tests and runs of retention that are
+        older than the streams that are kept."""
         with connection.cursor() as cursor:
             for deleted in ("records_deletedstream", "records_deletedsession"):
                 forget = f"DELETE FROM {deleted} WHERE deleted_at < %s"  # noqa: S608

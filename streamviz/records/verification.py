@@ -29,7 +29,7 @@ AT_ONCE = 100
 CHUNKS_AT_ONCE = 20_000
 # What is read along with each stream.
 _BESIDE = ("blocks", "verdicts__policy_version__policy")
-# Nobody's stream is expected to run for longer, by the clock of the servers, which say when it was requested.
+# No stream is expected to run for longer, by the servers' clock, which also says when it was requested.
 _LONGEST = timedelta(days=1)
 # Fields of a block that its chunks do not determine, or that `_numbers` has checked.
 _OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}

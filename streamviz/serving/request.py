@@ -108,7 +108,8 @@ class Request(GatedRequest):
             self.requestHeaders.removeHeader(name)
 
     def _join_cookies(self) -> None:
-        """HTTP/2 splits them into several headers, which a websocket's handshake would join with commas."""
+        """A proxy may leave the cookies of an HTTP/2 request in several headers, which the handshake would join with
+        commas."""
         if values := self.requestHeaders.getRawHeaders(b"cookie"):
             self.requestHeaders.setRawHeaders(b"cookie", [b"; ".join(values)])
 

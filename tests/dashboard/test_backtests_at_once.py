@@ -17,7 +17,7 @@ WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_for_one_place_one_begins(cast: Cast, guard: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_for_the_last_place_one_starts(cast: Cast, guard: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamviz.dashboard.views.backtests.subprocess.Popen", lambda *_, **__: None)
     for _ in range(MOST_AT_ONCE - 1):
         Backtest.objects.create(policy=guard, **guard.fields())
@@ -29,7 +29,7 @@ def test_of_two_for_one_place_one_begins(cast: Cast, guard: Policy, monkeypatch:
             connections.close_all()
 
     with ThreadPoolExecutor(2) as pool, psycopg.connect(conninfo()) as holder:
-        holder.execute("LOCK TABLE records_backtest IN SHARE MODE")  # all may look, and none begins
+        holder.execute("LOCK TABLE records_backtest IN SHARE MODE")  # they can read, but not insert
         starting = [pool.submit(start, cast[name]) for name in ("alice", "administrator")]
         until(lambda: holder.execute(WAITING).fetchone() == (2,))
         holder.rollback()

@@ -20,7 +20,7 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
     assert "Content-Security-Policy" in answer.headers
 
 
-def test_who_is_not_signed_in_is_led_nowhere_but_there(cast: Cast) -> None:
+def test_strangers_are_led_to_the_sign_in_page(cast: Cast) -> None:
     page = cast["stranger"].get("/no-such-page/").content.decode()
     assert '<a class="button button-main" href="/">Sign in</a>' in page
     assert "Go to" not in page
@@ -72,10 +72,10 @@ def test_a_part_of_a_page_says_in_a_line_what_went_wrong(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"hx-request": "true"}], ids=["a page", "a part of one"])
-def test_what_is_too_long_is_called_that(cast: Cast, guard: Policy, headers: dict[str, str]) -> None:
+def test_a_form_that_is_too_long_is_answered_so(cast: Cast, guard: Policy, headers: dict[str, str]) -> None:
     answer = cast["alice"].post("/policies/guard/try-out/", {"text": "a" * 3_000_000}, headers=headers)
     assert answer.status_code == 413
-    assert "Too long. A form may have 2.6 MB." in re.sub("</h1><p>", ". ", answer.content.decode())
+    assert "Too long. A form may have at most 2.6 MB." in re.sub("</h1><p>", ". ", answer.content.decode())
 
 
 @pytest.mark.parametrize("asked", ["policy/?name=a%00b", "policy/?id=99999999999999999999", "apikey/?q=%00"])

@@ -61,7 +61,7 @@ def test_the_page_begins_with_it_and_the_form_waits_for_edit(cast: Cast, judged:
 def test_what_a_shadow_would_have_done_is_never_red(cast: Cast, judged: Policy) -> None:
     page = cast["bob"].get("/policies/guard/?verdicts=shadow").content.decode()
     table = page[page.index('id="verdicts"') : page.index('id="where-not"')]
-    assert 'data-shows="moment"' in table  # of yesterday's, too, it is said when
+    assert 'data-shows="moment"' in table  # not only “a day ago”
     assert "verdict-would" in table
     assert "tone-deny" not in table
 

@@ -56,14 +56,14 @@ def test_a_session_is_called_by_what_it_is_about_with_its_clients_id_beside_it(c
         assert "<bdi>&lt;b&gt;ses_1&lt;/b&gt;</bdi>" in shown
 
 
-def test_what_ran_on_another_day_is_told_apart_by_its_time(cast: Cast) -> None:
+def test_a_session_says_on_which_day_and_at_what_time_it_started(cast: Cast) -> None:
     started = recorded("yesterday's").session.started_at
     shown = cast["bob"].get("/sessions/?range=all").content.decode()
     assert f">{started:%d %b %H:%M:%S}</time>" in shown
 
 
 @pytest.mark.parametrize("path", ["/", "/sessions/", "/errors/"])
-def test_a_browser_that_goes_back_puts_no_words_into_a_search_that_has_none(cast: Cast, path: str) -> None:
+def test_browsers_do_not_restore_the_words_in_a_search_field(cast: Cast, path: str) -> None:
     recorded()
     [field] = re.findall(r'<input type="search"[^>]*>', cast["bob"].get(path).content.decode())
     assert 'autocomplete="off"' in field

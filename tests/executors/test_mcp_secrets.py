@@ -1,4 +1,4 @@
-"""What is taken out of an MCP server's words."""
+"""The secrets that an MCP server was given are masked in what it says."""
 
 import pytest
 

@@ -97,7 +97,7 @@ async def test_a_word_on_a_question_is_none_on_the_next_about_the_same_block(for
     assert running.stream.context.holds[0].asked_by == "guard 8"
 
 
-def test_approvals_end_with_the_right_of_who_gave_them() -> None:
+def test_approvals_end_when_their_giver_may_no_longer_decide() -> None:
     kept, sessions = Approvals(), [uuid.uuid4() for _ in range(2)]
     for session, name in zip(sessions, ("alice", "bob"), strict=True):
         kept.give(session, 1, name)

@@ -18,7 +18,7 @@ from tests.records.support import judged
 
 # Set by people later on.
 BY_PEOPLE = {"is_starred", "note"}
-# Later migrations may run while servers do.
+# The last migration that could not be applied while servers run.
 LAST_WITHOUT_SERVERS = "0032_request_headers"
 FILLED: list[tuple[type[Model], set[str]]] = [
     (Session, {*SESSION.names} | BY_PEOPLE),
@@ -35,8 +35,8 @@ def test_each_column_is_filled_from_an_entry(model: type[Model], columns: set[st
     assert {field.column for field in model._meta.concrete_fields if field.column} == columns
 
 
-def test_a_new_column_has_a_value_where_older_servers_give_it_none() -> None:
-    """They go on after a migration, with the columns that they know (docs/deploy.md)."""
+def test_a_new_column_needs_no_value_from_older_servers() -> None:
+    """After a migration they go on writing the columns that they know (docs/deploy.md)."""
     known = MigrationLoader(None).disk_migrations.items()
     made = [each for (app, name), each in known if app == "records" and name > LAST_WITHOUT_SERVERS]
     added = [each for migration in made for each in migration.operations if isinstance(each, AddField)]

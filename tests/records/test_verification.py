@@ -119,7 +119,7 @@ def test_it_names_the_stream(query: Query, stream: uuid.UUID) -> None:
 
 
 class OtherClock(datetime):
-    """A server's, two days ahead of Postgres'."""
+    """The clock of servers that are two days ahead of Postgres."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]

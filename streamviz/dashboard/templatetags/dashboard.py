@@ -90,7 +90,7 @@ def label_url(label: str) -> str:
 
 @register.simple_tag
 def key_url(name: str) -> str:
-    """The sessions of a key, of all time."""
+    """The URL of the sessions of all streams with this key."""
     return sessions_url({"range": ALL}, term("key", name))
 
 

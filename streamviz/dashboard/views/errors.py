@@ -21,9 +21,10 @@ _LIVE = "live"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400, or 413 where a form is too long; a host that is none of ours is named in the log alone."""
+    """400, or 413 if a form is too long; an unknown host is named only in the log."""
     if isinstance(exception, RequestDataTooBig):
-        return _page(request, 413, "Too long", f"A form may have {byte_size(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)}.")
+        most = byte_size(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        return _page(request, 413, "Too long", f"A form may have at most {most}.")
     if isinstance(exception, DisallowedHost):
         log.warning(
             "refused a request for the host %.200r: it is not among ALLOWED_HOSTS", request.META.get("HTTP_HOST", "")
@@ -86,7 +87,7 @@ def _home(request: HttpRequest) -> str:
 def _page(
     request: HttpRequest, status: int, title: str, advice: str, *, home: str = _LIVE, way: str = ""
 ) -> HttpResponse:
-    """A line where a script asks, which has a line's room to say so. `way` says where `home` leads, if not there."""
+    """A page, or only a line if a script asks, which has no room for more. `way` labels the link to `home`."""
     if is_part(request):
         return HttpResponse(f"{title}. {advice}", status=status, content_type="text/plain")
     way = way or f"Go to {home.partition(':')[0].capitalize()}"

@@ -65,7 +65,7 @@ def instant(at: datetime) -> SafeString:
 
 @register.simple_tag
 def day_and_time(at: datetime) -> SafeString:
-    """`28 Nov 14:05:11` in UTC, with the year on hover; a script says both in the zone of whoever looks."""
+    """`28 Nov 14:05:11` in UTC, with the year on hover; a script shows both in the viewer's time zone."""
     utc = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" data-at="{}" data-shows="moment" title="{}">{}</time>',

@@ -58,9 +58,10 @@ def cancel(job: Backtest) -> None:
 
 @transaction.atomic
 def begun(**fields: Any) -> Backtest | None:
-    """One more, which waits for its process; None where no more may run beside those whose process is there."""
+    """A new back-test, which waits for its process; None if MOST_AT_ONCE are under way."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_BEGINNING])  # of two at once each would find room
+        # Otherwise two that are started at once could both find room.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_BEGINNING])
     return Backtest.objects.create(**fields) if _has_room() else None
 
 

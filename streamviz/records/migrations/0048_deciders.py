@@ -1,4 +1,4 @@
-"""Workers are told when somebody may decide by hand no more, or may from now on."""
+"""Notify workers when it changes who may decide by hand."""
 
 from django.db import migrations
 
