@@ -8,11 +8,13 @@ from typing import Any
 
 import httpx2
 
-from streamviz.core.json_value import encode, object_in
+from streamviz.core.json_value import as_object, as_text, encode, object_in
 from streamviz.executors.mcp_bounds import FORGOTTEN, MESSAGE_BYTES, Allowance, TooMuch, failed
 from streamviz.executors.tools import ToolFailed
 
 _SESSION = "mcp-session-id"
+# JSON-RPC's code for a method that the server does not have: some servers send it with a 404.
+_NO_METHOD = -32601
 # The least that a response counts as: a server can make its client come back for another, some 1,000 times in a run.
 _ANSWER_BYTES = 256 * 1024
 # In seconds. A read may take as long as the tool, which has a time limit of its own.
@@ -71,8 +73,10 @@ async def _refused(response: httpx2.Response) -> httpx2.Response:
         told = object_in(await response.aread()) if _type(response).startswith("application/json") else {}
     finally:
         await response.aclose()
-    if response.status_code == 404 and _SESSION in response.request.headers:
-        return _error(response.request, "it has forgotten the session", FORGOTTEN)
+    error = as_object(told.get("error"))
+    if response.status_code == 404 and _SESSION in response.request.headers and error.get("code") != _NO_METHOD:
+        why = as_text(error.get("message")) or "it has forgotten the session"
+        return _error(response.request, why, FORGOTTEN)
     return response if "jsonrpc" in told else _error(response.request, f"it answered {response.status_code}")
 
 

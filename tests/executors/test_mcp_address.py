@@ -147,6 +147,10 @@ async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPat
         assert toolbox.failures == ["mcp__calc__*, its credential cannot be sent in a header"]
 
 
+def refusal(code: int, message: str) -> bytes:
+    return written(404, {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
+
+
 class Forgetful:
     """A server that can forget its sessions: `known` are those that it has, `named` the sessions that `initialize` came
     in."""
@@ -155,6 +159,7 @@ class Forgetful:
         self.known: set[str] = set()
         self.named: list[str] = []
         self.version = VERSION
+        self.refusal = b""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -168,7 +173,9 @@ class Forgetful:
         if method == "initialize":
             self.named.append(session)
         elif session not in self.known:
-            return written(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no session"}})
+            return refusal(-32001, "no session")
+        elif method == "tools/call" and self.refusal:
+            return self.refusal
         if method not in RESULTS:
             return written(202)
         result = RESULTS[method] | ({"protocolVersion": self.version} if method == "initialize" else {})
@@ -206,3 +213,11 @@ async def test_a_session_that_is_started_again_is_checked_like_the_first() -> No
         result = await toolbox.run("mcp__calc__add", "{}")
         assert result.is_error
         assert "Unsupported protocol version" in result.text
+
+
+@pytest.mark.parametrize(("code", "named"), [(-32601, [""]), (-32001, ["", ""])], ids=["no such method", "no session"])
+async def test_a_404_in_a_session_keeps_the_servers_words(code: int, named: list[str]) -> None:
+    async with forgetful_toolbox() as (forgetful, toolbox):
+        forgetful.refusal = refusal(code, "there is no add")
+        assert (await toolbox.run("mcp__calc__add", "{}")).text == "mcp__calc__add did not answer: there is no add"
+    assert forgetful.named == named
