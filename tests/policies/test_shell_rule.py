@@ -370,6 +370,8 @@ HARMLESS = [
     "PS1='$(__git_ps1) $ ' bash",
     "cd app; env tar -C / -cf /tmp/a.tar x; rm -rf dist",
     "echo one > f; echo two >> f; cat f | sort; cp f g; cat g",
+    "echo 'a line of a file that is put together' >> f\n" * 200 + "rm -rf dist",
+    'echo dist | while read -r folder; do rm -rf "$folder"; done',
     "cp bin/tool ./tool && ./tool -rf build",
     "printf '%s\\n' 'rm -rf /' | grep rm",
     'f=src/app.tar.gz; echo "${f%%.*} ${f##*/} ${f/src/lib}"; rm -rf "build/${f%.gz}"',

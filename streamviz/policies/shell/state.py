@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from streamviz.policies.shell.code import plain, writes
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands
+from streamviz.policies.shell.files import Files
 from streamviz.policies.shell.outputs import input_of, output_of
 from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import found_set, together
@@ -29,7 +30,7 @@ class State:
     def __init__(self, folder: str, length: int) -> None:
         self._folder = folder
         self._variables = found_set()
-        self._files: dict[str, str] = {}
+        self._files = Files()
         self._aliases: dict[str, str] = {}
         self._room = MOST_MADE + MADE_OF_EACH * length
 
@@ -83,7 +84,7 @@ class State:
             said = input_of(command)
             if said is None:
                 said = self._content([word.text for word in command.flow.reads])
-            word = Word(UNKNOWN if said is None else self._apart(said, " "), came)
+            word = Word(UNKNOWN if said is None else self._apart(said.rstrip("\n"), " "), came)
             self._variables.update(dict.fromkeys(operands(command.arguments), word))
         if command.name == "alias":
             self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)
@@ -94,15 +95,15 @@ class State:
 
     def _keep_files(self, command: Command) -> None:
         if (written := writes(command)) and command.said is not None:
-            for path in map(plain, written):  # behind what is in it, as it may be appended
-                self._files[path] = self._spent(Word(self._files.get(path, "") + command.said)).text
+            for path in map(plain, written):
+                self._spend(len(command.said))
+                self._files.append(path, command.said)
         if command.name in _COPY:
             self._copy(operands(command.arguments))
 
     def _copy(self, paths: Sequence[str]) -> None:
-        """A file under another name has the same content, and as a program does the same."""
+        """Under its new name a file has the same content, and a program does the same."""
         if len(paths) > 1:
             source, target = paths[-2], plain(paths[-1])
             self._aliases[target] = source
-            if plain(source) in self._files:
-                self._files[target] = self._files[plain(source)]
+            self._files.copy(plain(source), target)
