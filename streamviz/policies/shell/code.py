@@ -34,7 +34,7 @@ _SCHEDULE = re.compile(r"(?m)^[^\S\n]*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
 _SETTING = re.compile(r"[\w.-]{0,80}=?(?:exec|[cC]ommand|pager|editor|program|askpass)=(.+)", re.DOTALL)
 COMMAND_VARIABLES = re.compile(
-    r"PS[0-4]\Z|(?:\w{0,40}_)?(?:COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|VISUAL|SSH|ASKPASS|LESSOPEN|BROWSER)\Z"
+    r"(?:\w{0,40}_)?(?:COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|VISUAL|SSH|ASKPASS|LESSOPEN|BROWSER)\Z"
 )
 
 

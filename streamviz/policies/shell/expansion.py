@@ -31,8 +31,8 @@ class Expansion(State, ABC):
         """Run these statements."""
 
     @abstractmethod
-    def read(self, text: str) -> list[Command]:
-        """Run a script."""
+    def _prompted(self, text: str) -> list[Command]:
+        """Run the commands that are substituted in a text."""
 
     @abstractmethod
     def _substituted(self, node: Node, depth: int) -> Word:
@@ -98,6 +98,6 @@ class Expansion(State, ABC):
             return [self._value(child, depth + 1, quoted=True) for child in rest]
 
         word = expanded(text_of(node), self._variables, inner)
-        if text_of(node).endswith("@P}"):  # as a prompt, of which a shell runs the substitutions
-            self.read(word.text.replace(UNKNOWN, ""))
+        if text_of(node).endswith("@P}"):
+            self._prompted(word.text)
         return word

@@ -13,7 +13,7 @@ from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
 from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import together
-from streamviz.policies.shell.words import backticked, readings
+from streamviz.policies.shell.words import backticked, in_here_document, readings
 from streamviz.policies.shell.wrappers import SETTERS, folder_in, settings_of, wrapped
 
 MOST_COMMANDS = 1_000
@@ -24,9 +24,9 @@ MOST_PARSES = 300
 # Stands in a script for text that is unknown: a variable that is never set.
 _NOT_KNOWN = "${_}"
 _EVALUATE = frozenset("let test [ printf read unset declare typeset local export readonly".split())
-_INDEX = re.compile(r"\w\[[^\]]{0,200}(\$\(|`)")
-# Variables that name a file which a shell runs first.
-_START_FILES = frozenset({"BASH_ENV", "ENV"})
+_INDEX = re.compile(r"\w\[[^\]]{0,200}?(\$\(|`)")
+# Texts in which a shell runs only the commands that are substituted.
+_PROMPTS = re.compile(r"PS[0-4]\Z")
 
 
 class Reader(Expansion):
@@ -107,7 +107,11 @@ class Reader(Expansion):
 
     def _indexed(self, text: str) -> list[Command]:
         found = _INDEX.search(text)
-        return self.read("echo " + text[found.start(1) :].replace(UNKNOWN, "")) if found else []
+        return self._prompted(text[found.start(1) :]) if found else []
+
+    def _prompted(self, text: str) -> list[Command]:
+        """The commands that are substituted in a text, as in a prompt."""
+        return self.read(in_here_document(text)) if "$(" in text or "`" in text else []
 
     def _aliased(self, command: Command) -> list[Command]:
         """An alias runs in place of the first word; within it, the name means the program."""
@@ -257,7 +261,10 @@ class Reader(Expansion):
         self._variables[name] = self._spent(word)
         if COMMAND_VARIABLES.match(name):
             self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
-        elif name in _START_FILES:
+        elif _PROMPTS.match(name):
+            self._prompted(word.text)
+        elif name == "BASH_ENV" or (name == "ENV" and plain(word.text) in self._files):
+            # A file that a shell runs first. Many programs have an ENV of their own, which is a name.
             self.run([Word("."), word])
         elif name.startswith("BASH_FUNC_"):
             self.read(word.text.partition("{")[2].rpartition("}")[0])

@@ -13,6 +13,7 @@ _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
 _JOINED = re.compile(r"\\\r?\n")
+_END = "END_OF_TEXT"
 # What separates words for the parser but not for a shell, and a letter of ours in its place.
 _NO_BLANKS = str.maketrans(dict.fromkeys("\v\f\r", "\ue004"))
 # Behind an escaped blank the parser takes this for the beginning of a comment, but a shell does not.
@@ -51,6 +52,12 @@ def _may_not_join(text: str) -> bool:
     is_anywhere = "<<" in text  # inside a quoted here-document
     lines = [line for line in text.split("\n")[:-1] if line.endswith(("\\", "\\\r"))]
     return any(is_anywhere or line.endswith("\r") or any(mark in line[:-1] for mark in "#'\\") for line in lines)
+
+
+def in_here_document(text: str) -> str:
+    """A script in which the commands in a text run, whatever else is in it: in a here-document, quotes and parentheses
+    are letters."""
+    return f"cat <<{_END}\n{text}\n{_END}\n"
 
 
 def backticked(text: str) -> list[str]:
