@@ -52,7 +52,7 @@ SENDERS = frozenset(
     "curl wget nc ncat netcat socat telnet scp rsync sftp ftp lftp tftp ssh http https xh mail mailx sendmail dig"
     " nslookup host ping openssl gsutil rclone aws".split()
 )
-# What these make of a text that the command itself has is not known; nobody writes a script like that to be read.
+# What these make of text in the command itself is unknown. Nobody who wants a script to be read writes it that way.
 FILTERS = frozenset("cut awk gawk mawk jq yq fold paste column expand".split())
 READERS = frozenset(
     "cat tac less more head tail base64 base32 xxd od hexdump strings cp scp rsync tar zip gzip 7z awk gawk sed grep"

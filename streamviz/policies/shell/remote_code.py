@@ -5,11 +5,15 @@ from collections.abc import Sequence
 
 from streamviz.policies.shell import patterns
 from streamviz.policies.shell.code import interpreted, reads_input, shell_text
-from streamviz.policies.shell.commands import Command, operands, options
+from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, FILTERS, INTERPRETERS, SHELLS
+from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import has
 from streamviz.policies.shell.touched import FETCHERS, downloads
+
+# Known text in which there may be a command: it has a word and more behind it, as `rm -rf` or `rm$IFS-rf`.
+_SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
 
 
 def runs_foreign_code(command: Command) -> str:
@@ -79,8 +83,8 @@ def _comes_from_elsewhere(command: Command) -> bool:
 
 
 def _decodes(command: Command) -> bool:
-    if command.name in FILTERS and (command.flow.given or any(feed.said for feed in command.flow.feeds)):
-        return True
+    if command.name in FILTERS:
+        return bool(_SCRIPT.search(input_of(command) or ""))
     return command.name in DECODERS and not (command.name in ("gzip", "sed", "perl") and not command.flow.feeds)
 
 
