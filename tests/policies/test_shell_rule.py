@@ -396,6 +396,7 @@ HARMLESS = [
     "node --print 1+1",
     "awk -v n=3 'NR == n' notes.txt",
     "ls dist\\\\ # not rm -rf /",
+    'rm -f $day-report out.txt; rm "$base-dir.tar" notes',
     "echo \\ # is a blank; rm -rf dist",
     "npm run build \\\r\n  --prod\r\nrm -rf dist\r\n",
     "printf 'done\f'; rm -rf dist",

@@ -72,11 +72,14 @@ def program(path: str) -> str:
     return versioned[1] if versioned else name
 
 
+_BEHIND_UNKNOWN = re.compile(rf"{UNKNOWN}+(-[rRfdv]{{1,5}}|--[a-z-]+)\Z")
+
+
 def options(arguments: tuple[str, ...]) -> set[str]:
-    """Letters of short options, and long options by name, up to `--`: `-rf --no-x=1` gives r, f, no-x. What is unknown
-    may be nothing."""
+    """Letters of short options, and long options by name, up to `--`: `-rf --no-x=1` gives r, f, no-x. In `$x-rf` the
+    unknown text may be empty; `$x-report` is a name."""
     found: set[str] = set()
-    for argument in (each.lstrip(UNKNOWN) or each for each in arguments):
+    for argument in (_BEHIND_UNKNOWN.sub(r"\1", each) for each in arguments):
         if argument == "--":
             break
         if argument.startswith("--"):
