@@ -40,7 +40,7 @@ def readings(text: str) -> list[str]:
     text = cleaned(text)
     told = [_JOINED.sub("", text)]
     if _may_not_join(text):
-        told.append(text.replace("\\\r\n", "\\\r\r\n"))
+        told.append(_separated(text))
     if "\r" in text.replace("\r\n", "\n"):
         told.append(_JOINED.sub("", text.replace("\r", "\n")))
     return [_NO_COMMENT.sub(r"\1\\#", each.replace("\r\n", "\n").translate(_NO_BLANKS)) for each in told]
@@ -52,6 +52,18 @@ def _may_not_join(text: str) -> bool:
     is_anywhere = "<<" in text  # inside a quoted here-document
     lines = [line for line in text.split("\n")[:-1] if line.endswith(("\\", "\\\r"))]
     return any(is_anywhere or line.endswith("\r") or any(mark in line[:-1] for mark in "#'\\") for line in lines)
+
+
+def _separated(text: str) -> str:
+    """A text whose lines are not joined by a backslash before a carriage return. A line that begins with `|` or `&`
+    still is, as no shell takes it alone, unless a comment may end before it."""
+    made = []
+    before, *rest = text.split("\\\r\n")
+    for line in rest:
+        is_joined = line.lstrip().startswith(("|", "&")) and "#" not in before.rpartition("\n")[2]
+        made += [before, "\\\r\n" if is_joined else "\\\r\r\n"]
+        before = line
+    return "".join([*made, before])
 
 
 def in_here_document(text: str) -> str:
