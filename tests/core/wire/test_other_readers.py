@@ -409,6 +409,7 @@ def test_a_name_in_other_letters_contradicts(format: str, name: str) -> None:
         ("gemini", {"candidates": [{"content": {"parts": [{"text": "a", "Text": "b"}]}}]}),
         ("gemini", {"candidates": [{"content": {"parts": [{"text": "a"}]}}], "Candidates": []}),
         ("anthropic_messages", {"type": "content_block_delta", "delta": {"type": "text_delta", "Text": "b"}}),
+        ("anthropic_messages", {"type": "message_start", "message": {"content": [], "Content": [{"text": "b"}]}}),
         ("openai_responses", {"type": "response.output_text.delta", "delta": "a", "Delta": "b", "item_id": "i"}),
         ("openai_responses", {"id": "r", "object": "response", "output": [], "Output": []}),
     ],
