@@ -58,10 +58,12 @@ def run(then: Callable[[str], None] | None = None) -> None:
 
 
 def _forget_own_address(host: str, port: int) -> None:
-    """Remove providers' base URLs that lead back to this server, as a shell in which a client was set up has them:
-    every call would come back here. The processes started later do not inherit them either."""
+    """Remove providers' base URLs that lead back to this server, where every call would return. A shell in which a
+    client was set up has one. The processes started later do not inherit them either."""
+    # At one address of this machine alone, another server may have the same port at another.
+    hosts = (host, *_THIS_MACHINE) if host in (*WILDCARDS, *_THIS_MACHINE) else (host,)
     for name in [name for name in os.environ if _BASE_URLS.fullmatch(name)]:
-        if _leads_to(os.environ[name], (host, *_THIS_MACHINE), port):
+        if _leads_to(os.environ[name], hosts, port):
             del os.environ[name]
             say(f"{name} is this server's own address, which is for clients, so it is ignored here")
 

@@ -54,6 +54,19 @@ def test_a_clients_base_url_is_not_taken_for_a_providers(
     assert all(f"{name} is this server's own address" in said for name in own)
 
 
+def test_another_server_of_this_machine_may_have_the_same_port(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings.HOST, settings.VAR_DIR = "192.0.2.7", tmp_path
+    settings.PORT = settings.SIMULATOR_PORT = 8000
+    urls = {"HOSTED_VLLM_API_BASE": "http://localhost:8000/v1", "OPENAI_BASE_URL": "http://192.0.2.7:8000/v1"}
+    for name, url in urls.items():
+        monkeypatch.setenv(name, url)
+    with pytest.raises(Fault, match="PORT and SIMULATOR_PORT"):
+        run()
+    assert [name for name in urls if name in os.environ] == ["HOSTED_VLLM_API_BASE"]
+
+
 @pytest.fixture
 def hangup() -> Iterator[None]:
     before = signal.getsignal(signal.SIGHUP)
