@@ -285,7 +285,7 @@ class Worker:
 
 def _wrong_with(secrets: list[str], scope: HTTPScope) -> str:
     if not secrets:
-        is_bare = http.header(scope, b"authorization").strip().startswith(PREFIX)
+        is_bare = not settings.CLIENT_CREDENTIALS and http.header(scope, b"authorization").strip().startswith(PREFIX)
         return "The API key in `Authorization` has no `Bearer` before it." if is_bare else "No API key was sent."
     if not any(secret.startswith(PREFIX) for secret in secrets):
         return f"This is not a streamviz API key; those begin with {PREFIX}."

@@ -33,6 +33,7 @@ def test_who_has_no_key_is_told_what_is_wrong_with_it(worker: Worker, headers: d
 
 def test_where_clients_bring_a_credential_the_key_has_a_header_of_its_own(worker: Worker, settings: Settings) -> None:
     settings.CLIENT_CREDENTIALS = True
-    with pytest.raises(RequestError, match=r"^No API key was sent\. Send one as `x-streamviz-key: <key>`"):
-        worker.authenticate(sent(authorization="Bearer sv-a-key"))
+    for authorization in ("Bearer sv-a-key", "sv-a-key"):
+        with pytest.raises(RequestError, match=r"^No API key was sent\. Send one as `x-streamviz-key: <key>`"):
+            worker.authenticate(sent(authorization=authorization))
     assert worker.authenticate(sent(x_streamviz_key="sv-a-key")).name == "a-key"
