@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire.translator import Translator
 from tests.core.support import active, chunks, delta
@@ -174,6 +175,25 @@ def test_googles_first_sdk_for_node_gets_nothing_but_events_and_what_is_final_as
         assert "as said" in candidate["content"]["parts"][0]["text"]
     else:
         assert told["error"]["code"] == 403
+
+
+def test_the_words_come_after_what_kimi_has_of_an_answer_of_responses() -> None:
+    message: JsonObject = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    part: JsonObject = {"type": "output_text", "text": "", "annotations": []}
+    play = Play("openai_responses", **KIMI).opened()
+    play.received(
+        CREATED,
+        event({"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": message}),
+        event({"type": "response.content_part.added", "output_index": 0, "content_index": 0, "part": part}),
+        event({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Well"}),
+    )
+    play.happened("cancelled", "alice")
+    told = [json.loads(line[6:]) for line in play.sent.decode().splitlines() if line.startswith("data: {")]
+    ended = [each["item"] for each in told if each["type"] == "response.output_item.done"]
+    assert [(item["status"], item["content"][0]["text"][:4]) for item in ended] == [
+        ("incomplete", "Well"),
+        ("completed", "[The"),
+    ]
 
 
 def test_vibe_reads_errors_of_messages() -> None:

@@ -156,17 +156,16 @@ class OpenAIResponsesComposer(ResponseWriter):
     def fail(self, failure: StreamFailed) -> bytes:
         self._look_away()
         if self.asks_again_after_errors and failure.code in FINAL:
-            return b"".join(self._refusal(failure.message))
+            return self._refusal(failure.message)
         self._failure, self._reason, self._source = failure, "failed", OPENAI_RESPONSES
         error = [self._write(frame) for frame in self._error(failure)]
         return b"".join([*error, *self.end()])
 
-    def _refusal(self, why: str) -> list[bytes]:
-        """An error's words as the end of an answer that a policy halted."""
+    def _refusal(self, why: str) -> bytes:
+        """End the answer as one that a policy halted, with an error's words as its last text."""
         at = max(self._blocks, default=-1) + 1
-        self._source = OPENAI_RESPONSES
         said = BlockStarted(at, BlockKind.CONTENT), BlockDelta(at, f"[{why}]"), BlockSealed(at)
-        return [*self.compose([*said, StreamFinished(self.finish_halted)]), *self.end()]
+        return b"".join(self.compose([*said, StreamFinished(self.finish_halted)]))
 
     def _count(self, chunk: Chunk | None) -> None:
         """Keep up with upstream's sequence numbers, which composed frames continue."""
