@@ -50,4 +50,5 @@ def _error_of(said: JsonObject) -> object:
         return error
     if said.get("object") == "error":
         return said
-    return {"code": said["error_code"], "message": said.get("message")} if "error_code" in said else None
+    code = said.get("error_code")  # 0 from those that say with each chunk that all is well
+    return {"code": code, "message": said.get("message")} if code else None

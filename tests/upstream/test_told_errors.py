@@ -28,6 +28,7 @@ def test_it_is_told_in_the_providers_words(line: str) -> None:
     [
         'data: {"choices":[{"delta":{"content":"an \\"error\\": 1"}}]}',
         'data: {"choices":[{"delta":{"content":"x"}}],"error":null}',
+        'data: {"choices":[{"delta":{"content":"x"}}],"error_code":0,"error_msg":""}',
         'data: {"type":"error","error":{"type":"overloaded_error","message":"out of beans"}}',
         'data: {"type":"response.failed","response":{"error":{"message":"out of beans"}}}',
         'data: {"error":{"message":"cut',
