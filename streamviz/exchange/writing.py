@@ -19,6 +19,7 @@ from streamviz.exchange.stream import LiveStream
 log = logging.getLogger(__name__)
 # Gemini CLI and Qwen Code contain such an SDK.
 _OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\.\S{1,30} gl-node/", re.IGNORECASE)
+_VIBE = re.compile(r"mistral-vibe/|python-httpx/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:
@@ -27,16 +28,17 @@ def is_codex(user_agent: str) -> bool:
     return user_agent.lower().startswith("codex")
 
 
-def is_vibe(headers: Mapping[str, str]) -> bool:
-    """Whether a client sends what Mistral Vibe does, which calls itself as httpx."""
-    return "x-affinity" in headers
+def is_vibe(stream: LiveStream) -> bool:
+    """Whether its client is Mistral Vibe, whose user agent is its own or httpx's. Other clients send the header too, as
+    Mistral's API reads it."""
+    return "x-affinity" in stream.request_headers and _VIBE.match(stream.user_agent) is not None
 
 
 def asks_again_for_incomplete(stream: LiveStream) -> bool:
     """Whether its client asks again for the rest of an incomplete answer: Codex does five times, Mistral Vibe six,
     Factory's Droid without end."""
     is_droid = stream.user_agent.lower().startswith("factory-cli")
-    return is_codex(stream.user_agent) or is_droid or is_vibe(stream.request_headers)
+    return is_codex(stream.user_agent) or is_droid or is_vibe(stream)
 
 
 def is_copilot(headers: Mapping[str, str]) -> bool:
@@ -54,7 +56,7 @@ def asks_again_after_errors(stream: LiveStream) -> bool:
     """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe
     sees none in chat, and takes the stream for one that broke off."""
     is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
-    overlooks_errors = is_vibe(stream.request_headers) and stream.wire_format == OPENAI_CHAT
+    overlooks_errors = is_vibe(stream) and stream.wire_format == OPENAI_CHAT
     return is_kimi or overlooks_errors or reads_events_alone(stream.request_headers)
 
 

@@ -55,7 +55,11 @@ def test_codex_is_told_in_a_stream_too_that_there_is_no_use_in_asking_again(happ
 
 
 KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
-VIBE: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
+AFFINITY: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
+VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "python-httpx/0.28.1"}
+OLDER_VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "Mistral-Vibe/2.18.4"}
+# Other clients, too, send a header that Mistral's API knows.
+OTHER: dict[str, Any] = {**AFFINITY, "user_agent": "OpenAI/JS 6.1.0"}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,8 @@ VIBE: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a
         ({"user_agent": "codex_exec/0.169.0 (Debian 12)"}, "failed"),
         ({"user_agent": "factory-cli/0.215.0"}, "failed"),
         (VIBE, "failed"),
+        (OLDER_VIBE, "failed"),
+        (OTHER, "incomplete"),
         ({"user_agent": "OpenAI/Python 3.54.0"}, "incomplete"),
     ],
 )
@@ -200,6 +206,12 @@ def test_vibe_reads_errors_of_messages() -> None:
     play = Play("anthropic_messages", **VIBE).opened()
     play.received(MESSAGE, TEXT, SAID).happened("cancelled", "alice")
     assert "event: error" in play.sent.decode()
+
+
+def test_another_client_that_sends_vibes_header_gets_an_error_of_chat() -> None:
+    play = Play(policies=[active(AskAboutRequests({}))], **OTHER).asked().waited(5)
+    play.answered(play.asks[0], DENIED).forwarded()
+    assert b'"error"' in play.sent
 
 
 def test_who_asks_again_is_told_of_what_may_be_asked_again_as_anybody() -> None:
