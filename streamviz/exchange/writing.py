@@ -49,7 +49,8 @@ def is_copilot(headers: Mapping[str, str]) -> bool:
 def reads_events_alone(headers: Mapping[str, str]) -> bool:
     """Whether a client sends what Google's first SDK for Node does, `@google/generative-ai`, which LangChain's has in
     it. It stumbles over what stands between events, and takes an error's event for an answer without words."""
-    return headers.get("x-goog-api-client", "").startswith("genai-js/")
+    # Programs that use it, such as Genkit, may name themselves before it.
+    return any(word.startswith("genai-js/") for word in headers.get("x-goog-api-client", "").split())
 
 
 def asks_again_after_errors(stream: LiveStream) -> bool:
