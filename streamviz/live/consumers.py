@@ -22,7 +22,7 @@ from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.publisher import publisher
-from streamviz.live.reading import in_thread
+from streamviz.live.recorded import in_thread
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Subscriber
 from streamviz.live.wall_topic import WallTopic

@@ -1,21 +1,33 @@
-"""What the Live page shows of the record: the newest finished streams, and nothing that was deleted."""
+"""Reading the record for live pages. The Live page shows its newest finished streams, and nothing that was deleted."""
 
 import logging
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
+from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.stream_views import view_of
 from streamviz.live.presentation.views import StreamView
-from streamviz.live.reading import in_thread
 from streamviz.records.entries import StreamEntries
 from streamviz.records.queries import streams
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 MOST_RECENT = 20
+# Reading may take long, and must not keep those waiting who open a live page meanwhile.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="record")
+
+
+def in_thread(read: Callable[P, T]) -> Callable[P, Awaitable[T]]:
+    """Turn a function that reads the record into one for the event loop."""
+    return database_sync_to_async(read, thread_sensitive=False, executor=_THREADS)
 
 
 class Recorded:
