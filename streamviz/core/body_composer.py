@@ -11,8 +11,8 @@ from streamviz.core.json_value import JsonObject, encode
 
 
 class BodyComposer(Composer):
-    """Writes a whole answer anew, where a verdict changes something in upstream's own, `body`, which is empty until
-    that has come."""
+    """Rebuilds a whole answer from upstream's, `body`, if a verdict changes something in it. `body` is empty until that
+    answer has come."""
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body

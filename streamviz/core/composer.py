@@ -31,9 +31,9 @@ class Composer(ABC):
     asks_again_for_incomplete = False
     # Whether the client retries after an error in mid-stream, unless that has one of OpenAI's codes for final errors.
     knows_openai_codes_alone = False
-    # Whether the client asks again after any error amid a stream, or sees none there: what is final is an answer to it.
+    # Whether the client retries after any error in mid-stream, or sees none there: a final one is sent as a text.
     asks_again_after_errors = False
-    # Whether the client reads on behind events alone, not behind a blank line, in the format that has nothing else.
+    # Whether the client stops reading at an empty line between events, in the format whose keep-alives those are.
     reads_events_alone = False
     # Whether the client reads an error in mid-stream that is not an event, in the format that has such errors.
     has_bare_errors = False

@@ -1,5 +1,7 @@
-"""An answer that its provider's filter ended, for a client of OpenAI's responses that asks again after an incomplete
-one: a model of another vendor would refuse again as often."""
+"""Answers that a provider's filter ended, for clients of OpenAI's responses that ask for the rest of an incomplete one.
+
+The model of another vendor would refuse each time, so for these clients the answer has failed.
+"""
 
 from collections.abc import Iterable
 
@@ -14,7 +16,7 @@ _ERROR = {"code": TOLD_FINAL, "message": "The filter of the model's provider end
 
 
 def told_as_final(frames: Iterable[Frame]) -> list[Frame]:
-    """The frames, in which such an end is a failure that is final."""
+    """The frames, with such an end made into a final failure."""
     return [_told(frame) if _INCOMPLETE in frame.raw else frame for frame in frames]
 
 

@@ -59,7 +59,7 @@ class WireFormat:
     answers: tuple[str, ...]
     aggregator: type[Aggregator[Chunk, JsonObject]]
     composer: MakeComposer
-    # Its object is empty until the answer has come.
+    # It is made with an object that is empty until the answer has come.
     body_composer: Callable[[JsonObject], Composer]
     error_body: Callable[[ClientFacingError], JsonObject]
     # Reads the parts of one of a request's turns.

@@ -60,8 +60,8 @@ class Exchange(Progress):
         return False
 
     def forwarded(self, *, is_replayed: bool = False, is_translated: bool = False) -> None:
-        """The request goes upstream. What is replayed was an answer to another one; what is translated comes in another
-        format from there."""
+        """The request goes upstream. If the answer is replayed, this request did not ask for it, so its number of
+        choices does not apply. If it is translated, upstream sends it in another format."""
         if not is_replayed:
             self._aggregator.answers_asked = self._format.answers_asked(self._context.request.fields)
         self._refuses_finally = is_translated and self._writing.tells_final_refusals

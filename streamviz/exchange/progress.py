@@ -54,7 +54,7 @@ class Progress:
         self._head = Begin(200, {"content-type": EVENT_STREAM if stream.is_streaming else "application/json"})
         self._end: End | Respond | CutOff | None = End()
         self._unasked = UnaskedUsage()
-        # Whether the client is told of upstream's filter as of what is final.
+        # Whether an answer that upstream's filter ends is a final failure for the client.
         self._refuses_finally = False
         # Frames of our own, sent before those that policies let out.
         self._made: list[Frame] = []

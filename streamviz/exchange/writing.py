@@ -35,7 +35,7 @@ def is_vibe(stream: LiveStream) -> bool:
 
 
 def asks_again_for_incomplete(stream: LiveStream) -> bool:
-    """Whether its client asks again for the rest of an incomplete answer: Codex does five times, Mistral Vibe six,
+    """Whether its client asks for the rest of an incomplete answer: Codex does so five times, Mistral Vibe six times,
     Factory's Droid without end."""
     is_droid = stream.user_agent.lower().startswith("factory-cli")
     return is_codex(stream.user_agent) or is_droid or is_vibe(stream)
@@ -47,15 +47,15 @@ def is_copilot(headers: Mapping[str, str]) -> bool:
 
 
 def reads_events_alone(headers: Mapping[str, str]) -> bool:
-    """Whether a client sends what Google's first SDK for Node does, `@google/generative-ai`, which LangChain's has in
-    it. It stumbles over what stands between events, and takes an error's event for an answer without words."""
+    """Whether a client sends the header of `@google/generative-ai`, Google's first SDK for Node, which is part of
+    LangChain's. It stops reading at an empty line between events, and takes an error for an answer without text."""
     # Programs that use it, such as Genkit, may name themselves before it.
     return any(word.startswith("genai-js/") for word in headers.get("x-goog-api-client", "").split())
 
 
 def asks_again_after_errors(stream: LiveStream) -> bool:
-    """Whether its client asks again after any error amid a stream: Kimi Code does, whatever that says. Mistral Vibe
-    sees none in chat, and takes the stream for one that broke off."""
+    """Whether its client asks again after any error in mid-stream. Kimi Code does, whatever the error says. Mistral
+    Vibe in chat and Google's first SDK for Node see no error there, and take the stream for a broken or empty one."""
     is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
     overlooks_errors = is_vibe(stream) and stream.wire_format == OPENAI_CHAT
     return is_kimi or overlooks_errors or reads_events_alone(stream.request_headers)
@@ -92,7 +92,7 @@ class Writing:
 
     @property
     def tells_final_refusals(self) -> bool:
-        """Whether the client asks again for an answer of a translated stream that upstream's filter ended."""
+        """Whether the client would ask for the rest of an answer that upstream's filter ended."""
         is_responses = self._format is OPENAI_RESPONSES
         return is_responses and self._stream.is_streaming and asks_again_for_incomplete(self._stream)
 

@@ -6,9 +6,9 @@ and 8 turns before it, one for a conversation from its beginning, and one for th
 nothing: many answers are just OK. The surest mark also identifies the speaker: the program, its model, its tools and
 its system prompt. If a program names its user, that user never shares marks with another.
 
-Of an answer that was stopped a client may keep the beginning alone, which need not be what had come by then, and some
-agents read no further than a call that is written into the text. So there are marks for beginnings of some lengths,
-with all that the surest tells.
+A client may keep only the beginning of an answer: of one that was stopped, it may have shown less than had come, and
+some agents read no further than a call that is written into the text. So there are also marks for beginnings of a few
+lengths, each with everything that is in the surest mark.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
 _LAST_STEP = _STEPS[-1]
-# Characters of the beginnings that an answer is known by, the most first, and answers of a request looked for so.
+# Lengths of the beginnings that have marks, in characters, and how many of a request's answers are looked for by one.
 _BEGINNINGS = (2_048, 512, 128, 32)
 _MOST_BEGUN = 2
 # Limits per request: turns read, and answers looked for.
@@ -213,7 +213,7 @@ class Marks:
         yield from _telling(reversed(chain), is_named)
 
     def _begun_by(self, at: int, is_named: bool) -> Iterator[int]:
-        """The mark of the longest beginning of an answer, as far as the request repeats that."""
+        """The mark of the longest beginning of an answer that the request has."""
         before, is_whole = self._before(at)
         text = "".join(self._read[at].texts).strip()
         yield from _telling(islice(self._beginnings(text, before, is_whole=is_whole), 1), is_named)
@@ -237,7 +237,7 @@ class Marks:
         yield self._mark(Kind.ANSWER, b"voice", self._voice(), whole, digest), None if is_whole else weight
 
     def _beginnings(self, text: str, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
-        """The marks of an answer's beginnings, the longest first, and how much each stands for, as of a chain."""
+        """The marks of an answer's beginnings, the longest first, and how many characters each covers, as `_chain`."""
         context = self._voice(), b"whole" if is_whole else b"", *(turn.digest for turn in before)
         weight = sum(turn.weight for turn in before)
         for length in _BEGINNINGS:
@@ -296,7 +296,7 @@ class Marks:
 
 
 def _telling(marks: Iterable[tuple[int, int | None]], is_named: bool) -> Iterator[int]:
-    """Those that stand for enough to prove something; in a session that its client `named` little is."""
+    """The marks that cover enough to prove something; in a session that the client named, even little does."""
     return (mark for mark, weight in marks if is_named or weight is None or weight >= _TELLING)
 
 

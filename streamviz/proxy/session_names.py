@@ -42,7 +42,7 @@ def _codex(header: Header, _: JsonObject) -> str:
 
 
 def _affinity(header: Header, _: JsonObject) -> str:
-    """Many may be sent to one server by the same word; one that was made at random is a conversation's."""
+    """The affinity, if it looks random: any other may send many conversations to the same server."""
     word = header(b"x-affinity")
     return word if is_made(word) else ""
 
@@ -114,8 +114,8 @@ def is_made(name: str) -> bool:
 
 
 def _in_user_id(user_id: str) -> str:
-    """Claude Code's session: behind `_session_`, or since 2.1.78 a member of a JSON object. Kimi Code's is all of it,
-    as it is all of its `prompt_cache_key`."""
+    """Claude Code's session: what follows `_session_`, or since 2.1.78 a member of a JSON object. Kimi Code's is the
+    whole id, and the whole `prompt_cache_key` too."""
     if _AS_USER_ID.fullmatch(user_id):
         return user_id
     if (found := _IN_USER_ID.search(user_id)) is not None:

@@ -73,12 +73,12 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """A turn's texts count as one, since clients cut them as they like."""
+        """The turn's texts, joined, since clients split them as they like."""
         return "".join(self.texts).strip()
 
     @property
     def said(self) -> bytes:
-        """What a turn is told by: its text, and its calls."""
+        """The normal form: the text and the calls."""
         text = self.text
         if self.is_answer:
             text = text.removesuffix(_END_OF_CODE).rstrip()

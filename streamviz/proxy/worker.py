@@ -98,7 +98,7 @@ class Worker:
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
         for load_now in self._needed():
-            load_now()  # no client is to wait for that
+            load_now()  # now, so that no client has to wait for it
         self.configuration.on_reload.append(self._load_ahead)
         self.pool.warm()
         # Everything loaded so far stays.
@@ -272,13 +272,14 @@ class Worker:
         self._targets.clear()
 
     def _needed(self) -> list[Callable[[], None]]:
-        """What loads the packages that calls may need."""
+        """The functions that load the packages that calls may need."""
         has_routes = bool(self.configuration.routes)
         is_litellm = is_needed(has_routes=has_routes, brings_credentials=settings.CLIENT_CREDENTIALS)
         return [*([load] if is_litellm else ()), *([load_mcp] if self.configuration.mcp_servers else ())]
 
     def _load_ahead(self) -> None:
-        """The first route, or MCP server, may have been set: its first call is not to wait for a package."""
+        """If the first route or MCP server has just been set, load its package, so that its first call does not wait
+        for that."""
         if needed := self._needed():
             self.run_behind(asyncio.to_thread(_load_late, needed))
 

@@ -30,9 +30,9 @@ UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**
 
 
 class BoundedBody(httpx.AsyncByteStream):
-    """A body as its sender wrote it. Raises UpstreamError where it is longer than an answer may be, and where a piece
-    of a stream, up to one of `ends`, is longer, or has more values, than an event may have; and what `error_in` finds
-    in a line of one, in place of that line."""
+    """A body as its sender wrote it, before compression. Raises UpstreamError if it is longer than an answer may be, or
+    if a piece of a stream, up to one of `ends`, is longer or has more values than an event may have. If `error_in`
+    finds an error in a line of a stream, raises that in place of the line."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class BoundedBody(httpx.AsyncByteStream):
         self._end()
 
     def _end(self) -> None:
-        """The last line needs no end."""
+        """Check what follows the last end: the last piece needs none."""
         if self._unread is not None:
             self._unread.require_few()
         if self._watched is not None:
@@ -112,14 +112,15 @@ class _Unread:
 
 
 class _Watched:
-    """The lines of a stream, one of which may tell an error. What came of a line before its end is read by nobody."""
+    """The lines of a stream, one of which may be an error. Part of a line may be passed on: nobody reads a line before
+    its end."""
 
     def __init__(self, error_in: Callable[[bytes], UpstreamError | None]) -> None:
         self._error_in = error_in
         self._begun: list[bytes] = []
 
     def before_error(self, piece: bytes) -> tuple[bytes, UpstreamError | None]:
-        """What of a piece stands before a line that tells an error, and the error."""
+        """The part of a piece before a line that is an error, and the error; all of it if there is none."""
         end = piece.rfind(b"\n") + 1
         if not end:
             self._begun.append(piece)
@@ -133,7 +134,7 @@ class _Watched:
         return piece, None
 
     def require_none(self) -> None:
-        """Raises UpstreamError where the last line tells an error."""
+        """Raises UpstreamError if the last line is an error."""
         if (error := self._error_in(b"".join(self._begun))) is not None:
             raise error
 

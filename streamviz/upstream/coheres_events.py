@@ -1,4 +1,4 @@
-"""Cohere's streams: server-sent events, of which LiteLLM takes each line for JSON, and looks for the end elsewhere."""
+"""Cohere's streams: server-sent events, though LiteLLM takes each line for JSON, and looks elsewhere for the end."""
 
 from litellm.llms.cohere.common_utils import CohereV2ModelResponseIterator
 from litellm.types.utils import GenericStreamingChunk
@@ -9,17 +9,17 @@ _parse = CohereV2ModelResponseIterator.chunk_parser
 
 
 def _read(stream: CohereV2ModelResponseIterator, chunk: str) -> GenericStreamingChunk:
-    """Lines that name an event, and the last one, say nothing. Raises ValueError for JSON that is none."""
+    """Read a line. Those that name an event, and `[DONE]`, say nothing. Raises ValueError for invalid JSON."""
     data = chunk.removeprefix("data:").strip()
     return stream.chunk_parser(as_object(decode(data)) if data.startswith("{") else {})
 
 
 def _parse_by_type(stream: CohereV2ModelResponseIterator, chunk: JsonObject) -> GenericStreamingChunk:
-    """Some kinds of event LiteLLM knows by another member than Cohere's API has for that."""
+    """Parse an event: LiteLLM knows some kinds only by members that Cohere's API does not have."""
     return _parse(stream, {"event": chunk.get("type", ""), "data": chunk, **chunk})
 
 
 def read_coheres_events() -> None:
-    """From now on LiteLLM does."""
+    """Make LiteLLM read them."""
     CohereV2ModelResponseIterator.convert_str_chunk_to_generic_chunk = _read
     CohereV2ModelResponseIterator.chunk_parser = _parse_by_type

@@ -1,6 +1,6 @@
-"""Requests as LiteLLM brings them into a provider's format: beside the event loop, where it would do that in it.
+"""LiteLLM's conversions of requests into a provider's format, in threads: it does some of them in the event loop.
 
-It takes a second for some thousands of messages, which all other streams would wait for.
+Some thousands of messages take it a second, in which all other streams would wait.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from openai.resources.chat.completions import completions
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Those who convert in the event loop, so that they could fetch what a message refers to.
+# These convert in the event loop, as they may fetch what a message refers to.
 _CONFIGS: tuple[type[Any], ...] = (
     litellm.AmazonAnthropicClaudeConfig,
     AmazonBedrockRuntimeChatCompletionsConfig,
@@ -28,8 +28,9 @@ _CONFIGS: tuple[type[Any], ...] = (
 )
 
 
-def _beside_the_loop(convert: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """It waits for nothing: what it would fetch is refused (`UnaskedCall`)."""
+def _in_a_thread(convert: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The same conversion, run in a thread. It waits for nothing there: what it would fetch is refused
+    (`UnaskedCall`)."""
 
     async def converted(*args: P.args, **given: P.kwargs) -> T:
         return await asyncio.to_thread(asyncio.run, convert(*args, **given))
@@ -38,7 +39,8 @@ def _beside_the_loop(convert: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P
 
 
 async def _as_it_is(body: dict[str, object], _type: object) -> dict[str, object]:
-    """OpenAI's SDK compares each message with each type that there is, for some ms, and changes nothing."""
+    """In place of OpenAI's SDK's own conversion, which compares each message with every type that it may have, and
+    changes nothing."""
     return {name: value for name, value in body.items() if is_given(value)}
 
 
@@ -47,11 +49,11 @@ def _may_take_long(*_: object) -> bool:
     return True
 
 
-def convert_beside_the_loop() -> None:
-    """From now on LiteLLM does."""
+def convert_in_threads() -> None:
+    """Make LiteLLM convert requests in threads."""
     for config in _CONFIGS:
-        config.async_transform_request = _beside_the_loop(config.async_transform_request)
+        config.async_transform_request = _in_a_thread(config.async_transform_request)
     converse: type[Any] = litellm.AmazonConverseConfig
-    converse._async_transform_request = _beside_the_loop(converse._async_transform_request)
+    converse._async_transform_request = _in_a_thread(converse._async_transform_request)
     googles._openai_messages_may_need_sync_media_fetch = _may_take_long
     completions.async_maybe_transform = embeddings.async_maybe_transform = _as_it_is

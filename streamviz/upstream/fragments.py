@@ -1,4 +1,4 @@
-"""JSON that LiteLLM puts together from several lines of a stream, as Google sends errors.
+"""JSON that LiteLLM puts together from several lines of a stream: Google sends errors like that.
 
 With each line that may be the last one LiteLLM looks at everything so far. That takes seconds per megabyte of short
 lines, and nothing limits their number.

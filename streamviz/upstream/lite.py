@@ -24,7 +24,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError, redirected
 from streamviz.core.json_value import as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
-from streamviz.upstream.conversions import convert_beside_the_loop
+from streamviz.upstream.conversions import convert_in_threads
 from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, status_in
 
@@ -72,7 +72,7 @@ def _groqs_answer_without_tier(
 litellm.GroqChatConfig.transform_response = _groqs_answer_without_tier
 
 
-convert_beside_the_loop()
+convert_in_threads()
 
 
 _googles_choice = litellm.VertexGeminiConfig._create_streaming_choice
@@ -138,9 +138,9 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 
 class Sending:
-    """Whether a call of LiteLLM's has gone out yet: what fails before, the request is at fault for; and whether it was
-    accepted: what fails then, the answer is at fault for. How much that may be, the call's credential, and what was
-    found of the patterns in its schemas."""
+    """One call of LiteLLM's. If it fails before it `has_begun`, the request is at fault; if it fails once it
+    `is_accepted`, the answer is. Also holds the bounds of the answer, the call's credential, and which patterns in the
+    call's schemas were found invalid."""
 
     def __init__(self, bounds: Bounds = UNBOUNDED, key: str = "") -> None:
         self.bounds, self.key = bounds, key

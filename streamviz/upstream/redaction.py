@@ -22,7 +22,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What is about the program that failed, not about what went wrong.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|  File \"")
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
-# As files have them, and texts in JSON or in a file of variables.
+# Line ends, and their escapes in JSON and in files of variables.
 _LINE_END = re.compile(r"(?:[\r\n]|\\[rn])+")
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 
@@ -64,7 +64,7 @@ def _secrets(key: str) -> list[str]:
 
 
 def with_lines(value: str) -> list[str]:
-    """A secret as whoever reads it has it, and its lines: a private key may be told line by line."""
+    """A secret without the white space around it, and each of its lines: a private key may be quoted line by line."""
     value = value.strip()
     return [value, *(line.strip() for line in _LINE_END.split(value))]
 

@@ -1,10 +1,10 @@
-"""Errors that a provider tells in a line of its stream, where an event would be."""
+"""Errors that a provider sends as a line of its stream, in place of an event."""
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects, value_in
 from streamviz.upstream.redaction import told
 
-# What providers call an error of a status, where they have not told its kind.
+# What providers call an error with this status.
 KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -16,13 +16,16 @@ KINDS = {
     503: "overloaded_error",
     529: "overloaded_error",
 }
-# A refusal, or an error in an answer's place, says why in a few lines.
+# A refusal, or an error in place of an answer, gives its reason in a few lines.
 MOST_OF_AN_ERROR = 16 * 1024
 
 
 def error_in(line: bytes, key: str = "") -> UpstreamError | None:
-    """The error, in the provider's words without `key`, the call's credential. LiteLLM's readers would quote it, each
-    with words of its own around it, or pass over it. They know those of formats that have events for errors."""
+    """The error in a line, in the provider's words without `key`, the call's credential; None if there is none.
+
+    LiteLLM's readers would put words of their own around it, or ignore it. They do read the error events of formats
+    that have these, so such events are left to them.
+    """
     if b'"error' not in line or len(line) > MOST_OF_AN_ERROR:
         return None
     said = next(iter(objects(value_in(line.strip().removeprefix(b"data:")))), {})
@@ -39,13 +42,13 @@ def error_in(line: bytes, key: str = "") -> UpstreamError | None:
 
 
 def status_in(error: JsonObject) -> int:
-    """HTTP's, as an error tells it; 502 where it tells none, as the provider's own was that all is well, or 500."""
+    """The HTTP status in an error. 502 if it has none, as the answer's own said that all is well, or if it has 500."""
     status = as_index(error.get("code")) or 0
     return status if 400 <= status < 600 and status != 500 else 502
 
 
 def _error_of(said: JsonObject) -> object:
-    """As most tell it, and as Cohere, vLLM and Databricks do."""
+    """The error in an event, where most providers have it, or where Cohere, vLLM and Databricks do."""
     if error := said.get("error") or as_object(said.get("delta")).get("error"):
         return error
     if said.get("object") == "error":

@@ -21,7 +21,7 @@ CALL = (
     event({"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": ITEM}),
     event({"type": "response.output_item.done", "sequence_number": 2, "output_index": 0, "item": ITEM}),
 )
-# The beginning of an answer of Anthropic's.
+# The beginning of an answer in Anthropic's format.
 MESSAGE = event(
     {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}
 )
@@ -58,7 +58,7 @@ KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
 AFFINITY: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
 VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "python-httpx/0.28.1"}
 OLDER_VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "Mistral-Vibe/2.18.4"}
-# Other clients, too, send a header that Mistral's API knows.
+# Another client that sends the header, as Mistral's API reads it.
 OTHER: dict[str, Any] = {**AFFINITY, "user_agent": "OpenAI/JS 6.1.0"}
 
 
@@ -87,7 +87,7 @@ def test_who_asks_again_for_an_incomplete_answer_is_told_that_a_halted_one_faile
 
 
 def filtered(user_agent: str, *, is_translated: bool, policies: Sequence[ActivePolicy] = ()) -> tuple[Play, Any]:
-    """An answer that the filter of its model's provider ended, and the last event of it that the client gets."""
+    """A play of an answer that its provider's filter ended, and the last event that the client gets."""
     translator = Translator("openai_chat", "openai_responses")
     answer = [*map(translator.take, chunks(delta(content="Well"), delta(finish="content_filter"))), translator.end()]
     play = Play("openai_responses", policies, user_agent=user_agent).asked().forwarded(is_translated=is_translated)
@@ -97,7 +97,7 @@ def filtered(user_agent: str, *, is_translated: bool, policies: Sequence[ActiveP
 
 @pytest.mark.parametrize("policies", [[], [active(halt_calls())]])
 @pytest.mark.parametrize("user_agent", ["codex_exec/0.169.0 (Debian 12)", "factory-cli/0.215.0"])
-def test_nor_does_who_asks_again_for_an_incomplete_answer_after_one_that_a_filter_ended_in_another_format(
+def test_who_asks_again_for_an_incomplete_answer_is_told_that_one_failed_which_another_vendors_filter_ended(
     user_agent: str, policies: list[ActivePolicy]
 ) -> None:
     play, last = filtered(user_agent, is_translated=True, policies=policies)
@@ -108,7 +108,7 @@ def test_nor_does_who_asks_again_for_an_incomplete_answer_after_one_that_a_filte
 
 
 @pytest.mark.parametrize(("user_agent", "is_translated"), [("codex_exec/0.169.0", False), ("OpenAI/Python 3.5", True)])
-def test_others_and_those_who_call_openai_get_its_end_as_it_is(user_agent: str, is_translated: bool) -> None:
+def test_others_and_whoever_calls_openai_itself_get_its_end_as_it_is(user_agent: str, is_translated: bool) -> None:
     _, last = filtered(user_agent, is_translated=is_translated)
     assert last["type"] == "response.incomplete"
     assert last["response"]["incomplete_details"] == {"reason": "content_filter"}
@@ -128,7 +128,7 @@ def test_copilot_alone_is_told_in_openais_words_what_is_final_as_it_asks_again_a
 
 
 @pytest.mark.parametrize("who", [KIMI, VIBE], ids=["kimi", "vibe"])
-def test_who_asks_again_after_any_error_of_chat_is_told_what_is_final_as_an_answer(who: dict[str, Any]) -> None:
+def test_who_asks_again_after_any_error_of_chat_gets_a_final_one_as_an_answer(who: dict[str, Any]) -> None:
     play = Play(policies=[active(AskAboutRequests({}))], **who).asked().waited(5)
     play.answered(play.asks[0], DENIED).forwarded()
     said, ended = [json.loads(line[6:])["choices"][0] for line in play.sent.decode().splitlines() if "{" in line]
@@ -138,7 +138,7 @@ def test_who_asks_again_after_any_error_of_chat_is_told_what_is_final_as_an_answ
     assert play.stream.status == 403
 
 
-def test_kimi_is_told_what_is_final_as_an_answer_of_messages_too() -> None:
+def test_kimi_gets_a_final_error_as_an_answer_of_messages_too() -> None:
     play = Play("anthropic_messages", **KIMI).opened()
     play.received(MESSAGE, TEXT, SAID).happened("cancelled", "alice")
     *_, stopped, begun, said, ended, reason, last = [
@@ -150,7 +150,7 @@ def test_kimi_is_told_what_is_final_as_an_answer_of_messages_too() -> None:
 
 
 @pytest.mark.parametrize("happens", ["denied late", "cancelled"])
-def test_kimi_is_told_what_is_final_as_an_answer_of_responses_too(happens: str) -> None:
+def test_kimi_gets_a_final_error_as_an_answer_of_responses_too(happens: str) -> None:
     if happens == "cancelled":
         play = Play("openai_responses", **KIMI).opened().received(CREATED).happened("cancelled", "alice")
     else:
@@ -172,7 +172,7 @@ def test_kimi_is_told_what_is_final_as_an_answer_of_responses_too(happens: str) 
         ("google-genai-sdk/3.4.0", b"\n\n"),
     ],
 )
-def test_googles_first_sdk_for_node_gets_nothing_but_events_and_what_is_final_as_an_answer(
+def test_googles_first_sdk_for_node_gets_nothing_but_events_and_a_final_error_as_an_answer(
     client: str, kept: bytes
 ) -> None:
     policies = [active(AskAboutRequests({}))]
@@ -219,7 +219,7 @@ def test_another_client_that_sends_vibes_header_gets_an_error_of_chat() -> None:
     assert b'"error"' in play.sent
 
 
-def test_who_asks_again_is_told_of_what_may_be_asked_again_as_anybody() -> None:
+def test_who_asks_again_gets_an_error_that_is_not_final_as_everybody_does() -> None:
     play = Play(**KIMI, policies=[active(AskAboutRequests({}))]).asked().waited(5)
     play.answered(play.asks[0], ALLOWED).forwarded()
     play.happened("refused", UpstreamError(529, "overloaded", kind="overloaded_error"))

@@ -1,4 +1,4 @@
-"""What a worker imports before anybody waits for it."""
+"""The packages that a worker imports before anybody waits for them."""
 
 import subprocess
 import sys
@@ -26,8 +26,8 @@ asyncio.run(load_with(McpServer("calc")))
 """
 
 
-def test_the_package_for_mcp_servers_is_loaded_where_there_is_one() -> None:
-    """To import it would count as the start of the first server."""
+def test_the_package_for_mcp_servers_is_loaded_if_there_are_any() -> None:
+    """Otherwise its import would count as part of the first server's start."""
     command = [sys.executable, "-W", "ignore", "-c", WORKER]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"]

@@ -99,7 +99,7 @@ def test_a_session_of_codexs_is_that_of_all_its_agents() -> None:
 
 
 @pytest.mark.parametrize("key", ["support-bot-v2", "my_app:prompts:2026-11-23", "thread_17", "a" * 40, "1" * 40])
-def test_a_cache_or_a_server_that_many_may_share_names_no_session(key: str) -> None:
+def test_a_cache_or_an_affinity_that_many_may_share_names_no_session(key: str) -> None:
     assert _name(prompt_cache_key=key) == ""
     assert _name({b"x-affinity": key}) == ""
 
@@ -109,7 +109,7 @@ def test_a_cache_of_one_conversation_names_it(key: str) -> None:
     assert _name(prompt_cache_key=key) == key
 
 
-def test_kimi_calls_its_session_the_same_in_each_format() -> None:
+def test_kimi_gives_its_session_the_same_name_in_each_format() -> None:
     name = f"session_{UUID}"
     assert _name(prompt_cache_key=name) == name
     assert _name(metadata={"user_id": name}) == name

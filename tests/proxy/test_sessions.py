@@ -104,7 +104,7 @@ def test_an_answer_that_the_client_left_out_is_bridged_by_the_one_before(host: H
 @pytest.mark.parametrize("kept", [40, 150, 300])
 @pytest.mark.parametrize("port", [1, 2])
 def test_an_answer_is_known_by_the_beginning_that_its_client_kept(host: Host, kept: int, port: int) -> None:
-    """A person stopped it, or an agent that reads no further than a call written into the text, as gptme."""
+    """A person stopped it, or an agent such as gptme read no further than a call written into the text."""
     first = host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
     said = [_user("Why?"), _model(LONG[:kept]), _user("And?")]
     second = host.take(_chat(*said, answer=Said(f"It is {LONG}")), port)
@@ -112,7 +112,7 @@ def test_an_answer_is_known_by_the_beginning_that_its_client_kept(host: Host, ke
     assert _is_after(_next(host, *said, _model(f"It is {LONG[:kept]}"), _user("So?"), port=port), second)
 
 
-def test_an_answer_that_goes_on_otherwise_than_it_began_is_not_known_by_that(host: Host) -> None:
+def test_an_answer_that_goes_on_differently_is_not_known_by_its_beginning(host: Host) -> None:
     host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
     assert _next(host, _user("Why?"), _model(f"{LONG[:100]}{HELLO * 9}"), _user("And?")).stream.place.parent is None
 

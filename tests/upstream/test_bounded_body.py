@@ -125,7 +125,7 @@ async def test_words_that_name_no_packing_are_passed_over(packing: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 @pytest.mark.parametrize("data", [b"one\ntwo\nerror x\nthree\n", b"one\r\ntwo\r\nerror x\r\n", b"one\ntwo\nerror x"])
-async def test_a_line_that_tells_an_error_is_raised_behind_the_lines_before_it(data: bytes, size: int) -> None:
+async def test_an_error_in_a_line_is_raised_after_the_lines_before_it(data: bytes, size: int) -> None:
     async def sent() -> AsyncIterator[bytes]:
         for piece in cut(data, size):
             yield piece

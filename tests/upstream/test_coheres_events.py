@@ -1,4 +1,4 @@
-"""What a client gets of Cohere's streams, as Cohere sends them: https://docs.cohere.com/v2/docs/streaming."""
+"""What a client gets of Cohere's streams, which are as in https://docs.cohere.com/v2/docs/streaming."""
 
 import pytest
 from aiohttp import web
@@ -11,7 +11,7 @@ from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 from tests.core.wire.official import Told, read_back, take_in
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 
@@ -69,7 +69,7 @@ async def test_an_answer_comes_whole(wire_format: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "word"), [("COMPLETE", "end_turn"), ("MAX_TOKENS", "max_tokens")])
-async def test_why_it_ends_and_what_it_took_is_told(reason: str, word: str) -> None:
+async def test_its_finish_reason_and_usage_come_through(reason: str, word: str) -> None:
     aggregator, _ = take_in("anthropic_messages", await read(ANSWER + end(reason), "anthropic_messages"))
     assert aggregator.state.finish_reason == word
     assert aggregator.state.usage == {"input_tokens": 5, "output_tokens": 2}

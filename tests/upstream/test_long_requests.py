@@ -17,12 +17,12 @@ from streamviz.upstream.lite import litellm
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
-# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+# LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
 MESSAGES = [{"role": "user", "content": "Hello"}]
 CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v2:0"
-# Where a request of each is converted.
+# By model, the function that converts its requests.
 CONVERSIONS = {
     "anthropic/x": (litellm.AnthropicConfig, "transform_request"),
     f"bedrock/converse/{CLAUDE}": (litellm.AmazonConverseConfig, "_transform_request_helper"),
@@ -35,7 +35,7 @@ CONVERSIONS = {
 
 @asynccontextmanager
 async def refusing(received: list[JsonObject]) -> AsyncIterator[str]:
-    """The address of a provider that puts each request into `received`, and refuses it."""
+    """The address of a provider that adds each request to `received` and refuses it."""
 
     async def respond(request: web.BaseRequest) -> web.Response:
         received.append(object_in(await request.read()))
@@ -50,7 +50,7 @@ async def refusing(received: list[JsonObject]) -> AsyncIterator[str]:
 
 
 async def refused(model: str, wire_format: str, request: JsonObject) -> JsonObject:
-    """What reaches the model's provider of a request."""
+    """The request as it reaches the model's provider."""
     received: list[JsonObject] = []
     async with refusing(received) as url:
         target = resolve("x", wire_format, RoutePlan(model, url, key="sk-precious"))
@@ -60,7 +60,7 @@ async def refused(model: str, wire_format: str, request: JsonObject) -> JsonObje
 
 
 def noting(work: Callable[..., Any], found: list[Any]) -> Callable[..., Any]:
-    """The same, which puts into `found` in what thread it is done."""
+    """The same function, which also adds the thread that runs it to `found`."""
 
     def noted(*args: Any, **given: Any) -> Any:
         found.append(threading.get_ident())
@@ -95,9 +95,7 @@ REQUESTS: dict[str, JsonObject] = {
 
 
 @pytest.mark.parametrize("wire_format", REQUESTS)
-async def test_nor_does_openais_sdk_look_at_every_message_there(
-    wire_format: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_openais_sdk_does_not_look_at_every_message(wire_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
     look = "_async_transform_recursive"
     monkeypatch.setattr(_transform, look, noting(getattr(_transform, look), looks))

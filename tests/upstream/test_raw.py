@@ -280,7 +280,7 @@ def test_the_case_of_a_content_type_does_not_matter(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
 @pytest.mark.parametrize("more", ["; charset=utf-7", ";charset=utf-16", "; charset=utf-8; charset=utf-7", "; x=utf-8"])
 def test_a_client_decodes_what_was_judged(kind: str, more: str) -> None:
-    """Some clients decode an answer by the charset that it is said to be in."""
+    """Some clients decode an answer by the charset in its content type."""
     assert passed_on({"Content-Type": kind + more}) == {"content-type": kind}
 
 

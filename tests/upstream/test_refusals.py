@@ -67,7 +67,7 @@ def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: str) -> Non
 
 
 @pytest.mark.parametrize("end", ["\n", "\\n"], ids=["line", "escaped"])
-def test_nor_a_line_of_one_that_has_several(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_no_line_of_a_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.setenv(
         "VERTEXAI_CREDENTIALS", end.join(("-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkq", "hkiG9w0B"))
     )

@@ -1,4 +1,4 @@
-"""Lines of a provider's stream that tell an error, in whichever way."""
+"""Lines of a provider's stream that are errors, in all the forms that providers use."""
 
 import pytest
 
@@ -17,7 +17,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("line", TOLD)
-def test_it_is_told_in_the_providers_words(line: str) -> None:
+def test_an_error_keeps_the_providers_words(line: str) -> None:
     error = error_in(line.encode())
     assert error is not None
     assert (str(error), (error.status, error.kind, error.code)) == ("out of beans", TOLD[line])
@@ -36,10 +36,10 @@ def test_it_is_told_in_the_providers_words(line: str) -> None:
         "event: error",
     ],
 )
-def test_any_other_line_is_for_its_reader(line: str) -> None:
+def test_any_other_line_is_left_to_its_reader(line: str) -> None:
     assert error_in(line.encode()) is None
 
 
-def test_the_credential_of_the_call_is_not_told() -> None:
+def test_an_error_does_not_quote_the_calls_credential() -> None:
     error = error_in(b'{"error":{"message":"sk-precious is out of beans"}}', "sk-precious")
     assert str(error) == "… is out of beans"

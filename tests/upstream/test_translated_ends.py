@@ -183,7 +183,7 @@ OLLAMAS_HALF = b'{"model":"x","created_at":"","message":{"role":"assistant","con
 COHERES_HALF = b'{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"half"}}}}\n'
 OPENAIS = write_event(b'{"error":{"message":"out of beans","type":"server_error","code":"beans"}}')
 GOOGLES = b'{"error":{"code":400,"message":"out of beans","status":"INVALID_ARGUMENT"}}'
-# It sends these without `data:`, too.
+# Google sends errors without `data:`, too.
 GOOGLES_LINES = b'{\n"error": {\n"code": 500,\n"message": "out of beans",\n"status": "INTERNAL"\n}\n}'
 
 
@@ -198,7 +198,7 @@ GOOGLES_LINES = b'{\n"error": {\n"code": 500,\n"message": "out of beans",\n"stat
         ("cohere_chat", COHERES_HALF, b'{"type":"message-end","delta":{"error":"out of beans"}}'),
     ],
 )
-async def test_an_error_amid_a_stream_is_told_in_its_providers_words(provider: str, half: bytes, error: bytes) -> None:
+async def test_an_error_in_mid_stream_keeps_its_providers_words(provider: str, half: bytes, error: bytes) -> None:
     send_only_what_is_asked()
     received: list[bytes] = []
     with pytest.raises(UpstreamError) as raised:

@@ -31,7 +31,7 @@ WIRE_FORMATS: dict[str, WireFormat] = {known.name: known for known in _ALL}
 AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
     name: known.aggregator for name, known in WIRE_FORMATS.items()
 }
-# For a stream they are made with the message's own fields, for a body with the whole answer. Either may be empty then,
-# and is filled as chunks come: so it is read anew each time.
+# Composers of streams are made with the message's own fields, composers of bodies with the whole answer. Either may
+# still be empty then, and is filled as chunks come, so composers read it again each time.
 COMPOSERS = {name: known.composer for name, known in WIRE_FORMATS.items()}
 BODY_COMPOSERS = {name: known.body_composer for name, known in WIRE_FORMATS.items()}

@@ -121,7 +121,7 @@ class MessageWriter(Composer):
         return b"".join([*beginning, error])
 
     def _refusal(self, why: str) -> list[bytes]:
-        """An error's words as the end of an answer that a policy halted."""
+        """End the answer as one that a policy halted, with an error's words as its last text."""
         at = max(self._blocks, default=-1) + 1
         ended = self._end_blocks()
         told = BlockStarted(at, BlockKind.CONTENT), BlockDelta(at, f"[{why}]"), BlockSealed(at)

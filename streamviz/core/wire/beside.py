@@ -104,8 +104,8 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
 
 
 def is_respelt(name: str, known: frozenset[str]) -> bool:
-    """Whether a member that the format does not have is called like one that it has but for the case of letters. Some
-    clients, such as those that use Go's own reader of JSON, take it for that one."""
+    """Whether a member's name differs from one of the format's only in case. Some clients, such as those that use Go's
+    `encoding/json`, take it for that one."""
     return name not in known and name not in _USUAL and name.casefold() in _folded(known)
 
 

@@ -96,14 +96,14 @@ class GeminiComposer(GeminiWriter):
         return [self._frame(last)] if is_open else []
 
     def keep_alive(self) -> bytes:
-        # Google's client takes a comment for data. Lines that end nothing mean nothing to it, nor to any other but its
-        # first SDK for Node, to which an answer without candidates means nothing.
+        # Google's client takes a comment for data. Empty lines that end no event mean nothing to any client but
+        # Google's first SDK for Node, which stops there: it gets an answer without candidates.
         return sse.write_event(b"{}") if self.reads_events_alone else b"\n\n"
 
     def fail(self, failure: StreamFailed) -> bytes:
         self._has_failed = True
         if self.asks_again_after_errors and failure.code in FINAL:
-            # Its words as the end of an answer that a policy halted.
+            # End the answer as one that a policy halted, with the error's words as its last text.
             return self._frame(Said({0: [(-1, {"text": f"[{failure.message}]"})]}, {0: self.finish_halted}))
         error = encode(error_of(failure))
         return error + b"\n\n" if self.has_bare_errors else sse.write_event(error)

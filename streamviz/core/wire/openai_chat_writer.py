@@ -80,7 +80,7 @@ class ChatWriter(Composer):
         return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
 
     def _refusal(self, why: str) -> bytes:
-        """An error's words as the end of an answer that a policy halted."""
+        """End the answer as one that a policy halted, with an error's words as its last text."""
         said = self._chunk(0, {"content": f"[{why}]"}), self._chunk(0, {}, self.finish_halted)
         return b"".join([*said, *self.stop()])
 

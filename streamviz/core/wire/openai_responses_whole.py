@@ -30,8 +30,8 @@ _EMPTY: JsonObject = {
     "top_p": None,
 }
 # Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
-# asking for ever.
-# Codex reads none where a part lacks its number. No request is nothing: where it is 0 the record has an estimate.
+# asking for ever. Neither does Codex without those of the details. As no request has 0 tokens, the record takes 0 for
+# unknown, and has an estimate.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
@@ -127,8 +127,8 @@ class ResponseWriter(ClientOutput):
         }
 
     def _usage_at(self, status: str) -> JsonObject | None:
-        is_nowhere = status == "in_progress" or (status == "failed" and self._usage is None)
-        return None if is_nowhere else _in_numbers(self._usage or {})
+        has_none = status == "in_progress" or (status == "failed" and self._usage is None)
+        return None if has_none else _in_numbers(self._usage or {})
 
     def _all(self) -> list[JsonObject]:
         return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
@@ -147,7 +147,7 @@ class ResponseWriter(ClientOutput):
 
 
 def _in_numbers(usage: JsonObject) -> JsonObject:
-    """All that the format counts, as a client must have it."""
+    """Usage with every number of the format: 0 for each that is unknown."""
     told = {name: value for name, value in usage.items() if value is not None}
     parts = {
         name: {**untold, **as_object(told.get(name))} for name, untold in _UNTOLD.items() if isinstance(untold, dict)

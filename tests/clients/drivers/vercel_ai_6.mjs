@@ -1,2 +1,2 @@
-// Vercel's AI SDK 6, which is used as the newest is.
+// Vercel's AI SDK 6, used in the same way as the newest.
 import './vercel_ai.mjs'

@@ -86,7 +86,7 @@ NO_USAGE = {
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", None])
-def test_usage_is_in_numbers_also_where_nobody_told_any_as_vercels_sdk_reads_no_end_without(finish: str | None) -> None:
+def test_usage_is_0_where_upstream_gave_none_as_vercels_sdk_sees_no_end_without_it(finish: str | None) -> None:
     ends = [delta(finish=finish)] if finish else []
     data = translated("openai_responses", delta(content="Hi"), *ends)
     assert payloads(data)[-1]["response"]["usage"] == NO_USAGE
@@ -101,12 +101,14 @@ def test_usage_is_in_numbers_also_where_nobody_told_any_as_vercels_sdk_reads_no_
         ({"total_tokens": 7}, {"total_tokens": 7}),
     ],
 )
-def test_usage_has_every_number_of_its_format_whatever_is_told(told: dict[str, int], counts: dict[str, int]) -> None:
+def test_usage_has_every_number_of_its_format_whatever_upstream_gave(
+    told: dict[str, int], counts: dict[str, int]
+) -> None:
     data = translated("openai_responses", delta(content="Hi"), {**delta(finish="stop"), "usage": told})
     assert payloads(data)[-1]["response"]["usage"] == NO_USAGE | counts
 
 
-def test_parts_of_usage_have_their_numbers_too_without_which_codex_reads_no_end() -> None:
+def test_the_details_of_usage_have_their_numbers_too_without_which_codex_sees_no_end() -> None:
     told = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cache_write_tokens": 3}}
     data = translated("openai_responses", delta(content="Hi"), {**delta(finish="stop"), "usage": told})
     parts = payloads(data)[-1]["response"]["usage"]["input_tokens_details"]
