@@ -30,8 +30,8 @@ _EMPTY: JsonObject = {
     "top_p": None,
 }
 # Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
-# asking for ever. Neither does Codex without those of the details. As no request has 0 tokens, the record takes 0 for
-# unknown, and has an estimate.
+# asking for ever. Neither does Codex without those of the details. As no request has 0 tokens, the record estimates the
+# input and the output that are 0 here.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
