@@ -39,8 +39,8 @@ def main() -> None:
 
 
 def _run_in_venv() -> None:
-    """Start again with the Python of the clone's .venv, if there is one and this is another Python: that is where
-    `make install` puts the packages."""
+    """Start again with the Python of the clone's .venv, where `make install` puts the packages, if there is one and
+    this is another."""
     clone = Path(__file__).resolve().parent.parent
     python = str(clone / ".venv" / "bin" / "python")
     if os.access(python, os.X_OK) and sys.executable != python:

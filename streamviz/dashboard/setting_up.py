@@ -1,4 +1,4 @@
-"""What to paste to make a client call this server: shown while there is nothing else to show, and with a new key."""
+"""What to paste so that a client calls this server; shown with a new key, and while there is nothing else to show."""
 
 from typing import Any, NamedTuple
 
@@ -120,8 +120,8 @@ curl -N {base_url}/v1/chat/completions \\
 
 
 def setting_up(base_url: str, secret: str = "", models: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The context of `_setting_up.html`: a new key's `secret`, if there is one, what to paste, and whether only the
-    simulator can be called. `models` are the globs that the key is limited to."""
+    """What `_setting_up.html` shows: a new key, if there is one, what to paste, and whether only the simulator can be
+    called. `models` are the globs that the key is limited to."""
     return {
         "secret": secret,
         "snippets": snippets(base_url, secret or NO_KEY, models),
@@ -140,7 +140,6 @@ def snippets(base_url: str, key: str = NO_KEY, models: tuple[str, ...] = ()) -> 
 
 
 def _model(globs: tuple[str, ...]) -> str:
-    """The first model that can be called here with a key that is limited to these globs; the first glob if there is
-    none."""
+    """The first model that a key limited to these can call here, or else the first glob."""
     callable_here = [*(model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED]
     return next((model for model in callable_here if not globs or matching((model,), globs)), *globs[:1])

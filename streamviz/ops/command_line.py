@@ -1,4 +1,4 @@
-"""The command line: Django's, which tells of our commands instead of all of Django's."""
+"""The command line: Django's, except that its help lists our commands instead of all of Django's."""
 
 from difflib import get_close_matches
 from typing import Any
@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 
-# In the order in which people need them. `screens` is started by a server itself.
+# In the order in which people need them. A server starts `screens` itself.
 OURS = (
     "up demo serve write migrate createsuperuser changepassword key export import delete_session retention verify"
     " store_again backtest aggregate seed_history upgrade_postgres"
@@ -21,7 +21,7 @@ class CommandLine(ManagementUtility):
     """One call of `manage.py` or `streamviz`."""
 
     def main_help_text(self, commands_only: bool = False) -> str:
-        """Our commands, each with what it does; with `help --commands`, the names of all."""
+        """Our commands with their descriptions; if `commands_only`, the names of all, Django's too."""
         if commands_only:
             return super().main_help_text(commands_only)
         usage = f"usage: [SETTING=VALUE …] {COMMAND} COMMAND [--help]\n"
@@ -31,13 +31,13 @@ class CommandLine(ManagementUtility):
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         """Raises Fault if there is no such command."""
-        if settings.INSTALLED_APPS and subcommand not in get_commands():  # invalid settings are reported first
+        if settings.INSTALLED_APPS and subcommand not in get_commands():  # Django reports invalid settings first
             raise Fault(f"There is no command {subcommand!r}. {_instead_of(subcommand)}")
         return super().fetch_command(subcommand)
 
 
 class SetByEnvironment(BaseCommand):
-    """A command that takes no arguments: what is wrong with its line is answered with how to set it."""
+    """A command that takes no arguments. If it is given any, the error shows how to set it by the environment."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         usage = f"[SETTING=VALUE …] {COMMAND} {subcommand}, as in: PORT=8080 {COMMAND} {subcommand}"

@@ -41,8 +41,8 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
 
 
 def _who_answers() -> str:
-    """Whose models can be called with the environment's credentials. Clients may bring their own, and routes lead to
-    further ones."""
+    """Which providers can be called with the environment's credentials. Clients may send their own, and routes may
+    lead to other providers."""
     configured = [name for name in PROVIDERS if is_configured(name)]
     if configured or settings.CLIENT_CREDENTIALS:
         return f"Providers with a credential: {', '.join(configured) or 'none; clients send their own'}."

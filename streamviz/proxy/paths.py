@@ -69,8 +69,8 @@ def is_gemini_call(path: str) -> bool:
 
 
 def no_such(path: str) -> RequestError:
-    """The error for a path that does not exist. If it is a base URL, the error says so; if it ends like the path of a
-    known call, the error names that."""
+    """The error for a path that does not exist. It says so if the path is a base URL's, or ends like that of a known
+    call."""
     if f"{path.rstrip('/')}/" in VERSIONS:
         message = f"{path} is a base URL for clients, which add the path of a call to it."
     else:
@@ -80,7 +80,8 @@ def no_such(path: str) -> RequestError:
 
 
 def _meant_by(path: str) -> str:
-    """The path of the known call that this one ends with. If it has no version, as Azure's, it is compared without."""
+    """The path of the known call that this one ends with. Outside our versions, as in Azure's paths, the call's own
+    version may be missing."""
     version = "" if is_ours(path) else "/v1"
     called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")]
     return next((each for each in called if path.endswith(each.removeprefix(version))), "")

@@ -26,7 +26,7 @@ READ_BYTES = 256 * 1024
 # upstream whose client reads slowly would not notice.
 SOCKET_BYTES = 1024 * 1024
 
-# Both are UTF-8: a client told another charset would decode something other than what was judged.
+# Both are UTF-8. A client that decoded another charset would read something other than what was judged.
 _KIND = re.compile(r"(text/event-stream|application/json)(?:\s*;\s*charset=\"?utf-?8\"?)?\s*", re.IGNORECASE)
 # A refusal gives its reason in a few lines; a longer one is not read.
 MOST_OF_A_REFUSAL = 1024 * 1024
@@ -212,8 +212,8 @@ def refusal_without(key: str, body: bytes) -> bytes:
 
 
 def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
-    """Upstream's headers that the client gets, with a content type that a browser does not render, and no charset but
-    UTF-8. `key` is the credential of the call."""
+    """Upstream's headers that the client gets, with a content type that no browser renders and no charset but UTF-8.
+    `key` is the credential of the call."""
     kept = told_headers(headers, key)
     told = kept.get("content-type", "")
     if not _KIND.fullmatch(told):

@@ -1,4 +1,4 @@
-"""What people are told who do not know the commands."""
+"""What the command line says to people who do not know its commands."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from streamviz.ops.command_line import OURS, CommandLine
 from streamviz.ops.management import commands
 
 
-def test_help_tells_our_commands_with_what_each_does() -> None:
+def test_help_lists_our_commands_with_their_descriptions() -> None:
     told = CommandLine(["manage.py", "help"]).main_help_text()
     assert [line.split()[0] for line in told.splitlines() if line.startswith("  ")] == OURS
     assert "  key               Create, list and revoke API keys.\n" in told
     files = Path(commands.__path__[0]).glob("[a-z]*.py")
-    assert {file.stem for file in files} - set(OURS) == {"screens"}  # which a server starts by itself
+    assert {file.stem for file in files} - set(OURS) == {"screens"}  # which a server starts itself
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ def test_help_tells_our_commands_with_what_each_does() -> None:
         ("start", "`python manage.py up` starts everything, `python manage.py help` lists the commands."),
     ],
 )
-def test_an_unknown_command_is_one_line_that_knows_another(name: str, instead: str) -> None:
+def test_an_unknown_command_is_answered_in_one_line_with_another(name: str, instead: str) -> None:
     with pytest.raises(Fault) as fault:
         CommandLine(["manage.py", name]).execute()
     assert str(fault.value) == f"There is no command {name!r}. {instead}"
 
 
 @pytest.mark.parametrize("name", ["up", "demo", "serve", "write"])
-def test_what_takes_no_arguments_says_how_it_is_set(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_without_arguments_says_how_to_set_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         CommandLine(["manage.py", name, "--port", "9000"]).execute()
     usage, error = capsys.readouterr().err.splitlines()

@@ -178,7 +178,7 @@ HARMFUL = [
     "bash -c 'ls #\\\nrm -rf /'",
     "echo 'it \\'\nrm -rf /",
     "echo \\\\\\\\\nrm -rf /",
-    # A carriage return is a letter to a shell, the end of a line to a terminal, and neither begins a comment.
+    # A carriage return is a letter to a shell and ends a line on a terminal; `#` after it begins no comment.
     "echo \\\r\nrm -rf /",
     "echo a\r#b; rm -rf /",
     "ls\rrm -rf /",
@@ -186,7 +186,7 @@ HARMFUL = [
     "[[ a # \\\r\n|| $(rm -rf /) ]]",
     "echo a\v#b; rm -rf /",
     "echo a\f#b; rm -rf /",
-    # Neither does an escaped blank.
+    # Nor does `#` after an escaped blank.
     "echo \\ #; rm -rf /",
     "echo \\\\\\\t#; rm -rf /",
     "r\\\nm -r\\\nf /",
@@ -841,7 +841,7 @@ EVASIONS = [
     "IFS=,; x=rm,-rf,/; $x",
     'IFS=:; x="rm:-rf:/"; $x',
     'x="rm,-rf,/"; IFS=, read -ra a <<< "$x"; "${a[@]}"',
-    # A text that is cut out of another.
+    # A script that is cut out of another text.
     "echo 'xxrm -rf /' | cut -c3- | sh",
     "eval \"$(echo 'x,rm -rf /' | awk -F, '{print $2}')\"",
     "$(cut -c3- <<< 'xxrm -rf /')",
@@ -854,7 +854,7 @@ EVASIONS = [
     "noglob rm -rf /",
     "pkexec reboot",
     "setpriv --reuid=0 reboot",
-    # What a file is known to contain, under whatever name, and what several commands print.
+    # The known content of a file, under whatever name, and what several commands print.
     "echo 'rm -rf /' > f; cat f | sh",
     "echo 'rm -rf /' > f; eval \"$(cat f)\"",
     'echo "rm -rf /" > f; eval "$(<f)"',
@@ -877,7 +877,7 @@ EVASIONS = [
     "ln -s /bin/rm ./x && x -rf /",
     "install -m755 /bin/rm /tmp/x; /tmp/x -rf /",
     "hash -p /bin/rm x; x -rf /",
-    # What is cut off, put in or changed when a variable is expanded.
+    # What an expansion removes from a variable, inserts or changes.
     'x="rm A-rf A/"; ${x//A/}',
     'x="rm A-rf A/"; eval "${x//A/}"',
     'x="rm A-rf A/"; echo "${x//A}" | sh',
@@ -903,7 +903,7 @@ EVASIONS = [
     "rm -rf ${PWD%%[!/]*}",
     "rm $x-rf $x/etc/nginx",
     "a[$(rm -rf /)]=1",
-    # The same in a text that is read as a variable's name or as arithmetic.
+    # The same in a text that a shell reads as a variable's name or as arithmetic.
     "a='x[$(rm -rf /)]'; echo $((a))",
     "a='x[$(rm -rf /)]'; [[ a -eq 1 ]]",
     "declare -i a='x[`rm -rf /`]'",
@@ -914,7 +914,7 @@ EVASIONS = [
     "read 'x[$(rm -rf /)]' <<< 1",
     "let 'x[$(rm -rf /)]=1'",
     "unset 'x[$(rm -rf /)]'",
-    # What `env` and the like set, and what is run because a variable is set.
+    # What `env` and the like set, and what runs because a variable is set.
     "env -C /usr rm -rf bin",
     "env --chdir=/usr rm -rf bin",
     "sudo -D /usr rm -rf bin",

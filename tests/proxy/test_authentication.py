@@ -19,7 +19,7 @@ def sent(**headers: str) -> HTTPScope:
     ("headers", "said"),
     [
         ({}, "No API key was sent."),
-        ({"authorization": "Bearer "}, "No API key was sent."),  # from a variable that is not set
+        ({"authorization": "Bearer "}, "No API key was sent."),  # as from a variable that is not set
         ({"authorization": "sv-no-scheme"}, "The API key in `Authorization` has no `Bearer` before it."),
         ({"authorization": "Bearer sv-revoked"}, "The API key is unknown or was revoked."),
         ({"x_api_key": "sk-ant-api03"}, "This is not a streamviz API key; those begin with sv-."),

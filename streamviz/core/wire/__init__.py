@@ -31,7 +31,7 @@ WIRE_FORMATS: dict[str, WireFormat] = {known.name: known for known in _ALL}
 AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
     name: known.aggregator for name, known in WIRE_FORMATS.items()
 }
-# Composers of streams are made with the message's own fields, composers of bodies with the whole answer. Either may
-# still be empty then, and is filled as chunks come, so composers read it again each time.
+# A composer of streams is given the message's own fields, one of bodies the whole answer. Either may still be empty
+# then, and is filled as chunks come, so composers read it anew each time.
 COMPOSERS = {name: known.composer for name, known in WIRE_FORMATS.items()}
 BODY_COMPOSERS = {name: known.body_composer for name, known in WIRE_FORMATS.items()}

@@ -104,8 +104,8 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
 
 
 def is_respelt(name: str, known: frozenset[str]) -> bool:
-    """Whether a member's name differs from one of the format's only in case. Some clients, such as those that use Go's
-    `encoding/json`, take it for that one."""
+    """Whether a member is not in the format but has the name of one that is, in another case. Some clients, such as
+    those that use Go's own JSON decoder, read it as that one."""
     return name not in known and name not in _USUAL and name.casefold() in _folded(known)
 
 

@@ -56,7 +56,7 @@ _EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
 # Members that make an event one about a response, an item or a part, whatever its name is.
 _SUBJECTS = member_names("response item part")
 _OWN = member_names("id type object output")
-# Members of a response that clients read.
+# The members of a response that clients read.
 _RESPONSE = member_names("output output_text error incomplete_details model usage text reasoning tools")
 # Members in which a call may repeat its arguments: its reader compares them.
 _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")

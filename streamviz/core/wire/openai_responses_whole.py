@@ -30,8 +30,8 @@ _EMPTY: JsonObject = {
     "top_p": None,
 }
 # Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
-# asking for ever. Neither does Codex without those of the details. As no request has 0 tokens, the record estimates the
-# input and the output that are 0 here.
+# asking for ever. Codex reads no usage at all if a part lacks its number. No request has 0 tokens: for a 0 the record
+# has an estimate.
 _UNTOLD: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
@@ -147,7 +147,7 @@ class ResponseWriter(ClientOutput):
 
 
 def _in_numbers(usage: JsonObject) -> JsonObject:
-    """Usage with every number of the format: 0 for each that is unknown."""
+    """Usage with every count of the format, as clients need it."""
     told = {name: value for name, value in usage.items() if value is not None}
     parts = {
         name: {**untold, **as_object(told.get(name))} for name, untold in _UNTOLD.items() if isinstance(untold, dict)

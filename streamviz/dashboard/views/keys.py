@@ -33,8 +33,7 @@ _SORTED: dict[str, Callable[[ApiKey], Any]] = {
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """All keys. A POST issues one and shows its secret in the snippets for clients, the only time that anybody sees
-    it."""
+    """All keys. A POST issues one and shows its secret in what to paste, the only time that anybody sees it."""
     form, new = KeyForm(request.POST or None), {}
     if request.method == "POST":
         if not request.user.has_perm(roles.ISSUE_KEYS):

@@ -65,7 +65,7 @@ _VERSION = re.compile(r"(python|pypy|perl|ruby|node|php|lua|tclsh|bash|ksh)-?[\d
 
 
 def program(path: str) -> str:
-    """`/bin/RM.exe` is `rm`, because some systems ignore case, `python3.11` is `python`, and zsh's `=rm` is the path of
+    """`/bin/RM.exe` is `rm`, because some systems ignore case; `python3.11` is `python`; zsh's `=rm` is the path of
     `rm`."""
     name = path.removeprefix("=").rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
     versioned = _VERSION.fullmatch(name)

@@ -1,4 +1,4 @@
-"""What `${X…}` makes of a variable's text: a part of it, one with something cut off or replaced, or in another case."""
+"""What `${X…}` makes of a variable's text: a part of it, or the text in another case or with something replaced."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,17 +17,17 @@ _CASES: Mapping[str, Callable[[str], str]] = {
 }
 _TRIMMED = re.compile(r"(##?|%%?)(.*)\Z", re.DOTALL)
 _REPLACED = re.compile(r"/([/#%]?)((?:[^/\\]|\\.)+)(?:/(.*))?\Z", re.DOTALL)
-# An escaped letter, a class, a wildcard, a quote, or any other letter.
+# An escaped character, a class, a wildcard, a quote, or any other character.
 _STEP = re.compile(r"\\(.)|\[([!^]?)(\]?(?:\[:\w+:\]|[^\]])*)\]|([*?])|[\"']|(.)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ESCAPED = re.compile(r"\\(.)|[\"']", re.DOTALL)
-# The most characters that a replacement may make.
+# The most characters that a replacement may insert.
 _MOST_MADE = 100_000
 
 
 def changed(text: str, operation: str, variables: Mapping[str, Word]) -> str | None:
-    """A variable's text after an operation, as the source has it; None if that is unknown. Raises ValueError if it is
-    too much text."""
+    """A variable's text after an operation, given as in the source; None if that is unknown. Raises ValueError if it
+    would be too long."""
     if found := _SLICE.match(operation):
         return _slice(text, int(found[1]), found[2])
     if operation in _CASES:
@@ -37,7 +37,7 @@ def changed(text: str, operation: str, variables: Mapping[str, Word]) -> str | N
         return None
     try:
         return _matched(text, operation)
-    except PolicyParametersError:  # a class that is none
+    except PolicyParametersError:  # an invalid class
         return None
 
 
@@ -69,7 +69,7 @@ def _matched(text: str, operation: str) -> str | None:
 
 
 def _trimmed(text: str, glob: str, *, is_end: bool, is_longest: bool) -> str:
-    """A text without what matches at its beginning, or its end: the beginning of all of it read backwards."""
+    """A text without what matches at its beginning, or at its end; for that, text and glob are read backwards."""
     steps = _steps(glob, ".*" if is_longest else ".*?")
     if is_end:
         found = _compiled(steps[::-1]).match(text[::-1])
@@ -92,7 +92,7 @@ def _pieces(text: str, pattern: Pattern, by: str, *, is_once: bool) -> Iterator[
 
 
 def _longer(found: Match | None) -> Match | None:
-    """A match, unless it is empty."""
+    """The match, unless it is empty."""
     return found if found is not None and found.end() > found.start() else None
 
 
@@ -101,7 +101,7 @@ def _compiled(steps: list[str]) -> Pattern:
 
 
 def _steps(glob: str, anything: str) -> list[str]:
-    """A glob as the pieces of a regular expression, which match the same in either direction."""
+    """A glob as pieces of a regular expression, which can also be put together backwards."""
     return [step for found in _STEP.finditer(encodable(glob)) if (step := _step(found, anything))]
 
 

@@ -32,7 +32,7 @@ class Expansion(State, ABC):
 
     @abstractmethod
     def _prompted(self, text: str) -> list[Command]:
-        """Run the commands that are substituted in a text."""
+        """Run the command substitutions in a text."""
 
     @abstractmethod
     def _substituted(self, node: Node, depth: int) -> Word:

@@ -33,13 +33,13 @@ def input_of(command: Command) -> str | None:
     """What a command is given to read; None if that is unknown."""
     if command.flow.given:
         return "\n".join(command.flow.given)
-    # All commands before it in the pipe: several may write to it. What is unknown is a line of its own.
+    # All commands before it in the pipe: several may write to it. Unknown output counts as a line.
     said = [feed.said for feed in islice(command.flow.feeds, 50)]
     return None if all(each is None for each in said) else "".join("\n" if each is None else each for each in said)
 
 
 def _has_no_end(arguments: tuple[str, ...]) -> bool:
-    """Whether `echo` is told to print no line break."""
+    """Whether `echo` has `-n`, so that it ends without a line break."""
     own = len(arguments) - len(_said(arguments))
     return any("n" in each for each in arguments[:own])
 
@@ -61,7 +61,7 @@ def _formatted(words: list[str]) -> str | None:
 
 
 def _placed(place: re.Match[str], word: str) -> str:
-    """What a place in a format makes of a word."""
+    """What a placeholder makes of a word."""
     most, kind = place.groups()
     word = ansi(word) if kind == "b" else word[:1] if kind == "c" else word
     return word if most is None else word[: int(most or 0)]

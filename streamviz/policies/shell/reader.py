@@ -25,7 +25,7 @@ MOST_PARSES = 300
 _NOT_KNOWN = "${_}"
 _EVALUATE = frozenset("let test [ printf read unset declare typeset local export readonly".split())
 _INDEX = re.compile(r"\w\[[^\]]{0,200}?(\$\(|`)")
-# Texts in which a shell runs only the commands that are substituted.
+# Prompts: a shell runs only the command substitutions in them.
 _PROMPTS = re.compile(r"PS[0-4]\Z")
 
 
@@ -85,7 +85,7 @@ class Reader(Expansion):
         return [each for inner in islice(wrapped(command), MOST_ROUNDS) for each in self.run(inner, flow)]
 
     def _set_apart(self, command: Command, flow: Flow) -> list[Command]:
-        """The same of `env` and the like, which set a folder and variables for that command alone."""
+        """The commands that `env` and the like run, with the folder and the variables set for them alone."""
         variables, folder = dict(self._variables), self._folder
         settings = settings_of(command)
         if to := folder_in(command.name, settings):
@@ -99,8 +99,8 @@ class Reader(Expansion):
         return ran
 
     def _evaluated(self, command: Command) -> list[Command]:
-        """The commands in an index, which a shell also runs where it is in a text that it reads as a variable's name or
-        as arithmetic."""
+        """The commands in an array's index. A shell also runs them in a text that it reads as a variable's name or as
+        arithmetic."""
         if command.name not in _EVALUATE:
             return []
         return [each for word in command.words[1:] for each in self._indexed(word.text)]
@@ -110,7 +110,7 @@ class Reader(Expansion):
         return self._prompted(text[found.start(1) :]) if found else []
 
     def _prompted(self, text: str) -> list[Command]:
-        """The commands that are substituted in a text, as in a prompt."""
+        """The commands that a shell runs in a text if it is a prompt: those that are substituted."""
         return self.read(in_here_document(text)) if "$(" in text or "`" in text else []
 
     def _aliased(self, command: Command) -> list[Command]:
@@ -127,7 +127,7 @@ class Reader(Expansion):
     # Statements
 
     def _statements(self, node: Node, flow: Flow, depth: int, more: Sequence[Word] = ()) -> list[Command]:
-        """`more` are words of its last command that the tree has behind it."""
+        """`more` are words of the last command that come after it in the tree."""
         if depth > grammar.DEEPEST:
             raise ValueError("a command that is nested too deeply")
         match node.type:
@@ -257,14 +257,14 @@ class Reader(Expansion):
         return self.commands[before:]
 
     def _set(self, name: str, word: Word) -> None:
-        """Set a variable, and read what shells and other programs run because it is set."""
+        """Set a variable, and read what shells and other programs then run."""
         self._variables[name] = self._spent(word)
         if COMMAND_VARIABLES.match(name):
             self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
         elif _PROMPTS.match(name):
             self._prompted(word.text)
         elif name == "BASH_ENV" or (name == "ENV" and plain(word.text) in self._files):
-            # A file that a shell runs first. Many programs have an ENV of their own, which is a name.
+            # A file that a shell runs first. Many programs use ENV for a name of their own.
             self.run([Word("."), word])
         elif name.startswith("BASH_FUNC_"):
             self.read(word.text.partition("{")[2].rpartition("}")[0])

@@ -12,7 +12,7 @@ from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import has
 from streamviz.policies.shell.touched import FETCHERS, downloads
 
-# Known text in which there may be a command: it has a word and more behind it, as `rm -rf` or `rm$IFS-rf`.
+# Text that may contain a command with arguments, such as `rm -rf` or `rm$IFS-rf`.
 _SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
 
 

@@ -19,7 +19,7 @@ MADE_OF_EACH = 4
 # Only this many characters of IFS count.
 MOST_PARTING = 20
 _PRINT_FILES = frozenset({"cat", "head", "tail", "tac"})
-# `hash -p` names a program for a word.
+# These give a file another name, and `hash -p` gives one to a program.
 _COPY = frozenset({"cp", "mv", "ln", "link", "install", "hash"})
 
 
@@ -59,7 +59,7 @@ class State:
         return replace(command, said=said)
 
     def _content(self, paths: Sequence[str]) -> str | None:
-        """What the files with these names contain, as far as that is known."""
+        """The content of these files, as far as it is known."""
         known = [self._files[path] for path in map(plain, paths) if path in self._files]
         return "".join(known) if known else None
 
@@ -102,7 +102,7 @@ class State:
             self._copy(operands(command.arguments))
 
     def _copy(self, paths: Sequence[str]) -> None:
-        """Under its new name a file has the same content, and a program does the same."""
+        """A file has the same content under its new name, and a program does the same."""
         if len(paths) > 1:
             source, target = paths[-2], plain(paths[-1])
             self._aliases[target] = source

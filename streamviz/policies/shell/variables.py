@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word
 from streamviz.policies.shell.cutting import changed
 
-# The sign before the name is zsh's if it is not `!` or `#`.
+# Signs before the name other than `!` and `#` are zsh's.
 _EXPANSION = re.compile(r"\$\{(!?)[#=~^]?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
 _DEFAULTS = ("-", "=", "+", "?")
-# Where these may be, so that something can be cut off.
+# Typical values of these, of which something can be cut off.
 _FOLDERS = {"HOME": "/home/user", "PWD": "/home/user/project"}
 # What is set when a script starts. The home folder is `~`, whoever it belongs to.
 _SET = {

@@ -14,9 +14,9 @@ _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _WITHIN_BACKTICKS = re.compile(r"\\([`$\\])")
 _JOINED = re.compile(r"\\\r?\n")
 _END = "END_OF_TEXT"
-# What separates words for the parser but not for a shell, and a letter of ours in its place.
+# The parser takes these for blanks, a shell for letters, so a letter of ours stands in for them.
 _NO_BLANKS = str.maketrans(dict.fromkeys("\v\f\r", "\ue004"))
-# Behind an escaped blank the parser takes this for the beginning of a comment, but a shell does not.
+# After an escaped blank, `#` begins a comment for the parser, but not for a shell.
 _NO_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*\\[ \t])#")
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -30,13 +30,13 @@ _QUOTED_BACKSLASH = re.compile(r"\\([$`\"\\])")
 
 
 def cleaned(text: str) -> str:
-    """A text without NUL, which shells drop, and without marks of ours."""
+    """A text without NUL, which shells drop, and without our own marks."""
     return _LEFT_OUT.sub("", text)
 
 
 def readings(text: str) -> list[str]:
-    """A script without what shells drop: NUL, and line breaks after a backslash. Also with its lines separate, if a
-    backslash between them may not join them, and with carriage returns as ends of lines, as terminals take them."""
+    """The ways to read a script. The first is without what shells drop: NUL, and line breaks after a backslash. Others
+    have lines separate that a backslash may not join, and end lines at carriage returns, as terminals do."""
     text = cleaned(text)
     told = [_JOINED.sub("", text)]
     if _may_not_join(text):
@@ -48,15 +48,15 @@ def readings(text: str) -> list[str]:
 
 def _may_not_join(text: str) -> bool:
     """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash, or
-    escapes a carriage return."""
+    may escape a carriage return."""
     is_anywhere = "<<" in text  # inside a quoted here-document
     lines = [line for line in text.split("\n")[:-1] if line.endswith(("\\", "\\\r"))]
     return any(is_anywhere or line.endswith("\r") or any(mark in line[:-1] for mark in "#'\\") for line in lines)
 
 
 def _separated(text: str) -> str:
-    """A text whose lines are not joined by a backslash before a carriage return. A line that begins with `|` or `&`
-    still is, as no shell takes it alone, unless a comment may end before it."""
+    """A text in which a backslash before a carriage return does not join lines. It still joins one that begins with `|`
+    or `&`, which no shell accepts alone, unless a comment may end before it."""
     made = []
     before, *rest = text.split("\\\r\n")
     for line in rest:
@@ -67,8 +67,8 @@ def _separated(text: str) -> str:
 
 
 def in_here_document(text: str) -> str:
-    """A script in which the commands in a text run, whatever else is in it: in a here-document, quotes and parentheses
-    are letters."""
+    """A script that runs the command substitutions in a text, whatever else the text contains: quotes and parentheses
+    mean nothing in a here-document."""
     return f"cat <<{_END}\n{text}\n{_END}\n"
 
 

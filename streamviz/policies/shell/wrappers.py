@@ -10,7 +10,7 @@ from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.runners import REMOTE, RUNNERS, WRAPPERS
 
-# The environment has functions under such names as `BASH_FUNC_ls%%`.
+# bash exports functions under names such as `BASH_FUNC_ls%%`.
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:%%)?=")
 _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")
 _FD_EXEC = frozenset({"-x", "-X", "--exec", "--exec-batch"})
@@ -23,14 +23,12 @@ PLAIN = frozenset(
     " chmod chown shred find code vim nano gh read".split()
 )
 NOTABLE = frozenset("rm dd chmod chown shred find".split())
-
-
-# Those that run a command in another folder, or with other variables; their options for the folder.
+# Wrappers that set a folder or variables for their command, with their options for the folder.
 SETTERS = {"env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "doas": ()}
 
 
 def settings_of(command: Command) -> list[Word]:
-    """The words of one of these before the command that it runs."""
+    """A setter's own words, before the command that it runs."""
     words = list(command.words[1:])
     return words[: len(words) - len(behind_options(command.name, words))]
 

@@ -376,7 +376,7 @@ def test_parts_of_the_thinking_one_after_the_other_are_one_text() -> None:
 
 
 def spelt(format: str, name: str, value: object) -> JsonObject:
-    """A chunk with a call of `list`, which also has a member of this name."""
+    """A chunk with a call of `list` that also has a member of this name."""
     own: JsonObject = {"name": "list", name: value}
     if format == "openai_chat":
         return delta(tool_calls=[{"index": 0, "id": "c", "type": "function", "function": {**own, "arguments": "{}"}}])
@@ -392,7 +392,7 @@ def spelt(format: str, name: str, value: object) -> JsonObject:
 @pytest.mark.parametrize("name", ["Name", "NAME", "naMe"])
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
 def test_a_name_in_another_case_contradicts(format: str, name: str) -> None:
-    """Go's `encoding/json` takes `Name` for `name`, and the last of the two counts."""
+    """Go's reader of JSON takes `Name` for `name`, and the last of both counts."""
     aggregator = AGGREGATORS[format]()
     data = json.dumps(spelt(format, name, "bash")).encode()
     aggregator.aggregate(Chunk(0, 0, data, data))
