@@ -24,7 +24,7 @@ class CommandLine(ManagementUtility):
         """Our commands with their descriptions; if `commands_only`, the names of all, Django's too."""
         if commands_only:
             return super().main_help_text(commands_only)
-        usage = f"usage: [SETTING=VALUE …] {COMMAND} COMMAND [--help]\n"
+        usage = f"usage: [SETTING=VALUE ...] {COMMAND} COMMAND [--help]\n"
         listed = [f"  {name:<17} {self.fetch_command(name).help}" for name in OURS]
         more = "\nSettings come from the environment, as in PORT=8080; README.md lists them."
         return "\n".join([usage, *listed, more, f"Django's commands too: `{COMMAND} help --commands`."])
@@ -40,7 +40,7 @@ class SetByEnvironment(BaseCommand):
     """A command that takes no arguments. If it is given any, the error shows how to set it by the environment."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        usage = f"[SETTING=VALUE …] {COMMAND} {subcommand}, as in: PORT=8080 {COMMAND} {subcommand}"
+        usage = f"[SETTING=VALUE ...] {COMMAND} {subcommand}, as in: PORT=8080 {COMMAND} {subcommand}"
         return super().create_parser(prog_name, subcommand, usage=usage, **kwargs)
 
 

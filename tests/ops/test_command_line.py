@@ -13,6 +13,7 @@ def test_help_lists_our_commands_with_their_descriptions() -> None:
     told = CommandLine(["manage.py", "help"]).main_help_text()
     assert [line.split()[0] for line in told.splitlines() if line.startswith("  ")] == OURS
     assert "  key               Create, list and revoke API keys.\n" in told
+    assert told.isascii()  # a terminal may have nothing else
     files = Path(commands.__path__[0]).glob("[a-z]*.py")
     assert {file.stem for file in files} - set(OURS) == {"screens"}  # which a server starts itself
 

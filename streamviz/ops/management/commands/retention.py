@@ -14,7 +14,7 @@ from streamviz.records.retention import Retaining, megabytes, run_retention
 class Command(BaseCommand):
     """The writer does the same once a day."""
 
-    help = "Delete chunks and streams that are past their retention (RETAIN_… settings)."
+    help = "Delete chunks and streams that are past their retention (the settings RETAIN_*)."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
