@@ -41,7 +41,7 @@ from tests.services import (
     migrate,
 )
 from tests.static_files import find_once
-from tests.thorough import examples
+from tests.thorough import examples, leaves_out_slow
 
 # No deadline: how long an example takes depends on how busy the machine is, and must not decide whether a test passes.
 hypothesis.settings.register_profile(
@@ -55,8 +55,8 @@ read_once()
 # hash contains its number of iterations, so servers can check it.
 PBKDF2PasswordHasher.iterations = 1_000
 
-# The share of a run's files after which all slow ones have begun.
-SLOW_UNTIL = 0.8
+# The share of a run's files after which all e2e ones have begun.
+WAITING_UNTIL = 0.8
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 # For a Postgres that is thrown away. Truncating a table scans all shared buffers, so there are few; and nothing lives
 # long enough to be vacuumed.
@@ -103,19 +103,34 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)  # pytest-django moves all tests that need a database to the front
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the files of the slowest tests over the run: they wait more than they compute, so others should run at the
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the slow tests, unless they are wanted, and put the others in their order."""
+    if leaves_out_slow(config):
+        slow = {item for item in items if item.get_closest_marker("slow")}
+        config.hook.pytest_deselected(items=list(slow))
+        items[:] = [item for item in items if item not in slow]
+    spread(items)
+
+
+def spread(items: list[pytest.Item]) -> None:
+    """Spread the files of the e2e tests over the run: they wait more than they compute, so others should run at the
     same time, and no process should be left waiting for one at the end."""
-    slow: dict[Path, float] = {}
+    waiting: dict[Path, float] = {}
     others: dict[Path, float] = {}
     for item in items:
-        is_slow = item.get_closest_marker("e2e") is not None
-        (slow if is_slow else others)[item.path] = 0.0
+        waits = item.get_closest_marker("e2e") is not None
+        (waiting if waits else others)[item.path] = 0.0
     # Similar files have similar names: the browser tests, which compute the most, must not all run at once.
-    mixed = sorted(slow, key=lambda path: sha256(path.name.encode()).digest())
-    for files, order, until in ((slow, mixed, SLOW_UNTIL), (others, list(others), 1.0)):
+    mixed = sorted(waiting, key=lambda path: sha256(path.name.encode()).digest())
+    for files, order, until in ((waiting, mixed, WAITING_UNTIL), (others, list(others), 1.0)):
         files.update({path: until * number / len(order) for number, path in enumerate(order)})
-    items.sort(key=lambda item: (slow if item.path in slow else others)[item.path])
+    items.sort(key=lambda item: (waiting if item.path in waiting else others)[item.path])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say that slow tests were left out: pytest-xdist does not tell."""
+    if leaves_out_slow(config):
+        terminalreporter.write_line("Without the slow tests; `THOROUGH=1 make test` runs them too.")
 
 
 def pytest_collection_finish() -> None:

@@ -168,6 +168,7 @@ def test_a_public_server_is_strict(tmp_path: Path) -> None:
     assert not (tmp_path / "secret_key").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["up", "serve", "write"])
 def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) -> None:
     (tmp_path / "file").touch()
@@ -176,6 +177,7 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) 
     assert refused.stderr == f"streamviz: VAR_DIR={tmp_path / 'file'} cannot be used: File exists.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"], ["createsuperuser"]])
 def test_where_the_embedded_postgres_does_not_run_a_command_says_what_runs_it(
     tmp_path: Path, command: list[str]
@@ -189,6 +191,7 @@ def test_where_the_embedded_postgres_does_not_run_a_command_says_what_runs_it(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["verify"], ["export", "--days", "1"], ["retention"], ["key", "list"]])
 def test_a_database_without_tables_is_one_line(tmp_path: Path, postgres: dict[str, Any], command: list[str]) -> None:
     with fresh_database(postgres) as url:
@@ -198,6 +201,7 @@ def test_a_database_without_tables_is_one_line(tmp_path: Path, postgres: dict[st
     assert re.search(r'Cannot use the database at .*: relation "\w+" does not exist\. Run `.* migrate`', line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["verify"], ["export", "--days", "1"], ["retention"], ["key", "list"]])
 def test_tables_of_another_role_are_one_line(tmp_path: Path, database_url: str, command: list[str]) -> None:
     role = f"streamviz_test_{secrets.token_hex(4)}"
@@ -213,6 +217,7 @@ def test_tables_of_another_role_are_one_line(tmp_path: Path, database_url: str, 
     assert re.search(r"Cannot use the database at .*: permission denied for table \w+\. The role in DATABASE_URL", line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"]])
 def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_path: Path, command: list[str]) -> None:
     url = "postgresql://ann:hunter2@127.0.0.1:1/records"
@@ -272,6 +277,7 @@ def test_nobody_is_told_to_install_us_by_name() -> None:
     assert not [path for path in written if by_name.search(" ".join(path.read_text().split()))]
 
 
+@pytest.mark.slow
 def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:
     checked = run(
         ["manage.py", "check", "--deploy", "--fail-level", "INFO"],

@@ -1,5 +1,6 @@
-"""What `pytest -m` selects: a test's tier follows from what it uses."""
+"""What `pytest -m` selects: a test's tier follows from what it uses. And what a plain run of all tests leaves out."""
 
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,25 @@ import pytest
 from tests.conftest import pytest_ignore_collect
 from tests.services import ROOT
 
+pytestmark = pytest.mark.slow
+
 ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
+QUICK = "tests/e2e/test_crash.py::test_nothing_that_a_client_received_is_lost_when_the_server_is_killed"
+SLOW = "tests/e2e/test_crash.py::test_told_to_stop_the_server_lets_streams_end_and_refuses_new_ones"
+
+
+def collected(*arguments: str, thorough: str = "") -> list[str]:
+    """What a pytest with these arguments would run."""
+    options = ["-n0", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"THOROUGH": thorough},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if "::" in line]
 
 
 @pytest.mark.parametrize(
@@ -19,12 +38,18 @@ ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests
     ],
 )
 def test_a_tier_selects_its_tests(chosen: str, selected: set[str]) -> None:
-    options = ["-n0", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", chosen]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *ONE_OF_EACH], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line} == selected
+    assert {line.partition("::")[0] for line in collected("-m", chosen, *ONE_OF_EACH)} == selected
+
+
+def test_a_plain_run_of_all_leaves_out_the_slow_ones() -> None:
+    everything = ("-o", "testpaths=tests/e2e/test_crash.py")
+    assert collected(*everything) == [QUICK]
+    assert collected(*everything, thorough="1") == [QUICK, SLOW]
+
+
+@pytest.mark.parametrize("chosen", [["./tests/e2e/test_crash.py"], ["-m", "e2e"], ["-k", "crash"]])
+def test_a_run_of_chosen_tests_has_the_slow_ones(chosen: list[str]) -> None:
+    assert collected("-o", "testpaths=tests/e2e/test_crash.py", *chosen) == [QUICK, SLOW]
 
 
 def test_real_clients_run_only_where_they_are_asked_for(pytestconfig: pytest.Config) -> None:

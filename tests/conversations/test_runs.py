@@ -8,6 +8,8 @@ from tests.conversations.providers import Ids
 from tests.conversations.runs import RUNS
 from tests.conversations.worker import Host, play, strangers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("behind", [0, 3, 40])
 @pytest.mark.parametrize("seed", range(4))

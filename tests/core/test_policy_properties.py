@@ -234,6 +234,7 @@ def is_sound(format: str, data: bytes, state: StreamState) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 async def test_recorded_streams_under_random_policies(format: str) -> None:
     denied = replaced = checked = 0

@@ -23,6 +23,7 @@ from tests.dashboard.test_stats import lately
 BEFORE = Compared("before")
 
 
+@pytest.mark.slow
 def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     span = chosen({"since": "2026-09-21T12:00:00Z", "until": "2026-09-21T13:00:00Z"}, timezone.now(), None)
     for minutes, cost in ((10, 2), (20, 1), (-30, 1)):

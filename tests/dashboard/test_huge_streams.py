@@ -10,6 +10,8 @@ from streamviz.dashboard.views.streams import readable
 from streamviz.records.models import Block, Policy, Stream, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
+pytestmark = pytest.mark.slow
+
 MOST = 2_000_000
 # Length of a text (in characters) of which a comparison does not even show all of the beginning.
 LONG = 21_000

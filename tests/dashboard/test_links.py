@@ -13,6 +13,8 @@ from django.test import Client
 
 from streamviz.records.models import Policy
 
+pytestmark = pytest.mark.slow
+
 STARTS = ("/", "/sessions/?range=all", "/stats/?range=all", "/errors/?range=all", "/policies/", "/system/", "/keys/")
 LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
 # Static files, what the server answers without Django, and links out of these pages.

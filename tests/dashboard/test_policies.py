@@ -326,6 +326,7 @@ def test_it_is_tried_on_what_is_pasted(alice: Client, kind: str, parameters: For
     assert Policy.objects.get(name="mine").version == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["secret <", "secret \u202e", "secret "])
 def test_what_came_of_a_huge_text_is_a_small_page(alice: Client, unit: str) -> None:
     parameters: Form = {"patterns": ["secret"], "replacement": "<&" * 400}

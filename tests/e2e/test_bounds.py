@@ -18,6 +18,8 @@ import pytest
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/messages/count_tokens")
 HUGE = 300 * 2**20

@@ -12,6 +12,8 @@ from tests.e2e.browsing import NARROW, Call, Visitor, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 SESSION = "checkout-flake"
 SYSTEM = "You are a careful engineer in the repository checkout-service. Run the tests before you change anything."
 TASK = "test_retry_backs_off fails about one run in five on CI. Find out why and mend it."

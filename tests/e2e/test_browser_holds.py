@@ -14,6 +14,8 @@ from tests.e2e.browsing import NARROW, Call, Visitor, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 GUARD = "shell-guard"
 OF_ALL_TOOLS = """
 UPDATE records_policy SET kind = 'tool_rule', parameters = '{"names": ["*"]}', by_hand = 'deny', by_hand_seconds = 600

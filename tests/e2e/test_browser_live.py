@@ -13,6 +13,8 @@ from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving, Streamviz
 
+pytestmark = pytest.mark.slow
+
 # Longer than anything that a test does in the meantime.
 LONG = "content?chunks=50000&pace=20"
 SOCKET = "document.getElementById('socket')['htmx-internal-data'].webSocket.socket"

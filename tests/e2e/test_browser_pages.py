@@ -17,6 +17,8 @@ from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 from tests.thorough import IS_THOROUGH
 
+pytestmark = pytest.mark.slow
+
 STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
 
 ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(id) FROM records_publiclink)"

@@ -15,6 +15,8 @@ from tests.e2e.browsing import Call, Visitor
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 # Longer than anything that a test does in the meantime.
 LONG = "content?chunks=50000&pace=20"
 SLOW = "content?chunks=50000&pace=1000"

@@ -9,6 +9,8 @@ from tests.e2e.proxied import MESSAGES, until
 from tests.e2e.test_policies import Guarded
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 NOT_HERE = {"patterns": [{"pattern": "Hello"}], "text": "Not with this model."}
 PATHS = ("/v1/chat/completions", "/v1/messages/count_tokens")

@@ -11,6 +11,8 @@ from tests.e2e.proxied import MESSAGES, Proxied, files_with, until
 from tests.services import Serving
 from tests.simulator.process import PATHS
 
+pytestmark = pytest.mark.slow
+
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 TABLES = (
     "SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace"

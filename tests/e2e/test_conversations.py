@@ -11,6 +11,8 @@ from tests.e2e.machine import Machine
 from tests.e2e.proxied import until
 from tests.simulator.process import running_simulator
 
+pytestmark = pytest.mark.slow
+
 ASKED = "Tell me why the build fails on main since this morning, and what is to be done."
 SESSIONS = "SELECT session_id, parent, relation, id FROM records_stream ORDER BY requested_at"
 

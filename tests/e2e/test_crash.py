@@ -52,6 +52,7 @@ def test_nothing_that_a_client_received_is_lost_when_the_server_is_killed(machin
     assert sum(outcomes.values()) == len(begun)
 
 
+@pytest.mark.slow
 def test_told_to_stop_the_server_lets_streams_end_and_refuses_new_ones(machine: Machine) -> None:
     load = Load(machine.base_url, machine.key, 5, model="content?seed={seed}&chunks=100&pace=10").start()
     assert machine.server

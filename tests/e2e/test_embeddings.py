@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.proxied import Proxied, until
 from tests.services import Streamviz
 
+pytestmark = pytest.mark.slow
+
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 RECORD = (
     "SELECT stream.id, endpoint, wire_format, outcome, status, input_tokens, output_tokens, chunk_count, block_count,"

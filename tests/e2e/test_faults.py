@@ -19,6 +19,8 @@ from tests.e2e.proxied import MESSAGES, Answer, Proxied, Recorded, until
 from tests.services import Serving, free_port
 from tests.simulator.process import PATHS
 
+pytestmark = pytest.mark.slow
+
 FORMATS = tuple(PATHS)
 REFUSALS = {"error-400": 400, "error-401": 401, "error-429": 429, "error-500": 500}
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, 'SIMULATED_KEY')"

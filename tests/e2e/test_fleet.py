@@ -18,6 +18,8 @@ from tests.e2e.proxied import until
 from tests.services import Redis
 from tests.simulator.process import running_simulator
 
+pytestmark = pytest.mark.slow
+
 AWAY = "Other servers cannot be reached"
 
 

@@ -10,6 +10,8 @@ from tests.e2e.proxied import Proxied
 from tests.live.support import Element, parse
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 TABLES = {
     "records_session": "id",
     "records_stream": "id",

@@ -13,6 +13,8 @@ from tests.e2e.proxied import MESSAGES
 from tests.e2e.test_policies import Guarded
 from tests.services import Streamviz
 
+pytestmark = pytest.mark.slow
+
 
 class Client:
     """The SDKs, connected to a server, in one session."""

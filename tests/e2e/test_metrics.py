@@ -20,6 +20,8 @@ from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.e2e.test_workers import servers
 from tests.services import Program, Serving, free_port
 
+pytestmark = pytest.mark.slow
+
 RUNNING = "streamviz_streams_running"
 Figures = dict[tuple[str, tuple[str, ...]], float]
 

@@ -24,6 +24,8 @@ from tests.e2e.proxied import locked, until
 from tests.services import copied_postgres, url_of
 from tests.simulator.process import running_simulator
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("OUTAGE_SECONDS", "2"))
 CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "6"))
 

@@ -88,6 +88,7 @@ def judging(score: float, seconds: float = 0, **more: Any) -> dict[str, Any]:
 SCOPE = {"models_scope": "sim/dangerous*"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", [0.1, 0.9])
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
 def test_a_judge_decides(guarded: Guarded, session: str, score: float, stream: bool) -> None:
@@ -106,6 +107,7 @@ def test_a_judge_decides(guarded: Guarded, session: str, score: float, stream: b
         assert answer.body == guarded.sent_upstream(answer)
 
 
+@pytest.mark.slow
 def test_a_judge_of_25_seconds_keeps_every_client_alive(guarded: Guarded, session: str) -> None:
     guarded.add("llm_judge", judging(0.9, 25, text="[no]"), time_limit=60, **SCOPE)
     body = {"model": CALL, "messages": MESSAGES, "stream": True, "max_tokens": 100}
@@ -133,6 +135,7 @@ def test_a_judge_of_25_seconds_keeps_every_client_alive(guarded: Guarded, sessio
         assert max(later - earlier for earlier, later in itertools.pairwise(at)) < 10
 
 
+@pytest.mark.slow
 def test_a_whole_answer_is_kept_alive_too(guarded: Guarded, session: str) -> None:
     guarded.add("llm_judge", judging(0.1, 6), **SCOPE)
     answer = guarded.ask("dangerous?speed=inf", session, stream=False)
@@ -199,6 +202,7 @@ def test_a_request_is_changed_before_it_goes_upstream_and_recorded_so(guarded: G
     assert guarded.query(found, "%AKIAIOSFODNN7%", kept.id) == [("content?speed=inf", 0, False)]
 
 
+@pytest.mark.slow
 def test_a_judge_of_the_request_keeps_the_client_alive_and_may_deny_it_late(guarded: Guarded, session: str) -> None:
     guarded.add("llm_judge", judging(0.9, 7, on=["request"]), **SCOPE)
     answer = guarded.ask("dangerous?speed=inf", session)
@@ -350,6 +354,7 @@ def portal() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_judge_that_answers_in_html_has_failed(guarded: Guarded, session: str, portal: str) -> None:
     guarded.query("INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)",
                   "portal", "openai/m", portal, "SIMULATED_KEY")  # fmt: skip
@@ -361,6 +366,7 @@ def test_a_judge_that_answers_in_html_has_failed(guarded: Guarded, session: str,
     assert "could not be asked" in failure
 
 
+@pytest.mark.slow
 def test_fifty_policies_at_once(guarded: Guarded, session: str) -> None:
     names = [guarded.add("tool_rule", {"names": [f"tool_{number}"]}, order=number, **SCOPE) for number in range(25)]
     names += [guarded.add("text_rule", {"patterns": [f"word{number}"]}, order=number, **SCOPE) for number in range(25)]
@@ -369,6 +375,7 @@ def test_fifty_policies_at_once(guarded: Guarded, session: str) -> None:
     assert {row[0] for row in guarded.verdicts(guarded.recorded(session))} == set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["another rule", "gone"])
 def test_a_policy_that_changes_or_goes_while_a_stream_runs_ends_it_as_it_began(
     guarded: Guarded, session: str, change: str
@@ -413,6 +420,7 @@ def test_a_session_is_counted_where_the_provider_tells_no_tokens(guarded: Guarde
     until(lambda: guarded.query(told))
 
 
+@pytest.mark.slow
 def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) -> None:
     guarded.add("tool_rule", {"names": ["run_shell"]}, **SCOPE)
     assert guarded.ask("dangerous?speed=inf", session).status == 200
@@ -497,6 +505,7 @@ def raised(call: Callable[[], object]) -> BaseException | None:
     return None
 
 
+@pytest.mark.slow
 def test_a_request_that_is_denied_late_raises_in_every_sdk(guarded: Guarded) -> None:
     guarded.add("llm_judge", judging(0.9, 7, on=["request"]), **SCOPE)
     calls = sdk_calls(guarded)
@@ -510,6 +519,7 @@ def test_a_request_that_is_denied_late_raises_in_every_sdk(guarded: Guarded) -> 
             assert isinstance(error, denied) or (isinstance(error, GoogleError) and error.code == 403), way
 
 
+@pytest.mark.slow
 def test_a_whole_answer_that_cannot_be_one_any_more_raises(guarded: Guarded, session: str) -> None:
     guarded.add("tool_rule", {"names": ["*"]}, by_hand="deny", by_hand_seconds=60, **SCOPE)
     guarded.sign_in()

@@ -11,6 +11,8 @@ from tests.e2e.browsing import NARROW, Visitor
 from tests.e2e.proxied import Proxied, locked, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 # A back-test holds a lock of this class while it runs. Other databases' locks may be those of other tests.
 ALIVE = """
 SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = x'4254'::int

@@ -15,6 +15,8 @@ from streamviz.ops.embedded_postgres import SOCKET_NAME, EmbeddedPostgres, wheel
 from tests.e2e.proxied import Proxied, until
 from tests.services import Streamviz, copied_postgres, url_of
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "of the tests alone"
 
 

@@ -15,6 +15,8 @@ from tests.e2e.proxied import MESSAGES, until
 from tests.e2e.test_policies import Guarded
 from tests.services import Serving, Streamviz
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 50
 # One server alone, and two that share a port.
 WORKERS = 3

@@ -20,6 +20,8 @@ from tests.e2e.test_stopping import reading_nothing
 from tests.services import NewDatabase
 from tests.simulator.process import running_simulator
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = int(os.environ.get("SLOW_CLIENTS", "20"))
 CUT_OFF = """
 SELECT count(*) FROM records_stream

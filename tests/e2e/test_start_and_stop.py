@@ -17,6 +17,8 @@ from tests.e2e.load import Load
 from tests.e2e.proxied import until
 from tests.services import Streamviz, clean_environment, copy_data
 
+pytestmark = pytest.mark.slow
+
 END_SECONDS = 120
 MakeServer = Callable[..., Streamviz]
 

@@ -18,6 +18,8 @@ from tests.e2e.test_faults import told_at_the_end
 from tests.services import NewDatabase
 from tests.simulator.process import PATHS, running_simulator
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 from streamviz.records.models import Policy
 Policy(name="guard", kind="tool_rule", parameters={"names": ["run_shell"]}, mode="enforce", by_hand="deny").save()

@@ -11,6 +11,8 @@ from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.proxy.collector import Collector, values
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 KNOWN = {
     value

@@ -14,6 +14,8 @@ from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.e2e.test_browser_live import LONG, new_session, stream_path, text_of
 from tests.services import Program, Serving, free_port
 
+pytestmark = pytest.mark.slow
+
 BODY = {"model": "sim/dangerous?speed=inf", "messages": MESSAGES, "stream": True}
 SLOW = {**BODY, "model": "sim/dangerous?pace=60"}
 

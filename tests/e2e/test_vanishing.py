@@ -18,6 +18,8 @@ from tests.e2e.vanishing import Server, Vanishing, as_json, clients, vanish_all
 from tests.services import ROOT, NewDatabase
 from tests.simulator.process import running_simulator
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = int(os.environ.get("VANISHING", "150"))
 AT_ONCE = 50
 # The simulator does not answer more than this in time.

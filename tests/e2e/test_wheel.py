@@ -14,6 +14,8 @@ from tests.e2e.proxied import Proxied
 from tests.services import ROOT, NewDatabase, Streamviz, clean_environment
 from tests.thorough import IS_THOROUGH
 
+pytestmark = pytest.mark.slow
+
 UV = Path(sysconfig.get_path("scripts")) / "uv"
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
+pytestmark = pytest.mark.slow
+
 STREAMS = 12
 GUARDED = """
 SELECT decision, count(DISTINCT stream.id) FROM records_verdict JOIN records_stream AS stream ON stream.id = stream_id

@@ -104,6 +104,7 @@ async def test_what_counts_up_among_verdicts_is_not_read_out() -> None:
     assert [clock for clock in clocks if clock.get("role") != "timer" and clock.get("aria-live") != "off"] == []
 
 
+@pytest.mark.slow
 async def test_a_page_of_very_long_unreadable_texts_names_little_more_of_them_than_it_shows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -74,6 +74,7 @@ PIECES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(st.lists(PIECES, max_size=25), st.randoms(use_true_random=False), st.booleans())
 async def test_a_page_opened_at_any_time_shows_the_same_as_one_open_from_the_start(

@@ -349,6 +349,7 @@ async def test_of_very_many_rows_the_first_are_there_and_it_says_how_many_more()
     assert rows(await walls.open("model:m-0")) == {"running": ["0"]}
 
 
+@pytest.mark.slow
 async def test_a_filter_finds_its_rows_among_a_thousand_at_once() -> None:
     walls = Walls()
     long = "<&>" * 2_000

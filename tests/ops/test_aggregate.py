@@ -14,6 +14,8 @@ from streamviz.ops.management.commands.aggregate import growing
 from tests.recordings import RECORDED_FORMATS, differences, recorded
 from tests.services import ROOT, clean_environment
 
+pytestmark = pytest.mark.slow
+
 HELLO = b'data: {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}\n\n'
 USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\ndata: [DONE]\n\n'
 # Nothing listens there, so any query would fail.

@@ -28,6 +28,8 @@ from streamviz.ops.embedded_postgres import (
 )
 from tests.services import Program, clean_environment
 
+pytestmark = pytest.mark.slow
+
 START_AND_STAY = """
 import sys
 from pathlib import Path

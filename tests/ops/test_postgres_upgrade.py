@@ -24,6 +24,8 @@ from streamviz.ops.embedded_postgres import (
 from streamviz.ops.postgres_upgrade import upgrade
 from tests.conftest import missing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def old_programs() -> Path:

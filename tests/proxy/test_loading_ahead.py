@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.services import ROOT, clean_environment
+
+pytestmark = pytest.mark.slow
 
 WORKER = """
 import asyncio

@@ -13,6 +13,8 @@ from tests.records.conftest import Query
 from tests.records.support import write
 from tests.thorough import IS_THOROUGH
 
+pytestmark = pytest.mark.slow
+
 # Orders in which calls are made and stored.
 SEEDS = 4 if IS_THOROUGH else 1
 FOUND = "SELECT id, session_id, parent, relation FROM records_stream"

@@ -432,6 +432,7 @@ def test_of_a_file_that_is_cut_short_the_whole_streams_are_stored(query: Query, 
     assert everything(query)["chunk"] == before
 
 
+@pytest.mark.slow
 def test_cut_off_between_any_two_lines_it_stores_whole_streams_and_the_rest_at_the_next_attempt(
     query: Query, session: uuid.UUID
 ) -> None:

@@ -27,6 +27,8 @@ from tests.records.conftest import Query
 from tests.records.history import NOW, day, id_at, store, story
 from tests.records.support import closed, opened, write
 
+pytestmark = pytest.mark.slow
+
 MARKS = numbered(Kind.ANSWER, b"said"), numbered(Kind.REQUEST, b"asked")
 # The planner locks the partitions that it cannot exclude.
 LOOKED_INTO = """

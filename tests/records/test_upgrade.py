@@ -23,6 +23,8 @@ from tests.records.conftest import Query
 from tests.records.history import id_at
 from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
 
+pytestmark = pytest.mark.slow
+
 FORMER = Path(__file__).parent / "former.sql"
 TABLES = """
 SELECT relname FROM pg_class

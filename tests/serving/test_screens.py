@@ -85,6 +85,7 @@ async def test_what_no_websocket_may_have_is_refused_and_closed(screens: Screens
     assert came.startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.slow
 async def test_it_is_started_anew_where_it_ended(screens: Screens) -> None:
     client = hand_over(screens)
     assert client is not None

@@ -163,6 +163,7 @@ def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
     served.wait_for("got http.disconnect \n")
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood-until-left")) as client:
         impatient.wait_for("got http.disconnect the client read nothing for 2 s")
@@ -171,6 +172,7 @@ def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
             read_to_end(client)
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood")) as client:
         total = 0
@@ -182,6 +184,7 @@ def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
         assert total > PARTS * len(PART)
 
 
+@pytest.mark.slow
 def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -> None:
     with served.slow_client(WEBSOCKET_REQUEST.replace("/socket", "/sent-away")) as client:
         served.progress()

@@ -12,7 +12,11 @@ from streamviz.simulator.steps import fold
 from tests.simulator.process import Simulator
 
 BROKEN = {"error-midstream", "garbage", "disconnect", "no-finish"}
-WHOLE = [name for name in SCENARIOS if name not in BROKEN and not name.startswith("error-")]
+WHOLE = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "big" else name
+    for name in SCENARIOS
+    if name not in BROKEN and not name.startswith("error-")
+]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tests.core.test_evasions import FIRST, KINDS, LOOKED_AT, NUMBER, is_meant, 
 
 TARGETS = ("anthropic_messages", "openai_responses", "gemini", "openai_chat")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

@@ -32,6 +32,8 @@ from tests.records.archive.support import Storage, archive
 from tests.records.conftest import Query
 from tests.records.history import day, make_policy, store, story
 
+pytestmark = pytest.mark.slow
+
 LONG = [sse(delta(content=f"word {number} ")) for number in range(300)] + [b"data: [DONE]\n\n"]
 
 

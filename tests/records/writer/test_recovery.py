@@ -238,6 +238,7 @@ def entries() -> list[AnyEntry]:
     return [*story, closed(STREAM, chunk_count=len(RAWS), frame_count=len(RAWS))]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_journal_cut_anywhere_gives_the_same_record_however_often_it_is_read(
