@@ -1,11 +1,13 @@
 """What `make run` tells the person who started it."""
 
 import json
+import os
 import shlex
 
 from django.conf import settings
 
 from streamviz.ops.handing_over import HandedOver, has_terminal
+from streamviz.records.models import Route
 from streamviz.upstream.providers import PROVIDERS, is_configured
 
 MODEL = "sim/content"
@@ -41,12 +43,20 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
 
 
 def _who_answers() -> str:
-    """Which providers can be called with the environment's credentials. Clients may send their own, and routes may
-    lead to other providers."""
+    """Which providers can be called with the environment's credentials, and what else can be called."""
     configured = [name for name in PROVIDERS if is_configured(name)]
-    if configured or settings.CLIENT_CREDENTIALS:
-        return f"Providers with a credential: {', '.join(configured) or 'none; clients send their own'}."
+    others = ["clients send their own"] if settings.CLIENT_CREDENTIALS else []
+    others += ["routes have theirs"] if any(_has_its_own(route) for route in Route.objects.all()) else []
+    if configured or others:
+        return f"Providers with a credential: {'; '.join([', '.join(configured) or 'none', *others])}."
     return "No provider's credential is set: set one, such as OPENAI_API_KEY, and start again to call its models."
+
+
+def _has_its_own(route: Route) -> bool:
+    """Whether it names a credential that is set, or leads to an address that needs none."""
+    if route.credential:
+        return bool(os.environ.get(route.credential, "").strip())
+    return bool(route.base_url)
 
 
 def curl_line(base_url: str, key: HandedOver | None) -> str:

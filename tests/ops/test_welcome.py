@@ -10,7 +10,9 @@ from pytest_django import Settings
 
 from streamviz.ops.handing_over import HandedOver, hand_over
 from streamviz.ops.welcome import curl_line, show_first_key, welcome
+from streamviz.records.models import Route
 
+pytestmark = pytest.mark.django_db
 URL = "http://127.0.0.1:8000"
 
 
@@ -51,7 +53,23 @@ def test_it_says_whose_models_can_be_called(
     assert "Providers with a credential: none; clients send their own.\n" in said()
     bare_environment.setenv("GROQ_API_KEY", "gsk-secret")
     bare_environment.setenv("OLLAMA_API_BASE", "http://127.0.0.1:11434")
-    assert "Providers with a credential: groq, ollama, ollama_chat.\n" in said()
+    assert "Providers with a credential: groq, ollama, ollama_chat; clients send their own.\n" in said()
+
+
+def test_it_knows_of_routes_with_a_credential_or_an_address_that_needs_none(
+    bare_environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(**route: str) -> str:
+        Route.objects.all().delete()
+        Route(name="fast", target="openai/gpt-4.1", **route).save()
+        welcome(URL, URL, None, None)
+        return capsys.readouterr().out
+
+    bare_environment.setenv("OUR_TOKEN_HERE", "sk-secret")
+    assert "Providers with a credential: none; routes have theirs.\n" in said(credential="OUR_TOKEN_HERE")
+    assert "Providers with a credential: none; routes have theirs.\n" in said(base_url="http://127.0.0.1:11434/v1")
+    assert "No provider's credential is set" in said(credential="NOT_SET_TOKEN")
+    assert "No provider's credential is set" in said()
 
 
 def test_a_terminal_shows_secrets(
