@@ -12,6 +12,7 @@ import { start as startExports } from "./exports.js";
 import { start as startAsks } from "./asks.js";
 import { start as startScrub } from "./scrub.js";
 import { start as startLeaving } from "./leaving.js";
+import { start as startLists } from "./lists.js";
 
 startNotices();
 startSocket();
@@ -26,3 +27,4 @@ startExports();
 startAsks();
 startScrub();
 startLeaving();
+startLists();

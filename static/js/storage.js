@@ -1,18 +1,18 @@
 // What this browser stores for this streamviz: there may be another one below another path of the same origin.
 const PATH = new URL("../..", import.meta.url).pathname;
 
-// Null if nothing is stored.
-export function kept(name) {
+// Null if nothing is stored. What is in the session's storage is of this tab alone.
+export function kept(name, storage = "localStorage") {
   try {
-    return localStorage.getItem(`${name} ${PATH}`);
+    return window[storage].getItem(`${name} ${PATH}`);
   } catch {
     return null; // a browser that stores nothing
   }
 }
 
-export function keep(name, value) {
+export function keep(name, value, storage = "localStorage") {
   try {
-    localStorage.setItem(`${name} ${PATH}`, value);
+    window[storage].setItem(`${name} ${PATH}`, value);
   } catch {
     // A browser that stores nothing.
   }

@@ -1,0 +1,11 @@
+// A link back to a list leads to the list as it was left in this tab: with its filter, its order and its page.
+import { keep, kept } from "./storage.js";
+
+export function start() {
+  const left = document.referrer && new URL(document.referrer);
+  for (const link of document.querySelectorAll("[data-list]")) {
+    const name = `streamviz.list ${link.pathname}`;
+    if (left && left.origin === link.origin && left.pathname === link.pathname) keep(name, left.search, "sessionStorage");
+    link.search = kept(name, "sessionStorage") ?? "";
+  }
+}

@@ -1,0 +1,30 @@
+"""The way back from a page to the list that led to it, on pages without a server."""
+
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.scripts import page_of_ours
+
+PAGE = """<!doctype html><a href="/sessions/" data-list>Sessions</a> <a href="/sessions/1/">one</a>
+<a href="/streams/2/">two</a>
+<script type="module">import {{ start }} from "/js/{}"; start(); document.title = "ready";</script>"""
+
+
+def back(page: Page) -> str:
+    """What the page's link to the list says of the list's filter."""
+    page.wait_for_function("document.title === 'ready'")
+    return str(page.get_by_role("link", name="Sessions").evaluate("link => link.search"))
+
+
+def test_a_link_back_to_a_list_keeps_its_filter(chromium: Browser) -> None:
+    with page_of_ours(chromium, PAGE.format("lists.js")) as page:
+        page.goto("/sessions/1/")
+        assert back(page) == ""
+        page.goto("/sessions/?q=outcome%3Ahalted&range=7d")
+        for name, path in (("one", "sessions/1"), ("two", "streams/2")):
+            page.get_by_role("link", name=name).click()
+            page.wait_for_url(f"**/{path}/")
+            assert back(page) == "?q=outcome%3Ahalted&range=7d"
+        page.goto("/sessions/")
+        page.get_by_role("link", name="one").click()
+        page.wait_for_url("**/sessions/1/")
+        assert back(page) == ""
