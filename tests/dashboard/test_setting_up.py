@@ -32,6 +32,7 @@ def test_a_new_key_of_the_keys_page_stands_in_what_is_pasted(cast: Cast) -> None
     page = unescape(cast["administrator"].post("/keys/", {"name": "laptop"}).content.decode())
     [secret] = set(re.findall(r"sv-[\w-]{43}", page))
     assert page.count(secret) == 1 + len(snippets("x"))
+    assert '<details class="snippets-fold">' in page  # the list of keys comes next, not pages of snippets
     limited = unescape(cast["administrator"].post("/keys/", {"name": "bot", "models_scope": "sim/*"}).content.decode())
     assert "model=sim/thinking" in limited.replace('"', "")
 
