@@ -121,6 +121,29 @@ def test_figures_and_how_they_changed_lie_over_no_others(chromium: Browser, widt
             assert written <= room
 
 
+def test_facts_on_several_lines_stand_in_columns(chromium: Browser) -> None:
+    values = [
+        "sim/agent",
+        "demo agent",
+        "29 Nov 21:17:32",
+        "200",
+        *["0.52 s"] * 5,
+        "97 out, 271 in",
+        "39 thinking",
+        "–",
+    ]
+    facts = "".join(f"<div><dt>Name</dt><dd><bdi>{value}</bdi></dd></div>" for value in values)
+    page_html = f'<!doctype html>{STYLES}<main class="main"><dl class="facts">{facts}</dl></main>'
+    with page_of_ours(chromium, page_html, viewport={"width": 750, "height": 300}) as page:
+        page.goto("/")
+        places = page.locator(".facts > div").evaluate_all(
+            "all => all.map((each) => [each.offsetTop, each.offsetLeft])"
+        )
+        first, *others = [{left for top, left in places if top == line} for line in sorted({top for top, _ in places})]
+        assert others
+        assert all(lefts <= first for lefts in others)
+
+
 def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
     styles = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css">'
     with page_of_ours(chromium, f'<!doctype html>{styles}<div class="app"><nav></nav>{ERRORS}') as page:
