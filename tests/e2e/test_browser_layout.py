@@ -144,6 +144,24 @@ def test_facts_on_several_lines_stand_in_columns(chromium: Browser) -> None:
         assert all(lefts <= first for lefts in others)
 
 
+def test_what_is_pointed_at_in_a_chart_takes_no_room(chromium: Browser) -> None:
+    html = f"""<!doctype html>{STYLES}<link rel="stylesheet" href="/css/charts.css"><link rel="stylesheet"
+    href="/css/stats.css"><div class="charts"><section class="chart"><h2>Cost</h2><svg class="bars"></svg><div
+    class="chart-under"><p class="legend">from p50 to p95</p><p class="chart-at"></p></div></section></div>"""
+    with page_of_ours(chromium, html) as page:
+        page.goto("/")
+        chart, legend, said = (page.locator(name) for name in (".chart", ".legend", ".chart-at"))
+        before, rest = chart.bounding_box(), legend.bounding_box()
+        said.evaluate("element => { element.textContent = '29 Nov 06:00: $0.36' }")
+        over = said.bounding_box()
+        assert before is not None
+        assert rest is not None
+        assert over is not None
+        assert chart.bounding_box() == before
+        assert before["y"] + before["height"] - rest["y"] - rest["height"] < 20
+        assert (over["y"], over["height"] >= rest["height"]) == (rest["y"], True)
+
+
 def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
     styles = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css">'
     with page_of_ours(chromium, f'<!doctype html>{styles}<div class="app"><nav></nav>{ERRORS}') as page:
