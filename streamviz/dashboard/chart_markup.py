@@ -74,7 +74,8 @@ def _cut(bar: Bar) -> str:
 
 def _moment(mark: Mark) -> str:
     at = f'data-at="{_ms(mark.at)}" data-shows="{mark.shows}"'
-    return f'<text class="axis-text" x="{mark.x}" y="100%" dy="-3" {at}>{html.escape(mark.words)}</text>'
+    place = 'class="axis-text axis-late" text-anchor="end"' if mark.is_late else 'class="axis-text"'
+    return f'<text {place} x="{mark.x}" y="100%" dy="-3" {at}>{html.escape(mark.words)}</text>'
 
 
 def _change(mark: Mark) -> str:

@@ -15,19 +15,20 @@ _INTERVALS = [
     *(timedelta(hours=n) for n in (1, 2, 4, 6, 12)),
     *(timedelta(days=n) for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
 ]
-_LAST_MARK = 88.0
+_LAST_START = 88.0  # per cent of the width: words that would begin after this end at their mark instead
 _SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y"}
 
 
 class Mark(NamedTuple):
     """A time. `words` say what happened then; for marks of the axis they are the time itself, which `shows` lets a
-    script say in another time zone."""
+    script say in another time zone. `is_late`: there is no room for the words after the mark."""
 
     x: str
     at: datetime
     words: str
     href: str = ""
     shows: str = ""
+    is_late: bool = False
 
 
 def axis(span: Timespan) -> list[Mark]:
@@ -38,17 +39,21 @@ def axis(span: Timespan) -> list[Mark]:
     every = _round_interval(span)
     first = span.since + (ORIGIN - span.since) % every
     moments = [first + n * every for n in range(math.ceil((span.until - first) / every))]
-    return [Mark(place(at, span), at, at.strftime(_SHOWN[shows]), shows=shows) for at in moments if _has_room(at, span)]
+    return [
+        Mark(place(at, span), at, at.strftime(_SHOWN[shows]), shows=shows, is_late=_share(at, span) > _LAST_START)
+        for at in moments
+    ]
 
 
 def _round_interval(span: Timespan) -> timedelta:
     return next((each for each in _INTERVALS if (span.until - span.since) / each <= _MARKS), _INTERVALS[-1])
 
 
-def _has_room(at: datetime, span: Timespan) -> bool:
-    return (at - span.since) / (span.until - span.since) * 100 <= _LAST_MARK
-
-
 def place(at: datetime, span: Timespan) -> str:
     """Where a time is on the axis."""
-    return percent((at - span.since) / (span.until - span.since) * 100)
+    return percent(_share(at, span))
+
+
+def _share(at: datetime, span: Timespan) -> float:
+    """How much of the span is over at a time, in per cent."""
+    return (at - span.since) / (span.until - span.since) * 100

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from streamviz.dashboard.chart_markup import bars
+from streamviz.dashboard.charts import Chart
 from streamviz.dashboard.chosen_timespans import chosen
 from streamviz.dashboard.time_axis import axis, place
 
@@ -14,12 +16,20 @@ NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
     ("name", "shown"),
     [
         ("1h", ["11:10", "11:20", "11:30", "11:40", "11:50", "12:00"]),
-        ("24h", ["12:00", "16:00", "20:00", "00:00", "04:00", "08:00"]),
+        ("24h", ["12:00", "16:00", "20:00", "00:00", "04:00", "08:00", "12:00"]),
     ],
 )
 def test_the_axis_has_round_times(name: str, shown: list[str]) -> None:
     at = datetime(2026, 7, 1, 12, 7, tzinfo=UTC)
     assert [mark.words for mark in axis(chosen({"range": name}, at, None))] == shown
+
+
+def test_the_last_times_words_end_at_it() -> None:
+    span = chosen({"range": "24h"}, datetime(2026, 7, 1, 12, 50, tzinfo=UTC), None)
+    assert [(mark.words, mark.is_late) for mark in axis(span)][-2:] == [("08:00", False), ("12:00", True)]
+    drawn = bars(Chart([], ""), axis(span))
+    assert drawn.count('text-anchor="end"') == 1
+    assert drawn.count("<text") == drawn.count("axis-line")
 
 
 def test_the_axis_has_a_few_times() -> None:
