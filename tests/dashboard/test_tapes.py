@@ -28,6 +28,10 @@ def test_nothing_happened_on_an_untouched_stream(cast: Cast, stream: uuid.UUID) 
     assert "The cause is a clock." in page
 
 
+def test_what_chunks_tell_about_the_answer_is_listed(cast: Cast, stream: uuid.UUID) -> None:
+    assert "finish_reason stop, data: [DONE]" in shown(cast, f"/streams/{stream}/tapes/")
+
+
 def test_what_a_policy_took_out_is_named_with_its_policy(cast: Cast, transactional_db: None) -> None:
     stream_id, entries = story(NOW, session="denied", number=1, denied=make_policy("guard"))
     write(instead(entries, b"data: {}\n\n"))

@@ -11,23 +11,26 @@ _BARE = 60
 
 def words_in(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: int) -> str:
     """The beginning of what chunks, or frames, say: the text of blocks, otherwise what they tell about the answer."""
-    words: list[str] = []
-    length = 0
+    said = ""
+    was_told = False
     for number in numbers:
-        if length > most:
+        if len(said) > most:
             break
-        words.append(_said(timeline, number, bare))
-        length += len(words[-1])
-    said = printable("".join(words))
+        for words, is_told in _said(timeline, number, bare):
+            between = ", " if was_told and is_told else " " if was_told or is_told else ""
+            said += between * bool(said) + words
+            was_told = is_told
+    said = printable(said)
     return said if len(said) <= most else f"{said[:most]}…"
 
 
-def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
+def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> list[tuple[str, bool]]:
+    """What a chunk says, not empty; each with whether it tells about the answer, and is no text of a block."""
     pieces = "".join(_words_of(timeline, piece) for piece in dict.fromkeys(timeline.pieces(number)))
-    told = " ".join(filter(None, map(_told, timeline.told(number))))
-    if pieces or told:
-        return f"{pieces} {told}" if pieces and told else pieces or told
-    return one_line(bare.get(number, b"").decode("utf-8", "replace"), _BARE)
+    said = [(pieces, False), *((_told(event), True) for event in timeline.told(number))]
+    if not any(words for words, _ in said):
+        said = [(one_line(bare.get(number, b"").decode("utf-8", "replace"), _BARE), True)]
+    return [(words, is_told) for words, is_told in said if words]
 
 
 def _words_of(timeline: Timeline, piece: Piece) -> str:
