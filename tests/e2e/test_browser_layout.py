@@ -162,6 +162,20 @@ def test_what_is_pointed_at_in_a_chart_takes_no_room(chromium: Browser) -> None:
         assert (over["y"], over["height"] >= rest["height"]) == (rest["y"], True)
 
 
+def test_texts_on_the_tapes_have_room_in_a_small_window(chromium: Browser) -> None:
+    row = """<li class="tape-row is-passed is-run"><div class="tape-side tape-up"><span class="tape-seq">57–78</span><a
+    class="kind">f</a><div class="tape-text"><span>read_file {"path": "tests/test_checkout.py"}</span></div><span
+    class="tape-at">1.412 → 1.709</span></div><div class="tape-link">passed</div><div class="tape-side tape-down"><span
+    class="tape-seq">57–78</span><div class="tape-text">the same bytes</div><span class="tape-at">2.041</span></div>"""
+    html = f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/tapes.css"><ol>{row}</ol>'
+    with page_of_ours(chromium, html, viewport={"width": 722, "height": 300}) as page:
+        page.goto("/")
+        for text in page.locator(".tape-text").all():
+            box = text.bounding_box()
+            assert box is not None
+            assert box["width"] > 180
+
+
 def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
     styles = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css">'
     with page_of_ours(chromium, f'<!doctype html>{styles}<div class="app"><nav></nav>{ERRORS}') as page:
