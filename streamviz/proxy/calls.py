@@ -98,7 +98,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     said = caller.says(request)
     stream = new_stream(caller, said, request, aggregator)
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
-    send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
+    send = http.adding(send, {http.STREAM: str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
     if wire_format is OPENAI_RESPONSES:
         driver.before_last_word = worker.denied_calls.note

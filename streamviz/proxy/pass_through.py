@@ -56,7 +56,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     place = await place_of(worker, scope, body, key)
     stream = _opened(worker, scope, key, place, clock, requested_at)
     stream.request = _kept_request(scope, body)
-    send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
+    send = http.adding(send, {http.STREAM: str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
     try:
         await _require_within_limits(worker, stream)
@@ -186,6 +186,7 @@ class _Passing:
         if self._has_begun:
             return http.CannotEnd(why)
         self.stream.status = error.status
+        error.headers[http.STREAM] = str(self.stream.id)
         return error
 
     @property

@@ -14,7 +14,9 @@ _LONGEST_PATH = 200
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
     """Log a refusal, and return the headers with its id, of which each vendor's SDK shows one. If upstream gave a
-    request id, the client keeps that."""
+    request id, the client keeps that. A call that became a stream is on record, and was not refused."""
+    if http.STREAM in error.headers:
+        return {}
     metrics.refused(error.status)
     if any(name in error.headers for name in ("request-id", "x-request-id")):
         return {}

@@ -124,6 +124,11 @@ class Client:
         return self.messages[0]["status"], b"".join(each["body"] for each in self.messages[1:])
 
     @property
+    def names_stream(self) -> str:
+        """The stream that the answer's head names."""
+        return str(dict(self.messages[0]["headers"])[b"x-streamviz-stream"].decode())
+
+    @property
     def is_answered(self) -> bool:
         """Whether the whole answer has arrived: the server cuts off an incomplete one."""
         return bool(self.messages) and not self.messages[-1].get("more_body", True)
@@ -205,6 +210,20 @@ async def test_who_is_ended_before_the_answer_is_told_so(
     assert client.is_answered == (not before)
     assert client.got[0] == (200 if before else status)
     assert (client.closed.outcome, client.closed.status) == (outcome, client.got[0])
+    assert client.names_stream == str(stream.id)
+
+
+async def test_a_call_that_fails_is_no_request_that_became_no_stream(
+    worker: Worker, upstream: Upstream, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.breaks = True
+    upstream.may_go_on.set()
+    client = Client(worker)
+    with caplog.at_level(logging.INFO, "streamviz"):
+        await client.task
+    assert (client.got[0], client.closed.outcome) == (502, "upstream_error")
+    assert client.names_stream == str(client.closed.stream_id)
+    assert [each.message for each in caplog.records if "refused" in each.message] == []
 
 
 @pytest.mark.parametrize(("most", "status", "got"), [(0, 503, b""), (1, 200, b""), (2, 200, b""), (3, 200, b"0123")])
