@@ -74,14 +74,15 @@ def no_such(path: str) -> RequestError:
     if f"{path.rstrip('/')}/" in VERSIONS:
         message = f"{path} is a base URL for clients, which add the path of a call to it."
     else:
-        meant = _meant_by(path.rstrip("/"))
+        meant = meant_by(path)
         message = f"There is no {path[:_LONGEST]} here{f'; {meant} is. Check the base URL.' if meant else '.'}"
     return RequestError(404, message, kind="not_found_error", code="unknown_url")
 
 
-def _meant_by(path: str) -> str:
-    """The path of the known call that this one ends with. Outside our versions, as in Azure's paths, the call's own
-    version may be missing."""
+def meant_by(path: str) -> str:
+    """The path of the known call that this one ends with, if it does. Outside our versions, as in Azure's paths, the
+    call's own version may be missing."""
+    path = path.rstrip("/")
     version = "" if is_ours(path) else "/v1"
     called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")]
     return next((each for each in called if path.endswith(each.removeprefix(version))), "")

@@ -31,7 +31,7 @@ from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.asking import asked
 from streamviz.proxy.http import credentials
-from streamviz.proxy.paths import canonical, is_ours
+from streamviz.proxy.paths import canonical, is_ours, meant_by
 from streamviz.proxy.worker import worker
 from streamviz.records.database import wait_briefly
 from streamviz.serving import health, members, metrics
@@ -65,7 +65,8 @@ def _is_the_proxys(scope: Message) -> bool:
         return True
     path = below(scope["path"])
     is_a_page = path.startswith(below(settings.STATIC_URL)) or is_valid_path(path) or is_valid_path(f"{path}/")
-    return bool(credentials(cast(HTTPScope, scope))) and not is_a_page
+    is_a_clients = bool(meant_by(path) or credentials(cast(HTTPScope, scope)))
+    return is_a_clients and not is_a_page
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

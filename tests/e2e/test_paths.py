@@ -49,6 +49,8 @@ def test_a_call_is_found_whatever_the_base_url_has(proxied: Proxied, before: str
         ("/v1/messages/none", {}, {"type": "not_found_error"}),
         ("/api/chat", {}, {"type": "not_found_error", "code": "unknown_url"}),
         ("/api/chat", {"anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
+        ("/openai/v1/chat/completions", {"authorization": ""}, {"type": "not_found_error", "code": "unknown_url"}),
+        ("/anthropic/v1/messages", {"authorization": "sv-without-bearer"}, {"type": "not_found_error"}),
     ],
 )
 def test_an_error_is_told_in_the_clients_format(
