@@ -10,6 +10,7 @@ from streamviz.records.ids import uuid7
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 200
+_IDS = ("request-id", "x-request-id")
 
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
@@ -18,10 +19,9 @@ def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, 
     if http.STREAM in error.headers:
         return {}
     metrics.refused(error.status)
-    if any(name in error.headers for name in ("request-id", "x-request-id")):
-        return {}
-    id = str(uuid7())
+    given = next((error.headers[name] for name in _IDS if name in error.headers), "")
+    id = given or str(uuid7())
     client = http.header(scope, b"user-agent")[:_LONGEST_PATH]
     said = (id, error.status, error.code or error.kind, path[:_LONGEST_PATH], client)
     log.info("refused %s: %d %s %r, of %r", *said, extra={"fields": {"request_id": id, "status": error.status}})
-    return {"request-id": id, "x-request-id": id}
+    return {} if given else dict.fromkeys(_IDS, id)
