@@ -149,6 +149,7 @@ class UpstreamError(ClientFacingError):
         self.body = body
 
 
-def redirected(status: int) -> UpstreamError:
-    """The client's error for a redirect."""
-    return UpstreamError(502, f"upstream answered {status}, a redirect, which is not followed")
+def unanswered(status: int) -> UpstreamError:
+    """The client's error for a status that is neither an answer nor a refusal."""
+    why = "for which it was not asked" if status < 200 else "a redirect, which is not followed"
+    return UpstreamError(502, f"upstream answered {status}, {why}")

@@ -21,12 +21,12 @@ from litellm.types.llms.vertex_ai import Candidates
 from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
-from streamviz.core.errors import UpstreamError, redirected
+from streamviz.core.errors import UpstreamError, unanswered
 from streamviz.core.json_value import as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.conversions import convert_in_threads
 from streamviz.upstream.proxies import proxy_for
-from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, status_in
+from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, refusal, status_in
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -139,12 +139,13 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 class Sending:
     """One call of LiteLLM's. If it fails before it `has_begun`, the request is at fault; if it fails once it
-    `is_accepted`, the answer is. Also holds the bounds of the answer, the call's credential, and which patterns in the
-    call's schemas were found invalid."""
+    `is_accepted`, the answer is. `refusal` is the provider's last word, if it refused. Also holds the bounds of the
+    answer, the call's credential, and which patterns in the call's schemas were found invalid."""
 
     def __init__(self, bounds: Bounds = UNBOUNDED, key: str = "") -> None:
         self.bounds, self.key = bounds, key
         self.has_begun = self.is_accepted = False
+        self.refusal: UpstreamError | None = None
         self._of_patterns = 0
         self._found: dict[str, bool] = {}
         _sending.set(self)
@@ -189,7 +190,7 @@ def _require_asked(request: httpx.Request) -> None:
         said = f"{request.url.host} was not called: streamviz calls nothing but the model"
         raise UnaskedCall(said, request=request)
     if (sending := _sending.get()) is not None:
-        sending.has_begun = True
+        sending.has_begun, sending.refusal = True, None
 
 
 def _send_only_asked(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -205,18 +206,27 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
     is_streaming = bool(options.get("stream"))
     bounds = bounds_here()
     _bound(response, bounds, has_lines=is_streaming)
-    if 300 <= response.status_code < 400:
+    if response.status_code < 200 or 300 <= response.status_code < 400:
         await response.aclose()
-        raise redirected(response.status_code)
-    if response.status_code >= 300:
-        return await _refusal(response)
+        raise unanswered(response.status_code)
+    if response.status_code >= 400:
+        return _noted(await _refusal(response))
+    response.status_code = 200  # LiteLLM takes some others, such as 204, for refusals
     if not is_streaming:
         await _read(response, bounds)
         if status := _status_told(response.content):
-            return _saying(response, response.content, status)
+            return _noted(_saying(response, response.content, status))
     if (sending := _sending.get()) is not None:
         sending.is_accepted = True
     return response
+
+
+def _noted(refused: httpx.Response) -> httpx.Response:
+    """Note the provider's words, of which LiteLLM loses some. It gets the refusal too, as it may know what to leave out
+    of the request, and call again."""
+    if (sending := _sending.get()) is not None:
+        sending.refusal = refusal(refused.status_code, refused.content, refused.headers, sending.key)
+    return refused
 
 
 def _bound(response: httpx.Response, bounds: Bounds, *, has_lines: bool) -> None:
@@ -252,7 +262,7 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
     """The response with only the beginning of its body: LiteLLM takes 12 s per megabyte to look for credentials in
     it."""
     body = b""
-    with suppress(UpstreamError):  # a refusal that cannot be unpacked is still one
+    with suppress(UpstreamError, httpx.HTTPError):  # a refusal that is cut off or cannot be unpacked is still one
         async for piece in response.aiter_bytes():
             body += piece
             if len(body) > MOST_OF_AN_ERROR:

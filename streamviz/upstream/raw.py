@@ -12,7 +12,7 @@ from functools import partial
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from streamviz.core.errors import UpstreamError, redirected
+from streamviz.core.errors import UpstreamError, unanswered
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
@@ -175,12 +175,12 @@ def cut_off(error: Exception) -> UpstreamError:
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
     if response.status < 200:  # the connection is not HTTP's any more
         response.close()
-        return UpstreamError(502, f"upstream answered {response.status}, for which it was not asked")
+        return unanswered(response.status)
     body = refusal_without(key, await _beginning(response))
     details = object_in(body).get("error")
     message = as_text(as_object(details).get("message")) or as_json_text(details)
     if response.status < 400:
-        return redirected(response.status)
+        return unanswered(response.status)
     return UpstreamError(
         response.status if response.status < 600 else 502,  # no client knows any other
         message or f"upstream answered {response.status}",

@@ -1,32 +1,26 @@
-"""What went wrong in a call of LiteLLM's, in the provider's words."""
+"""What went wrong in a call of LiteLLM's, if the provider did not refuse it (told_errors.py)."""
 
 import logging
 import re
 import traceback
-from ast import literal_eval
 from collections.abc import Iterator
-from contextlib import suppress
 from json import JSONDecodeError
 from typing import TypeVar
 
 import aiohttp
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
+from streamviz.core.json_value import as_object, as_text, object_in
 from streamviz.core.wire.gemini_errors import STATUSES
 from streamviz.upstream.lite import UnaskedCall
 from streamviz.upstream.raw import cut_off
-from streamviz.upstream.redaction import told, told_headers, without_secrets
+from streamviz.upstream.redaction import told
 from streamviz.upstream.told_errors import KINDS
 
 E = TypeVar("E", bound=BaseException)
 log = logging.getLogger(__name__)
 
-_LONGEST_CODE = 100
-# No longer refusal is read (lite.py), and each of its bytes is at most four characters here.
-_LONGEST_QUOTED = 70_000
-# Bytes as Python writes them, up to the end. Nothing else is given to literal_eval, which crashes on deep nesting.
-_BYTES = re.compile(r"""b(['"])(?:[^\\'"]|\\.|(?!\1)['"])*\1\Z""", re.DOTALL)
+_LONGEST_NAME = 100
 # How LiteLLM fails at a request that is not as it expects, without saying anything about that itself.
 _STUMBLES = (AttributeError, IndexError, KeyError, RecursionError, TypeError)
 # What LiteLLM reports if a provider gave no status, or one for which it has no error.
@@ -51,9 +45,8 @@ _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 def as_upstream_error(
     error: Exception, key: str = "", *, was_sent: bool = True, was_accepted: bool = False
 ) -> UpstreamError:
-    """The error with the provider's status, message, rate limits and request id, as far as it gave them. If nothing
-    `was_sent`, the request is at fault for what LiteLLM failed at while reading it; if the call `was_accepted`, the
-    provider is.
+    """The error with the provider's status and message, as far as LiteLLM gives them. If nothing `was_sent`, the
+    request is at fault for what LiteLLM failed at while reading it; if the call `was_accepted`, the provider is.
 
     `key` is the credential of the call. Messages contain neither it nor the environment's credentials, nor a traceback.
     """
@@ -63,26 +56,18 @@ def as_upstream_error(
         return ours  # the answer was too long, not JSON, a redirect, or not compressed as it says
     if (cut := _first_of(error, aiohttp.ClientPayloadError)) is not None:
         return cut_off(cut)
-    # The headers of `response` are LiteLLM's own. The provider's are in `litellm_response_headers`, or in `headers` if
-    # the call was refused as its stream was opened.
-    came = told_headers(getattr(error, "litellm_response_headers", None) or getattr(error, "headers", None) or {})
-    headers = {name: without_secrets(value, key) for name, value in came.items()}
-    headers.pop("content-type", None)
-    message = _plain(str(getattr(error, "message", None) or str(error) or type(error).__name__))
+    message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     status = _status_of(error)
     stumble = None if was_sent else _stumble(error)
     if stumble is not None and (status >= 500 or str(stumble) in message):
         return inconvertible(stumble, key)
     if status >= 500:
         _note(error)
-    body = _quoted_body(message)
-    words = told(_providers_words(message, body), key)
+    words = told(_providers_words(message), key)
     if was_accepted and (fault := _fault_of_answer(error, status, words)) is not None:
         return fault
     status = 502 if was_accepted and status == 500 else status  # the provider's own was 200
-    kind = KINDS.get(status, "upstream_error")
-    code = _code_of(error, body)
-    return UpstreamError(status, words, kind=kind, code=code and told(code, key)[:_LONGEST_CODE], headers=headers)
+    return UpstreamError(status, words, kind=KINDS.get(status, "upstream_error"))
 
 
 def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError | None:
@@ -100,7 +85,7 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
     """The error for a request that LiteLLM cannot convert: it takes everything for well-formed, and fails in arbitrary
     ways."""
     _note(error)
-    absent = str(error.args[0])[:_LONGEST_CODE] if isinstance(error, KeyError) and error.args else None
+    absent = str(error.args[0])[:_LONGEST_NAME] if isinstance(error, KeyError) and error.args else None
     why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
     if isinstance(error, RecursionError):
         why = "something in it is nested too deeply"
@@ -157,31 +142,9 @@ def _status_of(error: Exception) -> int:
     return known[0] if known[0] != 500 else known[-1]
 
 
-def _code_of(error: Exception, body: JsonObject) -> str | None:
-    """The provider's code for the error, by which clients decide what to do."""
-    codes = [as_object(body.get("error")).get("code"), *(getattr(each, "code", None) for each in _behind(error))]
-    return next((code for code in codes if isinstance(code, str) and code), None)
-
-
-def _plain(message: str) -> str:
-    """The message with the provider's answer decoded: if a stream was refused, LiteLLM quotes that as Python writes
-    bytes."""
-    start = message.find("b" + message[-1:])
-    if start < 0 or len(message) > _LONGEST_QUOTED or _BYTES.match(message, start) is None:
-        return message
-    with suppress(ValueError, SyntaxError):  # an invalid escape, or a letter beyond ASCII
-        quoted: bytes = literal_eval(message[start:])
-        return message[:start] + quoted.decode(errors="replace")
-    return message
-
-
-def _quoted_body(message: str) -> JsonObject:
-    """The body of the provider's answer, if LiteLLM quotes it."""
-    return object_in(message[message.find("{") : message.rfind("}") + 1])
-
-
-def _providers_words(message: str, body: JsonObject) -> str:
+def _providers_words(message: str) -> str:
     """The message in the error body that LiteLLM quotes, or LiteLLM's message without what the client said."""
+    body = object_in(message[message.find("{") : message.rfind("}") + 1])
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
     words = words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message
     return _QUOTED.sub(r"\1", words)

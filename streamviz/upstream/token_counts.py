@@ -7,7 +7,7 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire import GEMINI
 from streamviz.core.wire.gemini_as_chat import as_chat
-from streamviz.upstream.lite import litellm
+from streamviz.upstream.lite import Sending, litellm
 from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
@@ -27,13 +27,14 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
     asked: dict[str, Any] = {
         key: chat[key] for key in ("model", "messages", "tools", "api_key", "api_base") if key in chat
     }
+    sending = Sending(key=target.key)
     try:
         async with asyncio.timeout(silence_seconds):
             counted = await litellm.acount_tokens(**asked)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except Exception as error:  # LiteLLM's errors have no common base but OpenAI's, and some are bare.
-        raise as_upstream_error(error, target.key) from error
+        raise (sending.refusal or as_upstream_error(error, target.key)) from error
     estimated = {"estimated": True} if counted.tokenizer_type == _LOCAL else {}
     return {word: counted.total_tokens, **estimated}
 

@@ -1,8 +1,10 @@
-"""Errors that a provider sends as a line of its stream, in place of an event."""
+"""Errors in the words of providers: refusals, and lines of a stream that are sent in place of an event."""
+
+from collections.abc import Mapping
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects, value_in
-from streamviz.upstream.redaction import told
+from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 # What providers call an error with this status.
 KINDS = {
@@ -16,35 +18,61 @@ KINDS = {
     503: "overloaded_error",
     529: "overloaded_error",
 }
+# The status of an error that says only its kind.
+_STATUSES = {kind: status for status, kind in reversed(KINDS.items())}
 # A refusal, or an error in place of an answer, gives its reason in a few lines.
 MOST_OF_AN_ERROR = 16 * 1024
+_LONGEST_CODE = 100
+
+
+def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "") -> UpstreamError:
+    """The error for an answer that refuses a call, without `key`, the call's credential. A web page says nothing."""
+    said = next(iter(objects(value_in(body))), {})
+    error = _error_of(said) or said
+    words = _words_of(error) or as_text(said.get("message")) or as_text(said.get("detail"))
+    text = body.decode(errors="replace").strip()
+    if not words and not text.startswith("<"):
+        words = text
+    known = status if status < 600 else 502  # no client knows any other
+    return _as_error(known, words or f"upstream answered {status}", as_object(error), key, headers)
 
 
 def error_in(line: bytes, key: str = "") -> UpstreamError | None:
     """The error in a line, in the provider's words without `key`, the call's credential; None if there is none.
 
-    LiteLLM's readers would put words of their own around it, or ignore it. They do read the error events of formats
-    that have these, so such events are left to them.
+    LiteLLM's readers would put words of their own around it, lose its kind, or ignore it.
     """
     if b'"error' not in line or len(line) > MOST_OF_AN_ERROR:
         return None
-    said = next(iter(objects(value_in(line.strip().removeprefix(b"data:")))), {})
-    error = _error_of(said)
-    if not error or said.get("type") == "error":
+    error = _error_of(next(iter(objects(value_in(line.strip().removeprefix(b"data:")))), {}))
+    if not error:
         return None
     details = as_object(error)
-    words = as_text(error) or as_text(details.get("message")) or encode(error).decode()
-    status = status_in(details)
-    code = as_text(details.get("code"))
-    return UpstreamError(
-        status, told(words, key), kind=KINDS.get(status, "upstream_error"), code=told(code, key) if code else None
-    )
+    return _as_error(status_in(details), _words_of(error) or encode(error).decode(), details, key)
 
 
 def status_in(error: JsonObject) -> int:
-    """The HTTP status in an error. 502 if it has none, as the answer's own said that all is well, or if it has 500."""
-    status = as_index(error.get("code")) or 0
+    """The HTTP status in an error, or that of its kind. 502 if it has none, as the answer's own said that all is well,
+    or if it has 500."""
+    status = as_index(error.get("code")) or _STATUSES.get(as_text(error.get("type")), 0)
     return status if 400 <= status < 600 and status != 500 else 502
+
+
+def _as_error(
+    status: int, words: str, error: JsonObject, key: str, headers: Mapping[str, str] | None = None
+) -> UpstreamError:
+    own = as_text(error.get("type"))
+    kind = KINDS.get(status) or (told(own, key) if own.endswith("_error") else "upstream_error")
+    code = as_text(error.get("code"))
+    came = {name: without_secrets(value, key) for name, value in told_headers(headers or {}).items()}
+    came.pop("content-type", None)
+    return UpstreamError(
+        status, told(words, key), kind=kind, code=told(code, key)[:_LONGEST_CODE] if code else None, headers=came
+    )
+
+
+def _words_of(error: object) -> str:
+    return as_text(error) or as_text(as_object(error).get("message"))
 
 
 def _error_of(said: JsonObject) -> object:

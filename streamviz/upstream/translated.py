@@ -77,6 +77,8 @@ async def open_translated(
     except ClientFacingError:
         raise
     except Exception as error:  # LiteLLM's errors have no common base but OpenAI's, and some are bare.
+        if sending.refusal is not None:
+            raise sending.refusal from error
         if (why := unreached(error)) is not None:
             raise no_answer(why, target.provider) from error
         raise as_upstream_error(

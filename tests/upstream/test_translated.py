@@ -11,6 +11,7 @@ from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
 from streamviz.upstream.translated import open_translated, require_translatable
 from streamviz.upstream.translated_answer import TranslatedAnswer
@@ -132,6 +133,7 @@ async def test_a_refusal_keeps_its_status(simulator: Simulator, model: str, stat
 
 
 async def test_a_refusal_says_when_to_come_back(simulator: Simulator) -> None:
+    send_only_what_is_asked()
     with pytest.raises(UpstreamError) as raised:
         await ask(simulator, "error-429", stream=True)
     assert int(raised.value.headers["retry-after"]) > 0

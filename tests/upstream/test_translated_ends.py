@@ -49,13 +49,26 @@ async def read(provider: str, body: bytes, received: list[bytes]) -> None:
 # Reported as for an untranslated call, whatever LiteLLM makes of it.
 HEAD = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
 FAULTS = {
+    "upstream answered 101, for which": HEAD.replace(b"200 OK", b"101 Switching") + b"\r\n",
     "upstream answered 302, a redirect": HEAD.replace(b"200 OK", b"302 Found") + b"location: /other\r\n\r\n",
     "could not be reached: Server disconnected": b"",
     "upstream cut off the response": HEAD + b"content-type: application/json\r\ncontent-length: 99\r\n\r\n{",
 }
+NO_CONTENT = {"before it was finished|not JSON": HEAD.replace(b"200 OK", b"204 No Content") + b"\r\n"}
 WHOLE_FAULTS = {
     **FAULTS,
     "upstream sent something that is not JSON": HEAD + b"content-type: text/html\r\n\r\n" + PAGE,
+}
+# What the client is told for each form of body. LiteLLM would put names of its own around the words, or lose them.
+REFUSALS = {
+    b"": "upstream answered 413",
+    PAGE: "upstream answered 413",
+    b'{"error":{"message":"out of beans"}}': "out of beans",
+    b'[{"error":{"message":"out of beans"}}]': "out of beans",
+    b'{"error":"out of beans"}': "out of beans",
+    b'{"detail":"out of beans"}': "out of beans",
+    b'{"detail":[{"msg":"out of beans"}]}': '{"detail":[{"msg":"out of beans"}]}',
+    b"out of \xff": "out of \ufffd",
 }
 
 
@@ -113,11 +126,34 @@ NOT_HERE = [("dashscope", "anthropic_messages"), ("azure_ai", "openai_responses"
 @pytest.mark.parametrize(("provider", "wire_format"), [*CALLS[:-1], *NOT_HERE])
 async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: str) -> None:
     send_only_what_is_asked()
-    for words, answer in {**FAULTS, "before it was finished|not JSON": holding(b"{}")}.items():
+    for words, answer in {**FAULTS, "before it was finished|not JSON": holding(b"{}"), **NO_CONTENT}.items():
         async with saying(answer) as url:
             with pytest.raises(UpstreamError, match=words) as raised:
                 await asked(provider, url, wire_format, stream=True)
             assert raised.value.status == 502
+
+
+@pytest.mark.parametrize(
+    ("provider", "wire_format", "stream"),
+    [*((*call, False) for call in CALLS), *((*call, True) for call in CALLS[:-1])],
+)
+async def test_a_refusal_is_told_as_the_provider_wrote_it(provider: str, wire_format: str, stream: bool) -> None:
+    send_only_what_is_asked()
+    for body, words in REFUSALS.items():
+        head = b"HTTP/1.1 413 Too Long\r\nconnection: close\r\nretry-after: 7\r\n\r\n"
+        async with saying(head + body) as url:
+            with pytest.raises(UpstreamError) as raised:
+                await asked(provider, url, wire_format, stream=stream)
+        error = raised.value
+        assert (error.status, error.message, error.code, error.headers) == (413, words, None, {"retry-after": "7"})
+
+
+async def test_a_refusal_that_is_cut_off_is_still_one() -> None:
+    send_only_what_is_asked()
+    async with saying(b'HTTP/1.1 429 Wait\r\ncontent-length: 99\r\n\r\n{"error":') as url:
+        with pytest.raises(UpstreamError) as raised:
+            await asked("anthropic", url, "openai_chat", stream=False)
+    assert raised.value.status == 429
 
 
 NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')

@@ -16,6 +16,7 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
 from streamviz.core.sse import write_event
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
 from streamviz.upstream.translated import open_translated
 from streamviz.upstream.translated_answer import TranslatedAnswer
@@ -164,6 +165,7 @@ async def test_a_model_of_the_responses_kind_that_nobody_knows_is_streamed(simul
 
 @pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
 async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_format: str, provider: str) -> None:
+    send_only_what_is_asked()
     before = len(simulator.get_json("/_requests")["requests"])
     with pytest.raises(UpstreamError) as raised:
         await bytes_of(await ask(simulator, wire_format, provider, "error-429", stream=True))
@@ -178,6 +180,8 @@ async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_
 @pytest.mark.parametrize("wire_format", [OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES])
 async def test_a_stream_of_geminis_is_open_before_it_is_answered(wire_format: str) -> None:
     """LiteLLM makes that call only when the first chunk is requested, long after the client got its status."""
+
+    send_only_what_is_asked()
 
     async def refuse(_: web.BaseRequest) -> web.Response:
         body = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}
