@@ -34,6 +34,8 @@ MOST_OF_A_REFUSAL = 1024 * 1024
 FAILURES = (aiohttp.ClientError, OSError)
 # What aiohttp puts before its message about an answer that is not HTTP.
 _BEFORE = re.compile(r"^\d{3}, message:\s*")
+# Where it begins to quote bytes, or an error of its own.
+_QUOTES = re.compile(r"\n|: b['\"]|: <")
 
 
 def new_client(silence_seconds: float) -> aiohttp.ClientSession:
@@ -223,8 +225,7 @@ def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
 
 
 def _words(error: Exception) -> str:
-    """The error in one line, without the address, which is the operator's, and without the bytes that aiohttp quotes
-    below."""
+    """The error in one line, without the address, which is the operator's, and without what aiohttp quotes."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted ({_why_not_trusted(error.certificate_error)})"
     if isinstance(error, aiohttp.ClientSSLError):
@@ -234,7 +235,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return _why_unconnected(error.os_error)
     said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
-    return _BEFORE.sub("", said).partition("\n")[0].rstrip(":") or type(error).__name__
+    return _QUOTES.split(_BEFORE.sub("", said), maxsplit=1)[0].rstrip(":") or type(error).__name__
 
 
 def _why_not_trusted(error: Exception) -> str:

@@ -64,20 +64,21 @@ def as_upstream_error(
     if status >= 500:
         _note(error)
     words = told(_providers_words(message), key)
-    if was_accepted and (fault := _fault_of_answer(error, status, words)) is not None:
+    if was_accepted and (fault := _fault_of_answer(error, status)) is not None:
         return fault
     status = 502 if was_accepted and status == 500 else status  # the provider's own was 200
     return UpstreamError(status, words, kind=KINDS.get(status, "upstream_error"))
 
 
-def _fault_of_answer(error: Exception, status: int, words: str) -> UpstreamError | None:
-    """What is wrong with the answer of a provider that accepted the call, if it did not say so itself with a status."""
+def _fault_of_answer(error: Exception, status: int) -> UpstreamError | None:
+    """What is wrong with the answer of a provider that accepted the call, if it did not say so itself with a status.
+    LiteLLM's words for it are Python's, and quote the answer."""
     if status not in _MADE_UP:
         return None
     if _first_of(error, JSONDecodeError) is not None:
         return UpstreamError(502, "upstream sent something that is not JSON")
     if _first_of(error, *_STUMBLES, ValueError) is not None:
-        return UpstreamError(502, f"upstream sent something that is not of its format: {words}")
+        return UpstreamError(502, "upstream sent something that is not of its format")
     return None
 
 
@@ -114,9 +115,9 @@ def _note(error: Exception) -> None:
 
 
 def unreached(error: BaseException) -> aiohttp.ClientError | None:
-    """The error that kept a call from reaching its provider, or from being answered at all. LiteLLM's own message for
+    """The error that kept a call from reaching its provider, or from being answered in HTTP. LiteLLM's own message for
     it contains the address."""
-    return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientHttpProxyError)
+    return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientResponseError)
 
 
 def _first_of(error: BaseException, *kinds: type[E]) -> E | None:

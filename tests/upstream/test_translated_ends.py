@@ -52,7 +52,11 @@ FAULTS = {
     "upstream answered 101, for which": HEAD.replace(b"200 OK", b"101 Switching") + b"\r\n",
     "upstream answered 302, a redirect": HEAD.replace(b"200 OK", b"302 Found") + b"location: /other\r\n\r\n",
     "could not be reached: Server disconnected": b"",
-    "upstream cut off the response": HEAD + b"content-type: application/json\r\ncontent-length: 99\r\n\r\n{",
+    "answered in broken HTTP: Bad status line$": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    "answered in broken HTTP: Got more than [0-9]+ bytes when reading$": HEAD + b"a: " + b"b" * 20_000 + b"\r\n\r\n",
+    "upstream cut off the response: Response payload is not completed$": (
+        HEAD + b"content-type: application/json\r\ncontent-length: 99\r\n\r\n{"
+    ),
 }
 NO_CONTENT = {"before it was finished|not JSON": HEAD.replace(b"200 OK", b"204 No Content") + b"\r\n"}
 WHOLE_FAULTS = {
@@ -157,6 +161,12 @@ async def test_a_refusal_that_is_cut_off_is_still_one() -> None:
 
 
 NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')
+# In these words alone: LiteLLM's would quote the answer and describe LiteLLM.
+UNREADABLE = (
+    "upstream sent something that is not JSON",
+    "upstream sent something that is not of its format",
+    "upstream closed the stream before it was finished",
+)
 # Some report errors in this form, and this one is not the client's fault.
 TOLD = b'{"error":{"message":"out of beans","code":503}}'
 
@@ -169,7 +179,7 @@ async def test_json_that_is_no_answer_is_the_providers_fault(provider: str, wire
     send_only_what_is_asked()
     for body in (*NOTHINGS, PAGE):
         async with saying(holding(body, "text/event-stream" if body == PAGE else "application/json")) as url:
-            with pytest.raises(UpstreamError, match="upstream") as raised:
+            with pytest.raises(UpstreamError, match=f"^({'|'.join(UNREADABLE)})") as raised:
                 await asked(provider, url, wire_format, stream=False)
         assert (raised.value.status, raised.value.kind) == (502, "upstream_error"), body
 
@@ -199,9 +209,25 @@ async def test_what_is_no_event_of_its_format_is_the_providers_fault(provider: s
     for body in (*NOTHINGS, PAGE):
         for streamed in (body, write_event(body)):
             received: list[bytes] = []
-            with pytest.raises(UpstreamError, match="upstream") as raised:
+            with pytest.raises(UpstreamError, match=f"^({'|'.join(UNREADABLE)})$") as raised:
                 await read(provider, streamed, received)
             assert (raised.value.status, raised.value.kind) == (502, "upstream_error"), streamed
+
+
+@pytest.mark.parametrize(
+    ("provider", "event"),
+    [
+        ("cohere_chat", {"type": "content-delta", "index": 0, "delta": "hunter2"}),
+        ("gemini", {"candidates": "hunter2"}),
+        ("mistral", {"choices": "hunter2"}),
+        ("ollama_chat", {"done": "hunter2", "message": {}}),
+    ],
+)
+async def test_an_event_of_a_wrong_type_is_not_quoted(provider: str, event: JsonObject) -> None:
+    written = encode(event) + b"\n" if provider == "ollama_chat" else write_event(encode(event))
+    with pytest.raises(UpstreamError) as raised:
+        await read(provider, written, [])
+    assert raised.value.message == "upstream sent something that is not of its format"
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat"])
