@@ -99,24 +99,29 @@ def _is_looked_at_here(_stream: litellm.CustomStreamWrapper) -> bool:
 litellm.CustomStreamWrapper._should_fail_on_clean_eof = _is_looked_at_here  # type: ignore[method-assign, assignment]
 
 
-_redacted, _cause_of = secret_redaction.python_redact_string, litellm_logging.normalize_error
+_redacted = secret_redaction.python_redact_string
 # LiteLLM's errors quote what it could not read, which can be a whole request.
 _MOST_OF_AN_ERROR = 4 * 1024
 
 
 def _redacted_beginning(text: str) -> str:
-    """Redact only the beginning: searching for credentials takes 12 s per megabyte, several times for each error, for a
-    log that is switched off."""
+    """Redact only the beginning: searching for credentials takes 12 s per megabyte, several times for each error."""
     return _redacted(text[:_MOST_OF_AN_ERROR])
 
 
-def _cause_by_beginning(error: Exception | None, status: str, message: str) -> str | None:
-    """Look only at the beginning for words that tell the cause: this takes 5 s per megabyte."""
-    return _cause_of(error, status, message[:_MOST_OF_AN_ERROR])
-
-
 secret_redaction.python_redact_string = _redacted_beginning
-litellm_logging.normalize_error = _cause_by_beginning
+
+
+def _log_no_failure(*_: object, **__: object) -> None:
+    """Log no failure of a call: nothing would read it, and LiteLLM first copies all of the call's messages, twice."""
+
+
+async def _log_no_failure_either(*_: object, **__: object) -> None:
+    """Nor those of calls that are awaited."""
+
+
+litellm_logging.Logging.failure_handler = _log_no_failure
+litellm_logging.Logging.async_failure_handler = _log_no_failure_either
 
 
 def _is_of_guardrail(_error: Exception) -> bool:

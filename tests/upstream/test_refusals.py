@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from litellm.litellm_core_utils.litellm_logging import StandardLoggingPayloadSetup
+from litellm.litellm_core_utils import litellm_logging, secret_redaction
 
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.redaction import told
@@ -126,10 +126,9 @@ def test_an_error_that_has_led_to_itself_is_told_once() -> None:
 
 def test_of_a_long_error_litellm_reads_the_beginning_alone() -> None:
     """It may quote a whole request, and is searched for credentials several times."""
-    told_of = StandardLoggingPayloadSetup.get_error_information(Failed(f"Bearer {'a' * 20} {'x ' * 500_000}", 400))
-    assert len(told_of["error_message"]) < 5_000
-    assert told_of["error_message"].startswith("REDACTED ")
-    assert told_of["normalized_error"] == "400_INVALID_REQUEST"
+    told_of = secret_redaction.redact_string(f"Bearer {'a' * 20} {'x ' * 500_000}")
+    assert len(told_of) < 5_000
+    assert told_of.startswith("REDACTED ")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # caused by imports at the first call
@@ -140,3 +139,14 @@ async def test_to_tell_an_error_nothing_is_imported(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UpstreamError, match="could not be reached"):
         await open_translated(nobody, {"messages": [{"role": "user", "content": "Hello"}]}, silence_seconds=30)
     assert "fastapi.exceptions" not in sys.modules
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+async def test_of_a_failed_call_nothing_is_copied_for_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteLLM would copy a long conversation while all other streams wait."""
+    copies: list[object] = []
+    monkeypatch.setattr(litellm_logging, "get_standard_logging_object_payload", lambda **given: copies.append(given))
+    nobody = resolve("x", "openai_chat", RoutePlan("anthropic/claude-x", "http://127.0.0.1:1", key="test"))
+    with pytest.raises(UpstreamError, match="could not be reached"):
+        await open_translated(nobody, {"messages": [{"role": "user", "content": "Hello"}]}, silence_seconds=30)
+    assert copies == []
