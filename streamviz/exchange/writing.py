@@ -19,7 +19,7 @@ from streamviz.exchange.stream import LiveStream
 log = logging.getLogger(__name__)
 # Gemini CLI and Qwen Code contain such an SDK.
 _OLD_NODE_SDK_OF_GOOGLE = re.compile(r"geminicli|qwencode|google-genai-sdk/[12]\.\S{1,30} gl-node/", re.IGNORECASE)
-_VIBE = re.compile(r"mistral-vibe/|python-httpx/", re.IGNORECASE)
+_VIBE = re.compile(r"(mistral-client-python/)?mistral-vibe/|python-httpx/", re.IGNORECASE)
 
 
 def is_codex(user_agent: str) -> bool:
@@ -29,8 +29,8 @@ def is_codex(user_agent: str) -> bool:
 
 
 def is_vibe(stream: LiveStream) -> bool:
-    """Whether its client is Mistral Vibe, whose user agent is its own or httpx's. Other clients send the header too, as
-    Mistral's API reads it."""
+    """Whether its client is Mistral Vibe, whose user agent is its own, perhaps after that of Mistral's SDK, or httpx's.
+    Other clients send the header too, as Mistral's API reads it."""
     return "x-affinity" in stream.request_headers and _VIBE.match(stream.user_agent) is not None
 
 

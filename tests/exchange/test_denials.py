@@ -58,6 +58,8 @@ KIMI: dict[str, Any] = {"user_agent": "kimi-code-cli/2.1.0"}
 AFFINITY: dict[str, Any] = {"request_headers": {"x-affinity": "8b657757-5519-fcbd-4a31-2a120c7aefcf"}}
 VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "python-httpx/0.28.1"}
 OLDER_VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "Mistral-Vibe/2.18.4"}
+# With `backend = "mistral"`.
+MISTRALS_VIBE: dict[str, Any] = {**AFFINITY, "user_agent": "mistral-client-python/Mistral-Vibe/2.18.4"}
 # Another client that sends the header, as Mistral's API reads it.
 OTHER: dict[str, Any] = {**AFFINITY, "user_agent": "OpenAI/JS 6.1.0"}
 
@@ -69,6 +71,7 @@ OTHER: dict[str, Any] = {**AFFINITY, "user_agent": "OpenAI/JS 6.1.0"}
         ({"user_agent": "factory-cli/0.215.0"}, "failed"),
         (VIBE, "failed"),
         (OLDER_VIBE, "failed"),
+        (MISTRALS_VIBE, "failed"),
         (OTHER, "incomplete"),
         ({"user_agent": "OpenAI/Python 3.54.0"}, "incomplete"),
     ],
@@ -127,7 +130,7 @@ def test_copilot_alone_is_told_in_openais_words_what_is_final_as_it_asks_again_a
     assert told["error"]["type"] == "permission_error"
 
 
-@pytest.mark.parametrize("who", [KIMI, VIBE], ids=["kimi", "vibe"])
+@pytest.mark.parametrize("who", [KIMI, VIBE, MISTRALS_VIBE], ids=["kimi", "vibe", "mistral's vibe"])
 def test_who_asks_again_after_any_error_of_chat_gets_a_final_one_as_an_answer(who: dict[str, Any]) -> None:
     play = Play(policies=[active(AskAboutRequests({}))], **who).asked().waited(5)
     play.answered(play.asks[0], DENIED).forwarded()
