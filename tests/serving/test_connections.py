@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from streamviz.serving.connections import Connection, Timer
+from tests.clock import Clock
 
 
 class Socketless(Connection):
@@ -48,21 +49,17 @@ def test_a_timer_is_due_once_and_only_as_it_was_last_set() -> None:
 
 
 def test_a_timer_that_is_put_off_is_not_due_before() -> None:
-    async def due() -> list[str]:
-        told: list[str] = []
-        over = asyncio.Event()
+    async def due() -> list[list[str]]:
+        clock, told = Clock(), list[str]()
+        late = Timer(1.0, lambda: told.append("late"))
+        late.reset(60.0)
+        found = []
+        for seconds in (30.0, 60.0):
+            await clock.pass_on(seconds)
+            found.append([*told])
+        return found
 
-        def ring() -> None:
-            told.append("late")
-            over.set()
-
-        late = Timer(0.001, ring)
-        late.reset(0.05)
-        Timer(0.02, lambda: told.append("between"))
-        await over.wait()
-        return told
-
-    assert asyncio.run(due()) == ["between", "late"]
+    assert asyncio.run(due()) == [[], ["late"]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its option is Linux's")

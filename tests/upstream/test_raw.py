@@ -6,7 +6,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +20,17 @@ from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import READ_BYTES, RawAnswer, new_client, open_raw, passed_on, refusal_without
 from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
+from tests.clock import Clock
 from tests.conftest import missing
 from tests.services import free_port
 from tests.simulator.process import Simulator
 
+SILENCE_SECONDS = 30
+
 
 @pytest.fixture
 async def client() -> AsyncIterator[aiohttp.ClientSession]:
-    client = new_client(silence_seconds=30)
+    client = new_client(SILENCE_SECONDS)
     yield client
     await client.close()
 
@@ -108,33 +111,56 @@ async def test_breaking_off_is_an_error_after_all_that_came(
     with pytest.raises(UpstreamError) as raised:
         async for piece in answer:
             came += piece
+    answer.close()
     assert raised.value.status == 502
     assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
 
 
-async def test_silence_in_the_middle_is_an_error_after_all_that_came(simulator: Simulator) -> None:
-    client = new_client(silence_seconds=0.5)
-    answer = await ask(client, simulator, "stall?seconds=600&speed=20")
-    came = b""
-    with pytest.raises(UpstreamError) as raised:
-        async for piece in answer:
-            came += piece
-    answer.close()
-    await client.close()
+@asynccontextmanager
+async def half_answered(client: aiohttp.ClientSession) -> AsyncIterator[tuple[RawAnswer, asyncio.Event]]:
+    """An answer whose first half has come; the other comes with the event."""
+    may_go_on = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b"data: 1\n\n")
+        await may_go_on.wait()
+        await response.write(b"data: 2\n\n")
+        await response.write_eof()
+        return response
+
+    async with RawTestServer(answer) as server:
+        raw, _ = await answered_by(client, server)
+        try:
+            yield raw, may_go_on
+        finally:
+            raw.close()
+            may_go_on.set()
+
+
+async def test_silence_in_the_middle_is_an_error_after_all_that_came(client: aiohttp.ClientSession) -> None:
+    async with half_answered(client) as (answer, _):
+        clock = Clock()
+        assert await anext(answer) == b"data: 1\n\n"
+        waiting = asyncio.ensure_future(anext(answer))
+        await asyncio.sleep(0)
+        await clock.pass_on(SILENCE_SECONDS / 2)
+        assert not waiting.done()
+        await clock.pass_on(SILENCE_SECONDS)
+        with pytest.raises(UpstreamError) as raised:
+            await waiting
     assert raised.value.status == 504
-    assert b"data:" in came
 
 
-async def test_a_reader_that_takes_its_time_is_not_upstreams_silence(simulator: Simulator) -> None:
-    client = new_client(silence_seconds=0.2)
-    answer = await ask(client, simulator, "content?chunks=20&speed=inf")
-    pieces = aiter(answer)
-    came = await anext(pieces)
-    await asyncio.sleep(0.5)  # longer than upstream may be silent
-    came += b"".join([piece async for piece in pieces])
-    answer.close()
-    await client.close()
-    assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
+async def test_a_reader_that_takes_its_time_is_not_upstreams_silence(client: aiohttp.ClientSession) -> None:
+    async with half_answered(client) as (answer, may_go_on):
+        clock = Clock()
+        assert await anext(answer) == b"data: 1\n\n"
+        may_go_on.set()
+        await answer._response.content.wait_eof()
+        await clock.pass_on(10 * SILENCE_SECONDS)
+        assert [piece async for piece in answer] == [b"data: 2\n\n"]
 
 
 async def test_closing_ends_the_connection_in_the_middle(client: aiohttp.ClientSession, simulator: Simulator) -> None:
