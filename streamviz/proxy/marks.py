@@ -4,7 +4,8 @@ An answer is recognised by what it said together with some of what came before i
 varies: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
 and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. Little text proves
 nothing: many answers are just OK. The surest mark also identifies the speaker: the program, its model, its tools and
-its system prompt. If a program names its user, that user never shares marks with another.
+its system prompt. If a program names its user, that user never shares marks with another. One more mark is for an
+answer with the calls that were made last before it, in case their results are sent differently later.
 
 A client may keep only the beginning of an answer: of one that was stopped, it may have shown less than had come, and
 some agents read no further than a call that is written into the text. So there are also marks for beginnings of a few
@@ -47,19 +48,16 @@ _OWNERS = 1_000
 
 
 class _Said(NamedTuple):
-    """A turn, by its digest; the rest is what requests look for."""
+    """A turn, by its digest. `calls` is that of its calls, empty if it made none; with `is_by_id` these have ids that
+    distinguish it from any other turn. The rest is what requests look for."""
 
     digest: bytes
     weight: int
     is_answer: bool = False
+    calls: bytes = b""
+    is_by_id: bool = False
     ids: Sequence[str] = ()
-    call_ids: Sequence[str] = ()
     texts: Sequence[str] = ()
-
-    @property
-    def is_by_id(self) -> bool:
-        """Whether its calls have ids that distinguish it from any other turn."""
-        return any(map(looks_random, self.call_ids))
 
 
 class _Hashes:
@@ -156,7 +154,7 @@ class Marks:
 
     def drop_texts(self) -> None:
         """Once the stream that the request continues is found, keep only the digests of the turns read for that."""
-        self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
+        self._read = [_Said(*said[:5]) for said in self._read[: _LAST_STEP + 1]]
 
     def release(self) -> None:
         """Keep only what the marks of its answer are made from."""
@@ -225,7 +223,11 @@ class Marks:
 
     def _chain(self, answer: _Said, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
         """The marks of an answer with more and more of what came before it, and how many characters each covers; None
-        for the whole conversation."""
+        for calls that are known by their ids, and for the whole conversation."""
+        if called := _since_calls(before):
+            weight = answer.weight + sum(each.weight for each in called)
+            told = [each.calls or each.digest for each in called]
+            yield self._mark(Kind.ANSWER, b"since", *told, answer.digest), None if called[-1].is_by_id else weight
         digest, weight = answer.digest, answer.weight
         for step, turn in enumerate(before, 1):
             digest, weight = self._digest(digest, turn.digest), weight + turn.weight
@@ -286,13 +288,26 @@ class Marks:
 
     def _said(self, turn: Turn) -> _Said:
         digest = self._digest(b"answer" + self._person if turn.is_answer else b"", turn.said)
-        return _Said(digest, turn.weight, turn.is_answer, turn.ids, turn.call_ids, turn.texts)
+        ids = list(filter(looks_random, turn.call_ids))
+        calls = [each.encode("utf-8", "surrogatepass") for each in ids or turn.calls]
+        called = self._digest(*calls) if calls else b""
+        return _Said(digest, turn.weight, turn.is_answer, called, bool(ids), turn.ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
         return _with(self._hashes.plain, *parts).digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
         return numbered(kind, _with(self._hashes.of_kind[kind], *parts).digest())
+
+
+def _since_calls(before: Iterable[_Said]) -> list[_Said]:
+    """The answers back to the last one that made calls; empty if none did."""
+    answers: list[_Said] = []
+    for answer in (turn for turn in before if turn.is_answer):
+        answers.append(answer)
+        if answer.calls:
+            return answers
+    return []
 
 
 def _telling(marks: Iterable[tuple[int, int | None]], is_named: bool) -> Iterator[int]:

@@ -316,6 +316,24 @@ def test_a_call_before_the_last_answer_tells_whose_that_is(host: Host) -> None:
         assert _is_after(_next(host, *turns, _model(LONG), _user("And?")), told)
 
 
+@pytest.mark.parametrize("results", [["[cleared]"], ["ok", "ok"]], ids=["cleared", "doubled"])
+@pytest.mark.parametrize("are_counted", [False, True])
+def test_a_short_answer_is_known_by_the_calls_before_it_whatever_became_of_their_results(
+    results: list[str], are_counted: bool
+) -> None:
+    """Agents clear old results, and Gemini CLI sends them twice once it has resumed a conversation."""
+    host = Host(Ids(are_counted=are_counted))
+    answer = Said("", (("bash", {"command": "make test && make lint && make build && make run"}),))
+    called = host.take(_chat(_user("Mend it."), answer=answer), 1)
+    turns = [_user("Mend it."), chat_turn(called.body)]
+    told = host.take(_chat(*turns, *chat_results(called.body, "ok"), answer=Said("Done.")), 1)
+    later = [chat_results(called.body, result)[0] for result in results]
+    asked = [*turns, *later, _model("Done."), _user("And?")]
+    again = host.take(_chat(*asked, answer=Said("Done.")), 2)
+    assert _is_after(again, told)
+    assert _is_after(_next(host, *asked, _model("Done."), _user("So?"), port=3), again)
+
+
 def test_ids_that_a_provider_counts_prove_nothing() -> None:
     host = Host(Ids(are_counted=True))
     host.take(_chat(_user("Mend it."), answer=Said("", (("bash", {"command": "ls"}),))), 1)
