@@ -26,7 +26,9 @@ _SHORT = 2_000
 # This many characters of an expression count as one step.
 _WORD = 4
 _SHOWN = 200
-_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w*)")
+# What may be between two words of an expression.
+_BLANK = r"(?:\s|//[^\n]*\n)*"
+_LOOP = re.compile(rf"\.{_BLANK}(?:all|exists|exists_one|existsOne|map|filter){_BLANK}\({_BLANK}(\w*)")
 _NAMES = frozenset({"block", "args", "request", "stream", "session"})
 _BUILT_IN = frozenset("int uint double bool string bytes list map null_type type dyn timestamp duration".split())
 
@@ -85,6 +87,7 @@ class CelRule(Policy):
         self._loops = len(_LOOP.findall(expression))
         self._words = 1 + len(expression) // _WORD
         self._sums = 1 + expression.count("+")
+        self._listed = 1 + expression.count(",")
         # Compiling a pattern can take long, especially one that a model wrote.
         self._has_patterns = "matches" in expression
         self.reads = None if "request" in self._wanted else frozenset()
@@ -121,7 +124,8 @@ class CelRule(Policy):
         copied = steps * self._words * self._sums * (size + 1)
         if self._loops and (steps > MOST_STEPS or copied > MOST_COPIED):
             raise ValueError("its input is too large")
-        self.require_short(copied <= _SHORT_COPIED)
+        # A loop may also be over a list in the expression itself.
+        self.require_short(copied * self._listed**self._loops <= _SHORT_COPIED)
         try:
             result = self._program.execute(values)
         except Exception as error:  # The library's message may quote what is judged, which may hold a secret.

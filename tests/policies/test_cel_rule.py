@@ -7,9 +7,10 @@ import pytest
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
+from streamviz.core.policy import TakesLong
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Verdict
-from streamviz.policies import build
+from streamviz.policies import build, build_short
 from tests.core.support import Run, active, call, calls, chunks, delta
 from tests.policies.support import block, context, judge
 
@@ -78,7 +79,8 @@ def test_what_cannot_be_decided_is_a_failure(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "word"),
     [("block.name ==", "expression"), ("blok.name == 'x'", "blok is not known"), ("a" * 5000, "too long"),
-     ("[1].all(a, [1].all(b, [1].all(c, true)))", "at most 2 loops")],
+     ("[1].all(a, [1].all(b, [1].all(c, true)))", "at most 2 loops"),
+     ("[1].all(a, [1].existsOne(b, [1].all // x\n(block, true)))", "at most 2 loops")],
 )  # fmt: skip
 def test_what_is_wrong_with_it_is_told_at_its_field(expression: str, word: str) -> None:
     with pytest.raises(PolicyParametersError, match=word) as raised:
@@ -97,6 +99,23 @@ def test_a_list_that_is_too_long_for_loops_is_a_failure() -> None:
         judge(policy, long)
     once = build("cel_rule", {"expression": "args.list.all(a, a > 0)"})
     assert judge(once, long).decision is Decision.DENY
+
+
+ZEROS = f"[{', '.join('0' * 400)}]"
+
+
+@pytest.mark.parametrize(
+    ("expression", "length"),
+    [
+        ("args.list. // why\nall //\n(block, args.list.all(type, true))", 200),
+        ("args.list.existsOne(a, args.list.existsOne(b, true))", 200),
+        (f"{ZEROS}.all(a, {ZEROS}.all(b, true))", 1),
+    ],
+)
+def test_a_loop_that_may_take_long_does_not_run_where_clients_wait(expression: str, length: int) -> None:
+    policy = build_short("cel_rule", {"expression": expression})
+    with pytest.raises(TakesLong):
+        policy.on_block_complete(block(f'{{"list": {[1] * length}}}', name="f"), context())
 
 
 def test_only_what_it_names_is_made_for_it() -> None:
