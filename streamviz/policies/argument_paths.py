@@ -6,6 +6,8 @@ from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
 from streamviz.core.errors import PolicyParametersError
 
+# The most selectors in one pair of brackets.
+MOST_SELECTORS = 10
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -26,6 +28,11 @@ def compile_path(path: str, field: str) -> JSONPath:
     bare = _QUOTED.sub("", path)
     if bare.count("..") > 1 or bare.count("$") > 1:
         raise PolicyParametersError(f"{field}: at most one `..`, and no `$` but the first", field)
+    # `[*,*]` finds everything twice, and twice as much with each repetition.
+    lists = [part for part in bare.split("]") if "," in part]
+    if len(lists) > 1 or bare.count(",") >= MOST_SELECTORS:
+        message = f"{field}: several selectors only in one pair of brackets, and at most {MOST_SELECTORS} of them"
+        raise PolicyParametersError(message, field)
     try:
         compiled = _paths.compile(path)
     except JSONPathError as error:

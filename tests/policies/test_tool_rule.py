@@ -76,6 +76,7 @@ def test_name_and_arguments_must_both_match() -> None:
         ("$.args", {"args": ["rm -rf"]}, True),
         ("$['a b']", {"a b": "rm -rf"}, True),
         ("$..['$..x']", {"a": {"$..x": "rm -rf"}}, True),
+        ("$.steps[0, 'last']['command']", {"steps": [{"command": "rm -rf /"}]}, True),
         (None, {"a": {"b": ["x", "rm -rf"]}}, True),
         (None, {"rm -rf": 1}, True),
     ],
@@ -195,6 +196,8 @@ def test_the_text_for_the_client_is_a_parameter() -> None:
         ({"arguments": [{"pattern": "a", "path": "$[?search(@.a, '(a+)+$')]"}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$..a..b"}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$.a[?$..b == @]"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$[*,*][*,*]"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": f"$[{','.join('*' * 11)}]"}]}, "arguments.0.path"),
         ({"text": None}, "text"),
     ],
 )
