@@ -269,7 +269,15 @@ def test_a_model_is_compared_with_another_in_the_same_time(cast: Cast) -> None:
     assert found == [["of a"] * 2]
     assert 'href="?range=7d&by=model&model=a&against=b"' in shown
     assert '<option value="b" selected>' in shown
-    assert figures(page(cast, "?model=nonsense&against=nonsense"))["Streams"].startswith("3")
+
+
+def test_a_model_without_streams_is_not_taken_for_all_models(cast: Cast) -> None:
+    lately("one", requested_model="a")
+    shown = page(cast, "?range=24h&model=older%00")
+    assert "No streams of <bdi>older</bdi> in the last 24 hours" in shown
+    assert 'class="button" href="?range=24h&by=model"' in shown
+    assert page(cast, "?csv=group&model=older").count("\n") == 1  # its head
+    assert '<option value="older" selected>' in page(cast, "?model=a&against=older")
 
 
 def test_tables_are_sorted_by_what_they_show(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,10 +36,9 @@ def stats(request: HttpRequest) -> HttpResponse:
     only = _one_of(TABLES, request.GET.get("csv", ""), "")
     group = TOOL if only == TOOL else _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
     only = TOOL if only == "group" and group == TOOL else only  # tools have a table of their own
-    models = names.models()
     compared = Compared(
         _one_of(COMPARED, request.GET.get("compare", ""), USUAL),
-        *(_one_of(models, request.GET.get(name, ""), "") for name in ("model", "against")),
+        *(request.GET.get(name, "").replace("\0", "") for name in ("model", "against")),
     )
     order = Order.asked(request.GET, has_tools=group == TOOL)
     context = {
@@ -47,7 +46,7 @@ def stats(request: HttpRequest) -> HttpResponse:
         "span": span,
         "group": group,
         "compared": compared,
-        "models": models[:_MOST_MODELS],
+        "models": _models(compared),
         "sorting": order.groups,
         "order": order,
         "axis": axis(span),
@@ -72,6 +71,12 @@ def stats(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/stats.html", context)
 
 
+def _models(compared: Compared) -> list[str]:
+    """Those to choose from, and those that are chosen: streams of a model may be too old, or its name the last."""
+    known = names.models()[:_MOST_MODELS]
+    return [*known, *({compared.model, compared.against} - {"", *known})]
+
+
 def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
     """Links to the same page with something else chosen."""
     asked = {
@@ -79,9 +84,12 @@ def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
         **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
     }
     kept = {**span.query, "by": group, **asked}
+    of_all = {name: value for name, value in kept.items() if name not in ("model", "against")}
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
-        "kept": {name: value for name, value in kept.items() if name not in ("model", "against")},
+        "kept": of_all,
+        "all_models": _url(of_all),
+        "all_time": _url(kept, range=timespans.ALL),
         "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
         "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
         "comparisons": [
