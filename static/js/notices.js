@@ -2,8 +2,13 @@
 import { reason } from "./parts.js";
 
 export function start() {
-  document.addEventListener("htmx:responseError", (event) => say(reasonOf(event.detail.xhr), event.detail.elt));
-  document.addEventListener("htmx:sendError", (event) => say("The server cannot be reached.", event.detail.elt));
+  document.addEventListener("htmx:responseError", (event) => tell(event, reasonOf(event.detail.xhr)));
+  document.addEventListener("htmx:sendError", (event) => tell(event, "The server cannot be reached."));
+}
+
+// What asks by itself, again and again, is `data-quiet`: nobody waits for it.
+function tell(event, text) {
+  if (!event.detail.elt.matches("[data-quiet]")) say(text, event.detail.elt);
 }
 
 function reasonOf(answer) {

@@ -5,6 +5,7 @@ import uuid
 from collections import OrderedDict
 
 from streamviz.exchange.stream import LiveStream
+from streamviz.live.refusals import Refusals
 
 # How long a finished stream stays: people see how it ended, and the record has it before it is gone here.
 RECENT_SECONDS = 30
@@ -30,6 +31,8 @@ class Feed:
 
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
+        # Requests that became no stream.
+        self.refusals = Refusals()
         # Oldest first. A plain dict would step over all deleted entries each time to find the oldest.
         self.finished: OrderedDict[uuid.UUID, LiveStream] = OrderedDict()
         # Objects rather than ids, as the hash of a UUID is computed anew each time.

@@ -10,6 +10,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision
 from streamviz.live.fleet_members import Member
 from streamviz.live.presentation.views import StreamView
+from streamviz.live.refusals import Refusal
 from streamviz.live.row_sources import RowSource
 
 LayerMessage = dict[str, Any]
@@ -145,6 +146,16 @@ class Acted(PeerMessage, frozen=True):
     is_done: bool
 
 
+class RefusalsWanted(PeerMessage, frozen=True):
+    """Somebody at the sender looks at the requests that were refused."""
+
+
+class RefusalsTold(PeerMessage, frozen=True):
+    """Those that the sender refused."""
+
+    refusals: list[Refusal]
+
+
 AnyMessage = (
     WallWanted
     | Rows
@@ -159,6 +170,8 @@ AnyMessage = (
     | SessionApproved
     | CallsDenied
     | Acted
+    | RefusalsWanted
+    | RefusalsTold
 )
 
 

@@ -1,4 +1,4 @@
-"""A worker's answers when others ask about the streams that it runs."""
+"""A worker's answers when others ask about the streams that it runs, and the requests that it refused."""
 
 import uuid
 
@@ -21,8 +21,15 @@ class PeerAnswers:
             view = whole_view_of(stream, await paced_view_of_running(stream, Pace()))
             await self._channel.send(sender, messages.Found(self._channel.name, question, view, stream.request))
 
-    async def act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
-        """Do what a person did at another worker, if the stream runs here or did until just now; report the result."""
+    async def act(
+        self, message: messages.Decided | messages.Cancelled | messages.SessionApproved | messages.RefusalsWanted
+    ) -> None:
+        """Do what a person did at another worker, if the stream runs here or did until just now; report the result.
+        For one who looks at what was refused, send that."""
+        if isinstance(message, messages.RefusalsWanted):
+            refusals = messages.RefusalsTold(self._channel.name, self._feed.refusals.all())
+            await self._channel.send(message.sender, refusals)
+            return
         if isinstance(message, messages.SessionApproved):
             actions.approve(self._feed, message.session_id, message.version_id, message.by)
             return

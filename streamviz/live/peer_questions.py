@@ -1,4 +1,5 @@
-"""What a worker asks the others about a stream that one of them runs: to show it, or to do what a person did."""
+"""What a worker asks the others: to show a stream that one of them runs, to do there what a person did, and what they
+refused."""
 
 import asyncio
 import itertools
@@ -7,12 +8,14 @@ from collections.abc import Callable
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import messages, peer_channel
+from streamviz.live.peer_refusals import PeerRefusals
 
 
 class PeerQuestions:
     """Questions go out over `channel`. `is_away` says whether the others cannot be reached: then nobody waits."""
 
     def __init__(self, channel: peer_channel.PeerChannel, is_away: Callable[[], bool]) -> None:
+        self.refusals = PeerRefusals(channel)
         self._channel = channel
         self._is_away = is_away
         self._asked: dict[int, asyncio.Future[messages.Acted | messages.Found]] = {}
@@ -35,9 +38,11 @@ class PeerQuestions:
         """Like `actions.cancel`, at whichever worker runs the stream; None if none answers."""
         return await self._act_there(lambda number: messages.Cancelled(self._channel.name, number, stream_id, by))
 
-    def take(self, answer: messages.Acted | messages.Found) -> None:
+    def take(self, answer: messages.Acted | messages.Found | messages.RefusalsTold) -> None:
         """Take another worker's answer."""
-        if (asked := self._asked.get(answer.question)) and not asked.done():
+        if isinstance(answer, messages.RefusalsTold):
+            self.refusals.take(answer)
+        elif (asked := self._asked.get(answer.question)) and not asked.done():
             asked.set_result(answer)
 
     async def _act_there(self, message: Callable[[int], messages.AnyMessage]) -> bool | None:

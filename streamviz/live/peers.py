@@ -20,6 +20,7 @@ from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.peer_questions import PeerQuestions
 from streamviz.live.peer_rows import PeerRows
 from streamviz.live.publisher import TICK_SECONDS, Publisher
+from streamviz.live.refusals import Refusal
 from streamviz.live.remote_stream import RemoteStreams
 from streamviz.live.remote_subscribers import RemoteSubscribers
 from streamviz.live.row_sources import RowSource
@@ -103,7 +104,7 @@ class Peers:
     async def catch_up(self) -> None:
         """Wait until the rows of the others are on the wall, or they have had time to answer."""
         self._rows.note_forgotten()
-        workers = {name for name in self.counts.names if WORKER in name}
+        workers = self._workers
         # Until somebody has reported, nobody knows who there is.
         has_all = self._rows.have_come_from(workers) if self.counts.names else not self._rows.are_missing
         if has_all:
@@ -134,6 +135,14 @@ class Peers:
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
         """Like `actions.cancel`, at whichever worker runs the stream; None if none answers."""
         return await self._questions.cancel(stream_id, by)
+
+    async def refusals(self) -> list[Refusal]:
+        """What the other workers refused, as far as they answer."""
+        return await self._questions.refusals.ask(self._workers)
+
+    @property
+    def _workers(self) -> set[str]:
+        return {name for name in self.counts.names if WORKER in name}
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
         """Send our rows that changed to those who watch; on a later tick if rows are being sent already."""
@@ -177,13 +186,13 @@ class Peers:
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
                 self._remote.take(message)
-            case messages.Decided() | messages.Cancelled() | messages.SessionApproved():
+            case messages.Decided() | messages.Cancelled() | messages.SessionApproved() | messages.RefusalsWanted():
                 await self._answers.act(message)
             case messages.CallsDenied(_, key_id, names, stream_id, outputs):
                 self.on_denied(key_id, names, stream_id, outputs)
             case messages.LookedFor():
                 self._beside(self._say_found(message))  # takes some time for a long stream
-            case messages.Acted() | messages.Found():
+            case messages.Acted() | messages.Found() | messages.RefusalsTold():
                 self._questions.take(message)
 
     def tell_denied(

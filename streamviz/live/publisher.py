@@ -20,6 +20,7 @@ from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.recorded import Recorded
+from streamviz.live.refusals import Refusal, merged
 from streamviz.live.subscriber import TRY_AGAIN, Subscriber
 from streamviz.live.topics import Topic, count_asking, newest_ask
 from streamviz.live.wall import Wall
@@ -78,6 +79,9 @@ class Peers(Protocol):
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
         """Like `actions.cancel`; None if none answers."""
 
+    async def refusals(self) -> list[Refusal]:
+        """The requests that they refused before they became streams."""
+
 
 class Publisher:
     """The channels of one worker. Used from its event loop alone, of whose time rendering takes at most `share`."""
@@ -133,6 +137,12 @@ class Publisher:
         """For how many blocks each policy waits for a person, here and at the other workers."""
         await self.catch_up()
         return Counter(name for entry in self.wall.entries.values() for name in entry.asked_by)
+
+    async def refusals(self) -> list[Refusal]:
+        """The requests that were refused before they became streams, here and at the other workers, the newest
+        first."""
+        others = await self.workers.refusals() if self.workers is not None else []
+        return merged([*self.feed.refusals.all(), *others])
 
     def asking_shown(self) -> dict[str, object]:
         """What the navigation shows of streams that wait for a person (`rendering.asking_shown`)."""

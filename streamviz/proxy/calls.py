@@ -27,6 +27,7 @@ from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import Leaving, leaving_of, until_over
 from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall
 from streamviz.proxy.said import Said
@@ -82,6 +83,7 @@ async def model_call(
     body = await http.read_body(scope, receive)
     await worker.turns.take()
     request = await read_aside(body, partial(read_request, wire_format=wire_format))
+    about_model(request.model)
     if require is not None:
         await require(worker, key, request)
     caller = Caller(worker, wire_format, scope, key, clock, requested_at)

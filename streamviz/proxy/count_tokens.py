@@ -20,6 +20,7 @@ from streamviz.proxy.asking import Helpers
 from streamviz.proxy.asking import asked as answer_to
 from streamviz.proxy.beginning import FindTarget, target_of
 from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, gemini_path, read_aside, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -43,6 +44,7 @@ async def token_count(
     find = partial(target_of, worker, wire_format, scope, key)
     body = await http.read_body(scope, receive)
     asked = await read_aside(body, partial(read_request, wire_format=wire_format))
+    about_model(asked.model)
     request, target = await _settled(wire_format, worker, asked, key, find, helpers(worker, hops.onward(scope)))
     if target.lane is Lane.REPLAYED:
         raise RequestError(

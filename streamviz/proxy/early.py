@@ -13,7 +13,7 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
 from streamviz.proxy.cors import headers_for
 from streamviz.proxy.paths import canonical, format_of, is_gemini_call, is_ours
-from streamviz.proxy.refusals import refused
+from streamviz.proxy.refusals import note, refused
 from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
 
@@ -31,14 +31,14 @@ _MALFORMED = {
 _RECORDED = frozenset(known.path for known in WIRE_FORMATS.values())
 
 
-def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
+def passage(worker: Worker, target: bytes, headers: Headers, client: str = "") -> Passage:
     """Check a request's head, and return a function that refuses the body by its length: any body at all if the head is
-    wrong."""
+    wrong. `client` is its address."""
     named, _, query = target.partition(b"?")
     path = canonical(unquote(named.decode("latin-1")))
     if not is_ours(path):
         return _form
-    scope = cast(HTTPScope, {"headers": headers, "path": path, "query_string": query})
+    scope = _scope(path, headers, query, client)
     try:
         worker.authenticate(scope)
         require_known(http.header(scope, b"content-encoding"))
@@ -55,10 +55,13 @@ def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) 
     the server takes. Often only the path tells in which format its client expects it."""
     path = _path(target)
     said = why or _MALFORMED[status]
-    if not is_ours(path):
-        return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
     code = "malformed" if status == HTTPStatus.BAD_REQUEST else "too_large"
-    return _told(RequestError(status, said, code=code), path, cast(HTTPScope, {"headers": headers, "path": path}))
+    error = RequestError(status, said, code=code)
+    if is_ours(path):
+        return _told(error, path, _scope(path, headers))
+    if not path:  # it got no further, as a client that speaks TLS
+        note(_scope(path, headers), path, error)
+    return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
 
 
 def no_websocket(target: bytes, headers: Headers) -> bytes | None:
@@ -69,7 +72,13 @@ def no_websocket(target: bytes, headers: Headers) -> bytes | None:
         return None
     said = "Models are called over HTTP here, not over a websocket."
     error = RequestError(426, said, code="upgrade_required", headers={"upgrade": "HTTP/1.1"})
-    return _told(error, path, cast(HTTPScope, {"headers": headers, "path": path}))
+    return _told(error, path, _scope(path, headers))
+
+
+def _scope(path: str, headers: Headers, query: bytes = b"", client: str = "") -> HTTPScope:
+    """What is known of a request whose body was not read."""
+    known = {"headers": headers, "path": path, "query_string": query, "client": (client, 0) if client else None}
+    return cast(HTTPScope, known)
 
 
 def _path(target: bytes) -> str:

@@ -1,16 +1,35 @@
-"""Requests that are refused before they become a stream: each is logged, with the id that its client gets."""
+"""Requests that are refused before they become a stream: each is logged, with the id that its client gets, and counted
+with those like it for the page of refused requests."""
 
 import logging
+from contextvars import ContextVar
+from functools import partial
+from http import HTTPStatus
 
 from asgiref.typing import HTTPScope
 
 from streamviz.core.errors import ClientFacingError
+from streamviz.core.masking import kept_text
+from streamviz.core.policy import ActivePolicy
+from streamviz.live.feed import feed, now_us
+from streamviz.live.refusals import Refusal
+from streamviz.logs import redact
 from streamviz.proxy import http, metrics
+from streamviz.proxy.worker import worker
 from streamviz.records.ids import uuid7
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 200
+# What pages show of a text, and how much of it is searched for credentials: none is cut where it would no longer look
+# like one.
+_SHOWN, _SEARCHED = 300, 400
 _IDS = ("request-id", "x-request-id")
+_model: ContextVar[str] = ContextVar("model", default="")
+
+
+def about_model(name: str) -> None:
+    """The request that this task serves names this model."""
+    _model.set(name)
 
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
@@ -21,7 +40,37 @@ def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, 
     metrics.refused(error.status)
     given = next((error.headers[name] for name in _IDS if name in error.headers), "")
     id = given or str(uuid7())
+    note(scope, path, error, id)
     client = http.header(scope, b"user-agent")[:_LONGEST_PATH]
     said = (id, error.status, error.code or error.kind, path[:_LONGEST_PATH], client)
     log.info("refused %s: %d %s %r, of %r", *said, extra={"fields": {"request_id": id, "status": error.status}})
     return {} if given else dict.fromkeys(_IDS, id)
+
+
+def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") -> None:
+    """Keep a refusal for the pages, without credentials and what policies mask."""
+    if error.status == HTTPStatus.UPGRADE_REQUIRED:
+        return  # Codex asks for a websocket before each session, and then does without
+    key, revoked = worker.key_of(scope), worker.revoked_key_of(scope)
+    kept = partial(_kept, worker.configuration.policies_of_all())
+    client, now = scope.get("client"), now_us()
+    feed.refusals.note(
+        Refusal(
+            status=error.status,
+            code=kept(error.code or error.kind),
+            message=kept(error.message),
+            path=kept(path),
+            user_agent=kept(http.header(scope, b"user-agent")),
+            key=key.name if key else revoked,
+            model=kept(_model.get()),
+            is_revoked=key is None and bool(revoked),
+            client=client[0] if client else "",
+            request_id=kept(id),
+            first_at=now,
+            last_at=now,
+        )
+    )
+
+
+def _kept(policies: list[ActivePolicy], text: str) -> str:
+    return kept_text(redact(text[:_SEARCHED])[:_SHOWN], policies)

@@ -221,15 +221,19 @@ class Worker:
 
         If clients send their provider's credential in its usual place, our own key comes in `x-streamviz-key`.
         """
-        own = http.header(scope, b"x-streamviz-key").strip()
-        sent = [] if own or settings.CLIENT_CREDENTIALS else http.credentials(scope)
-        secrets = [own] if own else [credential.secret for credential in sent]
-        key = next((key for secret in secrets if (key := self.configuration.key_for(secret))), None)
-        if key is None:
+        if (key := self.key_of(scope)) is None:
             place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
-            message = f"{_wrong_with(secrets, scope)} Send one as `{place}`; the Keys page makes them."
+            message = f"{_wrong_with(_secrets(scope), scope)} Send one as `{place}`; the Keys page makes them."
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
         return key
+
+    def key_of(self, scope: HTTPScope) -> KnownKey | None:
+        """The key that a request was sent with, if it opens the proxy."""
+        return next((key for secret in _secrets(scope) if (key := self.configuration.key_for(secret))), None)
+
+    def revoked_key_of(self, scope: HTTPScope) -> str:
+        """The name of the revoked key that a request was sent with; empty if it was sent with none."""
+        return next((name for secret in _secrets(scope) if (name := self.configuration.revoked_for(secret))), "")
 
     def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
         """Call `end` when the key of a running stream is revoked, or at once if it was revoked meanwhile."""
@@ -282,6 +286,13 @@ class Worker:
         for that."""
         if needed := self._needed():
             self.run_behind(asyncio.to_thread(_load_late, needed))
+
+
+def _secrets(scope: HTTPScope) -> list[str]:
+    """What a request has in place of a key."""
+    own = http.header(scope, b"x-streamviz-key").strip()
+    sent = [] if own or settings.CLIENT_CREDENTIALS else http.credentials(scope)
+    return [own] if own else [credential.secret for credential in sent]
 
 
 def _wrong_with(secrets: list[str], scope: HTTPScope) -> str:

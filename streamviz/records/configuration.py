@@ -96,10 +96,12 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the routes by name, the policies in order, the version of each that is in force, the MCP
-    servers that runs may use, and the names of the users who may decide by hand."""
+    """The keys by digest, the names of those that were revoked, also by digest, the routes by name, the policies in
+    order, the version of each that is in force, the MCP servers that runs may use, and the names of the users who may
+    decide by hand."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
+    revoked: dict[str, str] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
     routes: dict[str, KnownRoute] = field(default_factory=dict)
     policies: tuple[ScopedPolicy, ...] = ()
@@ -112,6 +114,10 @@ class Configuration:
 
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
+
+    def revoked_for(self, secret: str) -> str:
+        """The name of a key that was revoked; empty for any other."""
+        return self.revoked.get(digest(secret), "")
 
     def is_in_use(self, key_id: int) -> bool:
         """Whether a key exists and was not revoked."""
@@ -152,7 +158,7 @@ class Configuration:
 
     async def reload(self) -> None:
         read = await sync_to_async(_read)()
-        self.keys, self.routes, self.policies, self.versions, self.mcp_servers, self.deciders = read
+        self.keys, self.revoked, self.routes, self.policies, self.versions, self.mcp_servers, self.deciders = read
         self.key_ids = frozenset(key.id for key in self.keys.values())
         for callback in self.on_reload:
             callback()
@@ -194,6 +200,7 @@ async def _enrol(connection: psycopg.AsyncConnection) -> int:
 
 Read = tuple[
     dict[str, KnownKey],
+    dict[str, str],
     dict[str, KnownRoute],
     tuple[ScopedPolicy, ...],
     dict[str, int],
@@ -212,12 +219,13 @@ def _read() -> Read:
     # First, so that an acknowledged version is never newer than the one in force.
     versions = dict(Policy.objects.values_list("name", "version"))
     keys = {key.digest: _known(key) for key in ApiKey.objects.filter(revoked_at=None)}
+    revoked = dict(ApiKey.objects.exclude(revoked_at=None).values_list("digest", "name"))
     routes = {
         route.name: KnownRoute(route.target, route.base_url, route.credential, _executor(route))
         for route in Route.objects.all()
     }
     deciders = frozenset(User.objects.with_perm(DECIDE).values_list("username", flat=True))
-    return keys, routes, policies_in_force(), versions, tuple(_mcp_servers()), deciders
+    return keys, revoked, routes, policies_in_force(), versions, tuple(_mcp_servers()), deciders
 
 
 def _mcp_servers() -> Iterator[KnownMcpServer]:

@@ -36,9 +36,9 @@ class Malformed(Protocol):
 
 # Takes the target and the headers of a request for a websocket, and returns the response that refuses it, or None.
 NoWebsocket = Callable[[bytes, Headers], bytes | None]
-# Called once for a request whose body is long, or of unknown length, with the path and the headers, whose names are in
-# lower case.
-Gate = Callable[[bytes, Headers], Passage]
+# Called once for a request whose body is long, or of unknown length, with the path, the headers, whose names are in
+# lower case, and the client's address.
+Gate = Callable[[bytes, Headers, str], Passage]
 
 
 def refuse_malformed(channel: Any, malformed: Malformed) -> None:
@@ -123,7 +123,9 @@ class GatedRequest(WebRequest):
 
     def _pass_gate(self, length: int) -> None:
         if self._passage is None and self.server.gate is not None:
-            self._passage = self.server.gate(self.channel._path, self.all_headers)
+            headers = self.all_headers
+            client = self.server.client_of(self.channel.getPeer().host, headers)
+            self._passage = self.server.gate(self.channel._path, headers, client)
         answer = None if self._passage is None else self._passage(length)
         if answer is not None:
             self._refuse(answer)

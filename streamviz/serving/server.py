@@ -125,6 +125,11 @@ class Server(DaphneServer, ABC):
     def _open(self) -> Callable[[], object]:
         """Begin to accept connections, and return a function that ends that. Raises Fault if it cannot."""
 
+    def client_of(self, peer: str, headers: Headers) -> str:
+        """The address of whoever sent a request with these headers, which come from `peer`."""
+        scope = {"type": "http", "client": [peer, 0], "headers": headers}
+        return str(forwarded(scope, self.limits.proxies)["client"][0])
+
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Called for each request and, by Daphne, for each websocket. Trusted proxies say whom they speak for."""
         scope = forwarded(scope, self.limits.proxies)

@@ -26,6 +26,7 @@ PAGES = {
     "live": VIEWERS,
     "needs_you": VIEWERS,
     "errors": VIEWERS,
+    "refused": VIEWERS,
     "compare": VIEWERS,
     "stream": VIEWERS,
     "peek": VIEWERS,

@@ -105,6 +105,7 @@ class Site:
             f"/compare/?a={self.stream_id}",
             "/errors/",
             "/errors/?q=model:nothing",
+            "/errors/refused/",
         ]
         history = [
             f"/compare/?a={self.stream_id}&b={self.other_id}",

@@ -136,6 +136,13 @@ def test_a_refusal_is_found_in_the_log(proxied: Proxied, key: str, body: bytes |
     until(lambda: headers["x-request-id"] in proxied.server.output())
 
 
+def test_a_page_has_what_was_refused_before_its_body_was_read(proxied: Proxied) -> None:
+    assert raw(proxied, "POST", "/v1/messages", bytes(50_000), authorization="", **{"user-agent": "unread/1"})[0] == 401
+    proxied.sign_in()
+    page = proxied.http.get("/errors/refused/").text
+    assert "127.0.0.1" in page.partition("unread/1")[2].partition("</td>")[0]
+
+
 def test_what_a_client_says_beside_its_request_reaches_the_provider(proxied: Proxied) -> None:
     passed = {"openai-organization": "org", "openai-project": "p", "idempotency-key": "i", "traceparent": "00-1-2-01",
               "user-agent": "agent/1", "x-stainless-lang": "python", "openai-beta": "b=1"}  # fmt: skip

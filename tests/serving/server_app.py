@@ -223,7 +223,7 @@ async def body(receive: Any, send: Any) -> None:
     await answer(send, f"{taken} {len(asked)} {len(lengths)}".encode())
 
 
-def gate(path: bytes, headers: Any) -> Passage:
+def gate(path: bytes, headers: Any, client: str) -> Passage:
     """Admit bodies no longer than a part of a flood."""
     asked.append(path)
     return passage
