@@ -17,6 +17,7 @@ from litellm.litellm_core_utils import exception_mapping_utils, litellm_logging,
 from litellm.litellm_core_utils.prompt_templates import common_utils
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.ollama.common_utils import OllamaModelInfo
+from litellm.llms.openai.openai import OpenAIChatCompletion
 from litellm.types.llms.vertex_ai import Candidates
 from litellm.types.utils import StreamingChoices
 
@@ -55,6 +56,18 @@ def _fakes_known_stream(
 
 
 litellm.OpenAIResponsesAPIConfig.should_fake_stream = _fakes_known_stream  # type: ignore[method-assign, assignment]
+
+
+_openais_client = OpenAIChatCompletion._get_openai_client
+
+
+def _client_without_retries(calls: OpenAIChatCompletion, is_async: bool, **given: Any) -> object:
+    """A client that calls once: LiteLLM forgets `max_retries` with some providers. Whether to call again, and when, is
+    up to the client."""
+    return _openais_client(calls, is_async, **{**given, "max_retries": 0})
+
+
+OpenAIChatCompletion._get_openai_client = _client_without_retries
 
 
 _groqs_answer = litellm.GroqChatConfig.transform_response

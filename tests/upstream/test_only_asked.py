@@ -83,6 +83,7 @@ class Upstream:
         self.address = address
         self.asked: list[web.BaseRequest] = []
         self.sends_on_to = ""
+        self.status = 400
 
     def others(self, tried: list[str]) -> list[str]:
         """The addresses that were tried besides this server."""
@@ -96,7 +97,7 @@ async def upstream() -> AsyncIterator[Upstream]:
         found.asked.append(request)
         if found.sends_on_to:
             return web.Response(status=307, headers={"location": found.sends_on_to + request.path})
-        return web.json_response({"error": {"message": "No."}}, status=400)
+        return web.json_response({"error": {"message": "No."}}, status=found.status)
 
     server = RawTestServer(answer)
     await server.start_server()
@@ -263,3 +264,17 @@ async def test_only_what_is_unpacked_here_is_asked_for() -> None:
     async with RawTestServer(repeat) as server, httpx.AsyncClient(headers=installed) as client:
         asked = client.build_request("POST", str(server.make_url("/")))
         assert (await _send_only_asked_async(client, asked)).json() == ["gzip, deflate"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "wire_format"),
+    [("sambanova", "anthropic_messages"), ("zai", "openai_responses"), ("mistral", "embeddings")],
+)
+async def test_a_refused_call_is_made_once(upstream: Upstream, provider: str, wire_format: str) -> None:
+    """Whether to try again, and when, is up to the client."""
+    upstream.status = 503
+    target = resolve("x", wire_format, RoutePlan(f"{provider}/x", upstream.address, key="test"))
+    said: dict[str, object] = {"input": "Hello"} if wire_format == "embeddings" else request(wire_format)
+    with pytest.raises(ClientFacingError) as raised:
+        await open_translated(target, said, silence_seconds=30)
+    assert (raised.value.status, len(upstream.asked)) == (503, 1)
