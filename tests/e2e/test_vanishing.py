@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machine import Machine
-from tests.e2e.vanishing import Server, Vanishing, as_json, clients, vanish_all
+from tests.e2e.vanishing import Server, Vanishing, as_json, clients, close_left_open, vanish_all
 from tests.services import ROOT, NewDatabase
 from tests.simulator.process import running_simulator
 
@@ -39,6 +39,7 @@ def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
         made.start_writer()
         made.start_server()
         yield made
+        close_left_open()
         made.stop()
 
 

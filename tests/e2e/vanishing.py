@@ -180,6 +180,12 @@ def _go(connection: socket.socket, way: str) -> None:
 _left_open: list[socket.socket] = []
 
 
+def close_left_open() -> None:
+    """Close them, once it is known what became of their streams."""
+    while _left_open:
+        _left_open.pop().close()
+
+
 async def _come_and_wait(server: Server, vanishing: list[Vanishing]) -> None:
     connections = await asyncio.gather(*(come_so_far(server, client) for client in vanishing))
     print("all there", flush=True)
