@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from http.cookies import SimpleCookie
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -26,13 +27,26 @@ RAW = b"data: [1]\n\n"
 CHUNKS = 12_000
 
 
+class Pages(ASGIHandler):
+    """Keeps the requests' bodies: Django leaves that of a response that fails to the garbage collector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies = ExitStack()
+
+    async def read_body(self, receive: Any) -> IO[bytes]:
+        return self.bodies.enter_context(await super().read_body(receive))
+
+
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ASGIHandler]:
     """The pages, with a pool of MOST database connections."""
     pooled = database_settings.pooled(dict(connection.settings_dict), MOST)
-    pooled["OPTIONS"]["pool"]["timeout"] = 0.5
+    pooled["OPTIONS"]["pool"]["timeout"] = 60.0
     monkeypatch.setitem(connections.settings, "default", pooled)
-    yield ASGIHandler()
+    pages = Pages()
+    with pages.bodies:
+        yield pages
     wrapper: Any = connections.create_connection("default")  # its stubs know no pools
     wrapper.close_pool()
 
