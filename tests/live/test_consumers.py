@@ -299,7 +299,7 @@ async def test_one_person_has_so_many_sockets_and_no_more(monkeypatch: pytest.Mo
 async def test_who_comes_while_the_database_is_busy_is_let_in_before_it_answers() -> None:
     session = await database_sync_to_async(cookie)("bob")
     is_free = Event()
-    busy = asyncio.ensure_future(database_sync_to_async(is_free.wait)(5))
+    busy = asyncio.ensure_future(database_sync_to_async(is_free.wait)(60))
     socket = Socket("/ws/live/", session)
     assert await socket.open()
     assert not busy.done()
