@@ -11,6 +11,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.partitions import RUNS, STREAMS, make_days
 from tests.e2e.proxied import until
 from tests.records.history import day
+from tests.records.support import close_journals
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
@@ -25,6 +26,13 @@ SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' AND rel
 """
 # The days of most tests' streams: creating and dropping their partitions takes longer than most tests.
 USUAL_DAYS = [day(days_ago).date() for days_ago in (1, 0)]
+
+
+@pytest.fixture(autouse=True)
+def no_journal_is_left_open() -> Iterator[None]:
+    """Close the journals of a test's workers at its end."""
+    yield
+    close_journals()
 
 
 @pytest.fixture(scope="session")

@@ -132,9 +132,30 @@ def judged(stream_id: uuid.UUID, *verdicts: VerdictRecord) -> VerdictsGiven:
 ROOM = Limits(most_bytes=2**40, most_seconds=3600.0, refuses=True)
 
 
+class OwnJournal(Journal):
+    """A journal that its test need not close: `close_journals` does so at the end."""
+
+    def __init__(self, root: Path, limits: Limits) -> None:
+        super().__init__(root, limits)
+        _OPEN.append(self)
+
+    def close(self) -> None:
+        _OPEN.remove(self)
+        super().close()
+
+
+_OPEN: list[OwnJournal] = []
+
+
+def close_journals() -> None:
+    """Close those that are open: each has three descriptors, of which a process may not have many."""
+    for journal in [*_OPEN]:
+        journal.close()
+
+
 def journal_of(root: Path, entries: Sequence[AnyEntry], limits: Limits = ROOM) -> Journal:
     """A running worker's journal with these entries in it."""
-    journal = Journal(root, limits)
+    journal = OwnJournal(root, limits)
     for entry in entries:
         journal.append(entry)
         journal.flush()
@@ -155,6 +176,7 @@ def write(*flushes: Sequence[AnyEntry]) -> None:
                 journal.append(entry)
             journal.flush()
             move(Path(folder))
+        journal.close()
 
 
 class Heard(logging.Handler):

@@ -40,7 +40,7 @@ def disk_of(size: int) -> Iterator[None]:
 
 
 def test_it_writes_at_a_flush_and_all_at_once(tmp_path: Path) -> None:
-    worker = Journal(tmp_path, ROOM)
+    worker = journal_of(tmp_path, [])
     worker.append(opened(ONE))
     worker.append(received(ONE, [b"a"]))
     assert everything(worker.path) == []
@@ -245,7 +245,7 @@ def test_at_its_limit_it_begins_a_new_segment_so_that_the_old_one_can_go(tmp_pat
 
 def test_or_it_lets_new_streams_go_on_unrecorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal_of(tmp_path, [opened(ONE)]).close()
-    worker = Journal(tmp_path, full(refuses=False))
+    worker = journal_of(tmp_path, [], full(refuses=False))
     assert worker.why_refused() == ""
     worker.append(opened(TWO))
     worker.append(received(TWO, [b"a"]))

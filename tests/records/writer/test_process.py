@@ -528,7 +528,7 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()
-        self._thread.join(30)
+        self._thread.join(120)
         assert not self._thread.is_alive()
 
 
