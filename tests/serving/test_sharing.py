@@ -21,5 +21,5 @@ def test_a_server_that_was_killed_is_waited_for_by_none() -> None:
         one.change(1)
         assert one.is_more_than_anothers()
         server.tell_to_stop()
-        assert ended.get(timeout=30) is server
+        assert ended.get(timeout=120) is server
     assert not one.is_more_than_anothers()
