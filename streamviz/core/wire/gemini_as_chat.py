@@ -91,6 +91,11 @@ class _Ids:
         self._answered.discard(id)
         return id
 
+    def has_result(self, result: JsonObject) -> bool:
+        """Whether the call that this names as its own has a result already, because a client sends each result twice:
+        Gemini CLI does so once it has resumed a conversation."""
+        return as_text(result.get("id")) in self._answered
+
     def of_result(self, result: JsonObject) -> str:
         """The id of the call that this answers: its own, or the first of its name without a result, or the name."""
         name = as_text(result.get("name"))
@@ -126,6 +131,8 @@ def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
     results, said = list[JsonObject](), list[JsonObject]()
     for part in parts:
         if isinstance(result := part.get("functionResponse", part.get("function_response")), dict):
+            if ids.has_result(result):
+                continue
             content = as_json_text(result.get("response", {}))
             results.append({"role": "tool", "tool_call_id": ids.of_result(result), "content": content})
             said += _shown(result)

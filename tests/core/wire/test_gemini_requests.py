@@ -107,6 +107,14 @@ def test_pictures_of_a_tool_are_said_behind_its_result(name: str) -> None:
     assert [part.get("text", part["type"]) for part in said["content"]] == ["What f shows:", "image_url", "And?"]
 
 
+def test_a_result_that_is_sent_twice_is_said_once() -> None:
+    """As Gemini CLI does once it has resumed a conversation; other vendors refuse that."""
+    call, result = ({name: {**part[name], "id": "c1"}} for part in (CALL, RESULT) for name in part)
+    again = [model(call), user(result, {"functionResponse": {"name": "f", "id": "c1", "response": {"b": "three"}}})]
+    chat: Any = as_chat({"contents": [model(call), user(result, result), *again]})
+    assert [message.get("content") for message in chat["messages"]] == [None, '{"b":"two"}'] * 2
+
+
 @pytest.mark.parametrize("system", ["Be.", ["Be."], {"text": "Be."}, {"parts": "Be."}, {"parts": [{"text": "Be."}]}])
 def test_instructions_are_said_however_they_come(system: Any) -> None:
     chat: Any = as_chat({"systemInstruction": system, "contents": ["Hi", user("You")]})
