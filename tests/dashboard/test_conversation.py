@@ -87,6 +87,17 @@ def test_a_result_names_its_call_and_a_call_the_turn_that_answered_it(cast: Cast
     assert "answered in turn 2 after 58.0 s" in shown
 
 
+def test_a_call_was_answered_in_the_first_turn_after_it_that_has_its_result(cast: Cast) -> None:
+    """A resumed agent sends an earlier turn differently, and then everything since; some providers' ids are numbers
+    that start again with each answer."""
+    session = ran()
+    last = turn(session, 3, [{"role": "user", "content": "Mend my flaky test."}, *RAN[2:]])
+    answer(last, {**RAN[2], "content": "Once more."})
+    shown = words(page(cast, session))
+    assert shown.count("result of run_tests") == 2
+    assert re.findall("answered in turn .", shown) == ["answered in turn 2"]
+
+
 def test_the_selected_turn_is_in_the_url(cast: Cast) -> None:
     session = ran()
     shown = page(cast, session, "?turn=2")

@@ -1,7 +1,9 @@
 """A session as a conversation: what each request added, and what came back."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from streamviz.core.events import BlockKind
@@ -24,6 +26,9 @@ _ROOM = 900_000
 _MOST_TREE = 24_000
 _MOST_PARTS = 40
 MOST_BLOCKS = 60
+
+# By a call's id: the turns whose requests added its result, and when these came.
+_Results = dict[str, list[tuple[int, Turn]]]
 
 
 class Answered(NamedTuple):
@@ -117,12 +122,11 @@ def title_for(stream: StreamView) -> str:
 def conversation_of(sources: Sequence[Source], calls: Mapping[str, Call]) -> list[TurnView]:
     """The turns as a page shows them, in the room that it has."""
     said = [_said(source) for source in sources]
-    results = {
-        part.call_id: (source.turn, source.stream.requested_at)
-        for source, new in zip(sources, said, strict=True)
-        for part in new.parts
-        if part.kind is PartKind.TOOL_RESULT
-    }
+    results: _Results = defaultdict(list)
+    for source, new in zip(sources, said, strict=True):
+        for part in new.parts:
+            if part.kind is PartKind.TOOL_RESULT:
+                results[part.call_id].append((source.stream.requested_at, source.turn))
     texts = [part.text for new in said for part in new.parts]
     texts += [block.text for source in sources for block in source.stream.blocks[:MOST_BLOCKS]] * 2
     room = share((text[:MOST_SAID] for text in texts), _ROOM)
@@ -155,9 +159,7 @@ def _said(source: Source) -> _New:
     return _New(parts[-_MOST_PARTS:], hidden + max(0, len(parts) - _MOST_PARTS), note, sum(map(len, turns)))
 
 
-def _view(
-    source: Source, new: _New, calls: Mapping[str, Call], results: Mapping[str, tuple[Turn, int]], room: int
-) -> TurnView:
+def _view(source: Source, new: _New, calls: Mapping[str, Call], results: _Results, room: int) -> TurnView:
     stream = source.stream
     blocks = stream.blocks[:MOST_BLOCKS]
     row = row_of(stream, stream.ended_at or stream.requested_at)
@@ -178,8 +180,7 @@ def _view(
     )
 
 
-def _block(block: BlockView, source: Source, results: Mapping[str, tuple[Turn, int]], room: int) -> AnswerBlock:
-    found = results.get(block.upstream_id or "\x00") if block.is_tool_call else None
+def _block(block: BlockView, source: Source, results: _Results, room: int) -> AnswerBlock:
     ended_at = source.stream.ended_at or source.stream.requested_at
     is_whole = len(block.text) >= block.length
     is_tree = block.is_tool_call and (bool(block.text) or not block.length)
@@ -192,8 +193,19 @@ def _block(block: BlockView, source: Source, results: Mapping[str, tuple[Turn, i
         tree=tree_of(block.text, is_arriving=False, room=min(room, _MOST_TREE)) if is_tree else None,
         is_kept=bool(block.text) or not block.length,
         instead=source.instead.get(block.ordinal),
-        answered=Answered(found[0], exact(max(0, found[1] - ended_at))) if found else None,
+        answered=_answered(block, source.stream.requested_at, ended_at, results),
     )
+
+
+def _answered(block: BlockView, made_at: int, ended_at: int, results: _Results) -> Answered | None:
+    """The first request after the call that has its result: later ones may repeat it, and providers that number their
+    calls may give several the same id."""
+    told = results.get(block.upstream_id, ()) if block.is_tool_call and block.upstream_id else ()
+    later = [each for each in told if each[0] > made_at]
+    if not later:
+        return None
+    at, turn = min(later, key=itemgetter(0))
+    return Answered(turn, exact(max(0, at - ended_at)))
 
 
 def instead_of(stream: StreamView, got: Sequence[tuple[BlockKind, str, str]]) -> dict[int, str]:
