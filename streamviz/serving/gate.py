@@ -57,7 +57,17 @@ def refuse_malformed(channel: Any, malformed: Malformed) -> None:
 
     channel.lineLengthExceeded = refuse
     channel._respondToBadRequestAndDisconnect = refuse
+    channel._maybeChooseTransferDecoder = partial(_choose_decoder, channel, channel._maybeChooseTransferDecoder)
     channel.dataReceived = partial(_begin, channel, malformed)
+
+
+def _choose_decoder(channel: Any, choose: Callable[[bytes, bytes], bool], name: bytes, value: bytes) -> bool:
+    """Called with each header; False refuses the request. Twisted takes any digits for a length, but Python converts no
+    more than 4,300 of them."""
+    try:
+        return choose(name, value)
+    except ValueError:
+        return bool(channel._failChooseTransferDecoder())
 
 
 def _begin(channel: Any, malformed: Malformed, data: bytes) -> None:

@@ -380,6 +380,7 @@ BEYOND_ASCII = b"GET /body/\x80 HTTP/1.1\r\nHost: localhost\r\n"
     "request_",
     [
         BODY + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        BODY + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n",
         BODY + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         BODY + b"Content-Length: five\r\n\r\nhello",
         BODY + b"Transfer-Encoding: chunked\r\n\r\nfive\r\nhello\r\n0\r\n\r\n",
