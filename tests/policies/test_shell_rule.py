@@ -12,7 +12,9 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision
 from streamviz.policies import build
+from streamviz.policies.shell.calls import _PARTED, lines_in
 from streamviz.policies.shell.code import _SCHEDULE
+from streamviz.policies.shell.cutting import changed
 from streamviz.policies.shell.reader import MOST_COMMANDS, MOST_PARSES, Reader
 from streamviz.policies.shell.words import readings
 from tests.policies.support import block, judge
@@ -1249,3 +1251,10 @@ def test_what_may_join_lines_is_found_in_one_pass(mark: str) -> None:
 def test_so_is_when_a_table_of_jobs_runs_them() -> None:
     assert _SCHEDULE.sub("", "\n" * 300_000 + "1 2 3 4 5 rm") == "\n" * 300_000 + "rm"
     assert _SCHEDULE.sub("", " \t@daily rm\n\n  * * * * * ls") == " rm\n\nls"
+
+
+def test_so_is_a_command_in_words_or_a_part_of_a_variable() -> None:
+    assert lines_in({"command": ["{," * 100_000, "x"]}, of_shell=True)
+    assert changed("abc", ":" + " " * 100_000 + "x", {}) is None
+    words = ["{a,b}", "x}{a{b,,c}", "{a}", "a,b}", "{a},{b"]
+    assert list(filter(_PARTED.search, words)) == words[:2]

@@ -28,7 +28,8 @@ _LANGUAGES = frozenset({"language", "lang", "interpreter", "runtime"})
 _CODE = frozenset({"code", "script", "source", "sourcecode"})
 _INTERPRETERS = {"javascript": "node", "js": "node", "typescript": "node", "py": "python", "shell": "sh"}
 # Words of a command that may themselves be commands: they contain something that separates words or commands.
-_PARTED = re.compile(r"[\s;|&<>]|\$\{?IFS|\{.*,.*\}")
+# Braces are looked for from the beginning only, as each start would be followed to the end.
+_PARTED = re.compile(r"[\s;|&<>]|\$\{?IFS|\A[^{]*\{[^,]*,[^}]*\}")
 _FOLDERS = frozenset({"cwd", "workdir", "workingdirectory", "workingdir", "directory", "dirpath"})
 # What a tool that runs commands takes in addition to them.
 _BESIDE = frozenset(

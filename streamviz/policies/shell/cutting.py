@@ -8,7 +8,7 @@ from streamviz.policies.parameters import Match, Pattern, compile_pattern, encod
 from streamviz.policies.shell.commands import UNKNOWN, Word
 from streamviz.policies.shell.words import ansi
 
-_SLICE = re.compile(r":\s*\(?\s*(-?\d{1,6})\s*\)?(?::\s*(-?\d{1,6}))?\s*\Z")
+_SLICE = re.compile(r":\s*+\(?\s*+(-?\d{1,6})\s*+\)?(?::\s*+(-?\d{1,6}))?\s*+\Z")
 _CASES: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys((",,", ",", "@L"), str.lower),
     **dict.fromkeys(("^^", "@U"), str.upper),
