@@ -62,7 +62,7 @@ class Finder:
         self._any = compile_pattern(flags + any_of, field)
         self._any_in_bytes = compile_bytes_pattern(flags + any_of, field)
         start = _start_pattern([shape.pattern for shape in shapes], flags)
-        self._start = compile_pattern(start, field) if start else None
+        self._start = compile_pattern(start, field, is_derived=True) if start else None
         self._start_in_bytes = compile_bytes_pattern(start, field) if start else None
 
     def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:

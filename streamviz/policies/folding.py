@@ -110,11 +110,12 @@ def with_folded(pattern: str, field: str) -> str:
     plain = "".join(each if each.isascii() else re.escape(_folded(each)) for each in pattern)
     both = f"(?:{pattern})|(?:{plain})"
     try:
-        is_in_nothing = [compile_pattern(each, field).search("") is None for each in (pattern, both)]
+        compiled = compile_pattern(pattern, field), compile_pattern(both, field, is_derived=True)
     except PolicyParametersError:  # such as for a range whose ends are now in reverse order
         return pattern
     # A pattern of only invisible characters folds to the empty pattern, which matches every text.
-    return both if plain != pattern and is_in_nothing[0] == is_in_nothing[1] else pattern
+    is_in_nothing, is_now = (each.search("") is None for each in compiled)
+    return both if plain != pattern and is_in_nothing == is_now else pattern
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from jsonschema.exceptions import best_match
 
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
+from streamviz.policies.optional_parts import optional_parts
 
 
 class Match(Protocol):
@@ -22,6 +23,8 @@ class Match(Protocol):
 # a pattern, and takes 1 ns at worst.
 MOST_CHARACTERS = 8_000
 MOST_STEPS = 4_000_000
+# Compiling a pattern with so many parts that may be missing takes some 100 ms, in which nothing else runs.
+MOST_OPTIONAL = 6_000
 
 
 class Pattern(Protocol):
@@ -56,11 +59,15 @@ def check(parameters: JsonObject, schema: JsonObject) -> None:
         raise PolicyParametersError(f"{field or 'parameters'}: {error.message}", field)
 
 
-def compile_pattern(pattern: str, field: str) -> Pattern:
+def compile_pattern(pattern: str, field: str, *, is_derived: bool = False) -> Pattern:
     """Compile with RE2 rather than Python's `re`: what a model writes must not stop the worker with a slow match.
 
-    RE2 has no look-around and no back-references. Raises PolicyParametersError for a pattern that it does not accept.
+    RE2 has no look-around and no back-references. Raises PolicyParametersError for a pattern that it does not accept,
+    or that has more than MOST_OPTIONAL parts that may be missing, unless it `is_derived` from one that has not.
     """
+    if not is_derived and optional_parts(pattern) > MOST_OPTIONAL:
+        message = f"{field}: more than {MOST_OPTIONAL} optional parts (`?`, `*`; `a{{0,9}}` has nine)"
+        raise PolicyParametersError(message, field)
     compiled: Pattern = _compiled(pattern, field)
     return compiled
 
