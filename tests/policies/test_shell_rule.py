@@ -15,6 +15,7 @@ from streamviz.policies import build
 from streamviz.policies.shell.calls import _PARTED, lines_in
 from streamviz.policies.shell.code import _SCHEDULE
 from streamviz.policies.shell.cutting import changed
+from streamviz.policies.shell.literals import quoted
 from streamviz.policies.shell.reader import MOST_COMMANDS, MOST_PARSES, Reader
 from streamviz.policies.shell.words import readings
 from tests.policies.support import block, judge
@@ -1258,3 +1259,13 @@ def test_so_is_a_command_in_words_or_a_part_of_a_variable() -> None:
     assert changed("abc", ":" + " " * 100_000 + "x", {}) is None
     words = ["{a,b}", "x}{a{b,,c}", "{a}", "a,b}", "{a},{b"]
     assert list(filter(_PARTED.search, words)) == words[:2]
+
+
+@pytest.mark.parametrize("mark", ["'\\", '"\\', "'\\\"\\", "'", '"', "`", "%x(", "qx", "'\n", "\\"])
+def test_so_are_the_strings_of_a_program(mark: str) -> None:
+    assert "rm -rf /" in list(quoted(f"system('rm -rf /'){mark * 100_000}"))
+    assert "rm -rf /" in list(quoted(f"don't {mark} \"\nsystem('rm -rf /')"))
+
+
+def test_a_string_without_an_end_hides_none_within_it() -> None:
+    assert [*quoted("it's \\' \"rm x\" y\n'z'")] == ["rm x", "z"]

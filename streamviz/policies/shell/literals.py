@@ -13,6 +13,9 @@ _LITERAL = re.compile(
     r"|(?:\bq|%)x\s*[({\[]([^(){}\[\]]*)[)}\]]",
     re.DOTALL,
 )
+# Where a string may begin, and what follows a quotation mark up to where a string of its kind ends, or cannot end.
+_START = re.compile(r"['\"`]|(?:\bq|%)x\s*[({\[]")
+_WITHIN = {"'": re.compile(r"'(?:[^'\\\n]|\\.)*+", re.DOTALL), '"': re.compile(r"\"(?:[^\"\\\n]|\\.)*+", re.DOTALL)}
 # Only strings that could do harm are read as commands.
 _TELLING = re.compile(
     r"\brm\b|mkfs|\bdd\b|/dev/|shutdown|reboot|curl|wget|base64|chmod|chown|\bnc\b|ncat|\.ssh|shadow|find\b"
@@ -22,7 +25,21 @@ MOST_LITERALS = 50
 
 def quoted(code: str) -> Iterator[str]:
     """The strings in a program."""
-    return map(_text, _LITERAL.finditer(code))
+    return map(_text, _found(code))
+
+
+def _found(code: str) -> Iterator[re.Match[str]]:
+    """All strings. If one has no end, no other of its kind that begins within it has one either: looking for the end
+    from each would take quadratic time."""
+    at, endless = 0, {"'": 0, '"': 0}
+    while start := _START.search(code, at):
+        at, mark = start.start(), start[0]
+        found = None if at < endless.get(mark, 0) else _LITERAL.match(code, at)
+        if found is not None:
+            yield found
+        elif mark in _WITHIN and at >= endless[mark] and (within := _WITHIN[mark].match(code, at)):
+            endless[mark] = within.end()
+        at = found.end() if found else at + 1
 
 
 def _text(found: re.Match[str]) -> str:
@@ -38,7 +55,7 @@ def _listed(code: str) -> Iterator[str]:
     """The commands that a program has as lists of words."""
     words: list[str] = []
     end = 0
-    for found in _LITERAL.finditer(code):
+    for found in _found(code):
         between = _BETWEEN.fullmatch(code, end, found.start())
         if between is None or (between[1] and not _is_command(words)):
             yield from _joined(words)
