@@ -92,5 +92,5 @@ async def test_a_record_that_does_not_answer_takes_no_thread_from_others(
         other.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
         found = [denials.find(KnownKey(1, "a-key"), f"resp_{number}") for number in range(64)]
         assert await asyncio.gather(*found) == [None] * 64
-        await asyncio.wait_for(asyncio.to_thread(lambda: None), timeout=10)
+        await asyncio.wait_for(asyncio.to_thread(lambda: None), timeout=60)
     assert caplog.messages[0] == "denied calls of earlier answers are not known: the database does not answer"

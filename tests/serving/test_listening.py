@@ -88,12 +88,12 @@ def test_who_was_about_to_connect_then_is_heard(host: str) -> None:
     with listening_at(host) as listening, ExitStack() as stack:
         # With this option the system establishes a connection only when data arrives.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
-        client = stack.enter_context(socket.create_connection(listening.getsockname()[:2], timeout=10))
+        client = stack.enter_context(socket.create_connection(listening.getsockname()[:2], timeout=60))
         connect_nobody_more(listening)
         client.sendall(b"hel")
         taken = stack.enter_context(listening.accept()[0])
         hear(taken)
-        taken.settimeout(10)
+        taken.settimeout(60)
         assert taken.recv(3) == b"hel"
         client.sendall(b"lo")
         assert taken.recv(2) == b"lo"
@@ -173,7 +173,7 @@ def test_a_server_that_has_ended_is_waited_for_by_none(counts: int) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_system_that_counts_no_hops_hears_everybody(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closing, "_IP_MINTTL", 9999)
-    with listening_at(host) as listening, socket.create_connection(listening.getsockname()[:2], timeout=10) as client:
+    with listening_at(host) as listening, socket.create_connection(listening.getsockname()[:2], timeout=60) as client:
         connect_nobody_more(listening)
         with listening.accept()[0] as taken:
             hear(taken)
