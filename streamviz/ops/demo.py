@@ -53,8 +53,16 @@ def prepare() -> str:
         asking = {"by_hand": "deny", "by_hand_seconds": _SECONDS_TO_DECIDE, "mode": Mode.ENFORCE.value, "order": 120}
         policy = Policy(name="ask-before-push", kind="tool_rule", parameters=parameters, **asking)
         policy.save(reason="A person looks at forced pushes.")
-    ApiKey.objects.filter(name=_KEY).delete()
-    return ApiKey.objects.issue(_KEY)[1]
+    return _new_key()
+
+
+def _new_key() -> str:
+    """The secret of a new key. Keys of earlier demonstrations are revoked, not deleted: their streams say whose they
+    are."""
+    earlier = ApiKey.objects.filter(name__regex=rf"^{_KEY}( \d+)?$")
+    for key in earlier:
+        key.revoke()
+    return ApiKey.objects.issue(f"{_KEY} {len(earlier) + 1}" if earlier else _KEY)[1]
 
 
 def _enforce(policy: Policy) -> None:

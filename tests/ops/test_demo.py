@@ -1,0 +1,17 @@
+"""The demonstration's key."""
+
+import pytest
+
+from streamviz.ops import demo
+from streamviz.records.models import ApiKey
+from streamviz.records.models.access import digest
+
+
+@pytest.mark.django_db
+def test_keys_of_earlier_demonstrations_keep_their_streams() -> None:
+    ApiKey.objects.issue("demo agent of bob")
+    secrets = [demo.prepare() for _ in range(3)]
+    keys = [ApiKey.objects.get(digest=digest(secret)) for secret in secrets]
+    assert [key.name for key in keys] == ["demo agent", "demo agent 2", "demo agent 3"]
+    assert [key.is_revoked for key in keys] == [True, True, False]
+    assert not ApiKey.objects.get(name="demo agent of bob").is_revoked
