@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from streamviz.dashboard.chosen_timespans import chosen
-from streamviz.dashboard.comparing import Compared, headline, other_total
+from streamviz.dashboard.comparing import Compared, figure_of, headline, other_total
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
@@ -21,6 +21,10 @@ from tests.dashboard.conftest import NOON, Cast, recorded
 from tests.dashboard.test_stats import lately
 
 BEFORE = Compared("before")
+
+
+def test_a_large_change_is_written_like_other_numbers() -> None:
+    assert figure_of("Tokens", 6_018.0, 100.0).change == "+5,918 %"
 
 
 @pytest.mark.slow
