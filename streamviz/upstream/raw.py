@@ -13,12 +13,13 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError, unanswered
-from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode, object_in
+from streamviz.core.json_value import as_object, as_text, decode, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
-from streamviz.upstream.redaction import told_headers, without
+from streamviz.upstream.redaction import MOST_CHARACTERS, told_headers, without
 from streamviz.upstream.targets import Target
+from streamviz.upstream.told_errors import words_of_refusal
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
@@ -179,26 +180,26 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
         response.close()
         return unanswered(response.status)
     body = refusal_without(key, await _beginning(response))
-    details = object_in(body).get("error")
-    message = as_text(as_object(details).get("message")) or as_json_text(details)
+    details = as_object(object_in(body).get("error"))
     if response.status < 400:
         return unanswered(response.status)
     return UpstreamError(
         response.status if response.status < 600 else 502,  # no client knows any other
-        message or f"upstream answered {response.status}",
-        kind=as_text(as_object(details).get("type")) or "upstream_error",
+        words_of_refusal(response.status, body)[:MOST_CHARACTERS],
+        kind=as_text(details.get("type")) or "upstream_error",
         headers=passed_on(response.headers, key),
         body=body,
     )
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """A refusal's body; empty if it is too long to mean anything."""
-    body = await response.content.read(0)
-    while len(body) <= MOST_OF_A_REFUSAL:
-        if not (piece := await response.content.readany()):
-            return body
-        body += piece
+    """A refusal's body; empty if it is too long to mean anything, is cut off or cannot be unpacked."""
+    body = b""
+    with suppress(*FAILURES):
+        while len(body) <= MOST_OF_A_REFUSAL:
+            if not (piece := await response.content.readany()):
+                return body
+            body += piece
     response.close()
     return b""
 

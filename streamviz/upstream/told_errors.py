@@ -26,15 +26,20 @@ _LONGEST_CODE = 100
 
 
 def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "") -> UpstreamError:
-    """The error for an answer that refuses a call, without `key`, the call's credential. A web page says nothing."""
+    """The error for an answer that refuses a call, without `key`, the call's credential."""
     said = next(iter(objects(value_in(body))), {})
-    error = _error_of(said) or said
-    words = _words_of(error) or as_text(said.get("message")) or as_text(said.get("detail"))
-    text = body.decode(errors="replace").strip()
-    if not words and not text.startswith("<"):
-        words = text
     known = status if status < 600 else 502  # no client knows any other
-    return _as_error(known, words or f"upstream answered {status}", as_object(error), key, headers)
+    return _as_error(known, words_of_refusal(status, body), as_object(_error_of(said)) or said, key, headers)
+
+
+def words_of_refusal(status: int, body: bytes) -> str:
+    """What a provider says as it refuses a call: the message in its JSON, or all of it. A web page says nothing."""
+    said = next(iter(objects(value_in(body))), {})
+    words = _words_of(_error_of(said) or said) or as_text(said.get("message")) or as_text(said.get("detail"))
+    text = body.decode(errors="replace").strip()
+    if not words and text.strip("[]{} ") and not text.startswith("<"):
+        words = text
+    return words or f"upstream answered {status}"
 
 
 def error_in(line: bytes, key: str = "") -> UpstreamError | None:

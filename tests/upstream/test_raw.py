@@ -324,6 +324,43 @@ async def test_a_refusal_without_end_is_not_read(client: aiohttp.ClientSession) 
     assert (raised.value.status, raised.value.body) == (400, b"")
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'[{"error": {"message": "out of beans"}}]', "out of beans"),
+        (b'{"detail": "out of beans"}', "out of beans"),
+        (b"out of beans", "out of beans"),
+        (b"<html>out of beans</html>", "upstream answered 503"),
+        (b"{}", "upstream answered 503"),
+    ],
+)
+async def test_a_refusal_has_its_words_in_any_form(client: aiohttp.ClientSession, body: bytes, words: str) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=body, status=503)
+
+    with pytest.raises(UpstreamError) as raised:
+        await refused_by(client, answer)
+    assert (raised.value.message, raised.value.body) == (words, body)
+
+
+@pytest.mark.parametrize(
+    "head", [{"content-length": "99"}, {"content-encoding": "gzip"}], ids=["cut off", "not packed"]
+)
+async def test_a_refusal_whose_body_cannot_be_read_keeps_its_status(
+    client: aiohttp.ClientSession, head: dict[str, str]
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=429, headers={**head, "retry-after": "7"})
+        await response.prepare(request)
+        await response.write(b"out of beans")
+        response.force_close()
+        return response
+
+    with pytest.raises(UpstreamError) as raised:
+        await refused_by(client, answer)
+    assert (raised.value.status, raised.value.headers["retry-after"]) == (429, "7")
+
+
 async def test_a_refusal_does_not_quote_the_credential(client: aiohttp.ClientSession) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         said = {"error": {"message": f"{request.headers['authorization']} is refused"}}
