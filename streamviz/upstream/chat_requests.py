@@ -18,10 +18,11 @@ _FITTED = frozenset({"parallel_tool_calls", "reasoning_effort", "response_format
 _THINKING = frozenset({"thinking_blocks", "reasoning_content"})
 
 
-def without_thinking(message: JsonObject) -> JsonObject:
-    """A message without its thinking, for a provider that did not write that and has no use for another's
-    signatures."""
-    return {name: value for name, value in message.items() if name not in _THINKING}
+def without_thinking(messages: object) -> list[JsonObject]:
+    """Messages without their thinking, for a provider that did not write that and has no use for another's signatures.
+    An answer that was nothing else is left out: OpenAI refuses one without text and calls."""
+    said = [{name: value for name, value in each.items() if name not in _THINKING} for each in objects(messages)]
+    return [each for each in said if each.get("role") != "assistant" or each.get("content") or each.get("tool_calls")]
 
 
 def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> JsonObject:
@@ -34,7 +35,7 @@ def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> 
     own = {name: value for name, value in fields.items() if name in WIRE_FORMATS[wire_format].parameters | _FITTED}
     if wire_format == ANTHROPIC_MESSAGES.name:
         chat, _ = as_chat_request({**own, "model": model})
-        chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
+        chat["messages"] = without_thinking(chat["messages"])
         if effort := as_text(as_object(chat.get("reasoning_effort")).get("effort")):
             # An object is the responses API's form: given one, LiteLLM would call that API for some models.
             chat["reasoning_effort"] = effort

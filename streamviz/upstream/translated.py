@@ -109,7 +109,7 @@ async def _messages(target: Target, arguments: JsonObject, most_blocks: int | No
     if speaks_messages(target):
         return _native(await call_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})
-    chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
+    chat["messages"] = without_thinking(chat["messages"])
     response: object = await litellm.acompletion(**chat, max_retries=0)
     translator = Translator(OPENAI_CHAT.name, target.wire_format, tool_names, most_blocks)
     return await _translated(response, translator, arguments)

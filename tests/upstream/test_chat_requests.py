@@ -21,3 +21,20 @@ def test_a_run_asks_for_what_its_client_of_messages_asked_for() -> None:
     chat: Any = chat_of(ANTHROPIC_MESSAGES.name, fit(GPT, asked, as_chat=True).request, GPT.model, GPT.provider)
     assert (chat["parallel_tool_calls"], chat["reasoning_effort"]) == (False, "low")
     assert chat["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+def test_an_answer_that_was_nothing_but_thinking_is_left_out() -> None:
+    """Such as one that was stopped while it was thinking: OpenAI refuses an answer without text and calls."""
+    thinking: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": "I look.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "c2ln"},
+    ]
+    call = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+    answers = [[thinking[0]], [thinking[1]], [{"type": "text", "text": ""}], [*thinking, call]]
+    told = [
+        {"role": role, "content": said} for answer in answers for role, said in (("user", "Hi"), ("assistant", answer))
+    ]
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Nothing."}]}
+    asked: dict[str, Any] = {"max_tokens": 9, "messages": [*told, result]}
+    chat: Any = chat_of(ANTHROPIC_MESSAGES.name, fit(GPT, asked, as_chat=True).request, GPT.model, GPT.provider)
+    assert [message["role"] for message in chat["messages"]] == [*["user"] * 4, "assistant", "tool"]

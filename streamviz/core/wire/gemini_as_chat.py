@@ -52,7 +52,7 @@ def _messages(request: JsonObject) -> list[JsonObject]:
     for content in as_list(request.get("contents")):
         role, parts = as_text(as_object(content).get("role")), _parts(content)
         if role == "model":
-            messages.append(_answer(parts, ids))
+            messages += _answer(parts, ids)
         else:
             messages += _question(parts, ids)
     return messages
@@ -111,7 +111,8 @@ class _Ids:
         return name
 
 
-def _answer(parts: list[JsonObject], ids: _Ids) -> JsonObject:
+def _answer(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
+    """The message for an answer; none if it says and calls nothing, which not every provider accepts."""
     texts, calls = list[str](), list[JsonObject]()
     for part in parts:
         if part.get("thought") is True:
@@ -124,7 +125,9 @@ def _answer(parts: list[JsonObject], ids: _Ids) -> JsonObject:
         else:
             raise _unsayable(_label(part))
     message: JsonObject = {"role": "assistant", "content": "".join(texts) or None}
-    return {**message, "tool_calls": calls} if calls else message
+    if calls:
+        return [{**message, "tool_calls": calls}]
+    return [message] if any(texts) else []
 
 
 def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
