@@ -5,7 +5,7 @@ export function start() {
   const left = document.referrer && new URL(document.referrer);
   for (const link of document.querySelectorAll("[data-list]")) {
     const name = `streamviz.list ${link.pathname}`;
-    if (left && left.origin === link.origin && left.pathname === link.pathname) keep(name, left.search, "sessionStorage");
+    if (left && left.origin + left.pathname === link.origin + link.pathname) keep(name, left.search, "sessionStorage");
     link.search = kept(name, "sessionStorage") ?? "";
   }
 }
