@@ -84,6 +84,7 @@ def test_a_block_is_not_joined_while_it_grows() -> None:
     assert (block.length, block.text, len(block._pieces)) == (2000, "ab" * 1000, 1)
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_in_one_chunk_are_all_told() -> None:
     many = [call(index, f"id-{index}", "f", "{}") for index in range(20_000)]
     again = [call(index, arguments=" ") for index in range(20_000)]

@@ -311,6 +311,7 @@ def test_members_whose_names_are_masked_alike_all_stay() -> None:
     assert verdict.request == {"model": "m", "messages": [{"role": "assistant", "content": [{**call, "input": sent}]}]}
 
 
+@pytest.mark.slow
 def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:
     policy = build("redact", {})
     mails = json.dumps({"to": ["a@b.co"] * 20_000})

@@ -126,6 +126,7 @@ async def test_for_them_litellm_writes_nothing_out() -> None:
     assert {body.count("$ref") for body in asked} == {len(SMALL)}
 
 
+@pytest.mark.slow
 def test_schemas_as_people_have_them_go_on() -> None:
     node = {"properties": {"text": {"type": "string"}, "below": {"type": "array", "items": to("node")}}}
     leaf = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "x" * 80} for n in range(20)}}
