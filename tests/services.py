@@ -183,13 +183,15 @@ class Program:
 
 
 class Streamviz:
-    """`manage.py up` on its own ports. Like a person's, its folder and database outlive `stop` and `kill`.
+    """`manage.py up`, or another `verb`, on its own ports. Like a person's, its folder and database outlive `stop` and
+    `kill`.
 
     `cookies` are the administrator's, once someone has signed in with the one-time link for all tests that share it.
     `command` and `folder`: another way to run `manage.py`, and where.
     """
 
     command = [sys.executable, "manage.py"]
+    verb = "up"
     folder = ROOT
 
     def __init__(self, var_dir: Path, environment: Mapping[str, str]) -> None:
@@ -220,7 +222,7 @@ class Streamviz:
 
     def begin(self) -> Program:
         """Start it without waiting."""
-        self._program = Program([*self.command, "up"], self.environment, self.folder)
+        self._program = Program([*self.command, self.verb], self.environment, self.folder)
         return self._program
 
     def wait_for(self, text: str) -> None:

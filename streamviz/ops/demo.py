@@ -40,7 +40,6 @@ _TURNS = 7
 _FAILS_AT = 2
 _KEY = "demo agent"
 _BETWEEN_RUNS = 20.0
-_ATTEMPTS, _RETRY_SECONDS = 100, 0.1
 _SECONDS_TO_DECIDE = 45
 MODEL = "sim/agent"
 
@@ -73,7 +72,6 @@ def _enforce(policy: Policy) -> None:
 
 def play_on(base_url: str, secret: str) -> None:
     """Play one run after another, for as long as the program lasts."""
-    _until_known(base_url, secret)
     for number in count(1):
         try:
             for _ in play(base_url, secret, f"checkout-flake-{number}"):
@@ -81,18 +79,6 @@ def play_on(base_url: str, secret: str) -> None:
         except (URLError, OSError) as error:
             log.warning("the demo agent could not go on: %s", error)
         sleep(_BETWEEN_RUNS)
-
-
-def _until_known(base_url: str, secret: str) -> None:
-    """Wait until the server knows the new key, which takes a moment."""
-    request = Request(f"{base_url}/v1/models", headers={"authorization": f"Bearer {secret}"})  # noqa: S310
-    for _ in range(_ATTEMPTS):
-        try:
-            urlopen(request).close()  # noqa: S310
-        except HTTPError:
-            sleep(_RETRY_SECONDS)
-        else:
-            return
 
 
 def play(base_url: str, secret: str, session: str, speed: str = "") -> Iterator[int]:

@@ -26,10 +26,14 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BASE_URLS = re.compile(r"[A-Z_]+_(BASE_URL|API_BASE)")
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
+# Called with the server's address.
+Then = Callable[[str], None]
 
-def run(then: Callable[[str], None] | None = None) -> None:
-    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called with the
-    server's address once everything runs. Raises Fault, with everything ended, if something cannot be started."""
+
+def run(prepare: Callable[[], Then] | None = None) -> None:
+    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `prepare` is called before the
+    server starts, and what it returns with the server's address once everything runs. Raises Fault, with everything
+    ended, if something cannot be started."""
     with stoppable(say), ExitStack() as stack:
         _forget_own_address(settings.HOST, settings.PORT)
         checks.require_folder(settings.VAR_DIR)
@@ -39,9 +43,10 @@ def run(then: Callable[[str], None] | None = None) -> None:
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
         postgres = _start_postgres(stack)
         administrator = _prepare_database()
-        # Before the server reads the keys, so that it knows this one from the start.
+        # Before the server reads the keys, so that it knows these from the start.
         key = first_start.issue_first_key(settings.VAR_DIR / "first_key")
         show_first_key(key)
+        then = prepare() if prepare is not None else None
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
         children = _children()
         for child in children:

@@ -148,6 +148,15 @@ def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamv
     assert "Traceback" not in server.output()
 
 
+def test_a_demonstration_is_refused_nothing(make_server: MakeServer, database_url: str) -> None:
+    server = make_server()
+    server.verb = "demo"
+    server.start()
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        until(lambda: connection.execute("SELECT 1 FROM records_stream").fetchone())
+    assert "refused" not in server.output()
+
+
 @pytest.mark.parametrize("variable", ["PORT", "SIMULATOR_PORT"])
 def test_a_port_in_use_is_one_line(embedded: Streamviz, variable: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -1,6 +1,7 @@
 """`python manage.py demo`: start everything and let an agent work; what `make demo` runs."""
 
 import threading
+from functools import partial
 from typing import Any
 
 from streamviz.faults import Fault, end_with
@@ -17,12 +18,16 @@ class Command(SetByEnvironment):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            supervisor.run(_play)
+            supervisor.run(_prepared)
         except Fault as fault:
             end_with(fault)
 
 
-def _play(base_url: str) -> None:
+def _prepared() -> supervisor.Then:
     secret = demo.prepare()
+    return partial(_play, secret)
+
+
+def _play(secret: str, base_url: str) -> None:
     say("A coding agent is at work: look at the Live page. When it asks to push, allow or deny it there.")
     threading.Thread(target=demo.play_on, args=(base_url, secret), daemon=True).start()
