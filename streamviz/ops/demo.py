@@ -56,12 +56,14 @@ def prepare() -> str:
 
 
 def _new_key() -> str:
-    """The secret of a new key. Keys of earlier demonstrations are revoked, not deleted: their streams say whose they
-    are."""
+    """The secret of a new key. Keys of earlier demonstrations are revoked, not deleted, so that their streams keep the
+    key's name."""
     earlier = ApiKey.objects.filter(name__regex=rf"^{_KEY}( \d+)?$")
     for key in earlier:
         key.revoke()
-    return ApiKey.objects.issue(f"{_KEY} {len(earlier) + 1}" if earlier else _KEY)[1]
+    taken = {key.name for key in earlier}
+    names = (_KEY, *(f"{_KEY} {number}" for number in range(2, len(taken) + 2)))
+    return ApiKey.objects.issue(next(name for name in names if name not in taken))[1]
 
 
 def _enforce(policy: Policy) -> None:

@@ -15,3 +15,11 @@ def test_keys_of_earlier_demonstrations_keep_their_streams() -> None:
     assert [key.name for key in keys] == ["demo agent", "demo agent 2", "demo agent 3"]
     assert [key.is_revoked for key in keys] == [True, True, False]
     assert not ApiKey.objects.get(name="demo agent of bob").is_revoked
+
+
+@pytest.mark.django_db
+def test_a_key_of_a_demonstration_may_be_renamed() -> None:
+    for _ in range(3):
+        demo.prepare()
+    ApiKey.objects.filter(name="demo agent 2").update(name="recorded for the docs")
+    assert ApiKey.objects.get(digest=digest(demo.prepare())).name == "demo agent 2"
