@@ -83,7 +83,7 @@ async def model_call(
     body = await http.read_body(scope, receive)
     await worker.turns.take()
     request = await read_aside(body, partial(read_request, wire_format=wire_format))
-    about_model(request.model)
+    about_model(scope, request.model)
     if require is not None:
         await require(worker, key, request)
     caller = Caller(worker, wire_format, scope, key, clock, requested_at)

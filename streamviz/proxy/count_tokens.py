@@ -44,7 +44,7 @@ async def token_count(
     find = partial(target_of, worker, wire_format, scope, key)
     body = await http.read_body(scope, receive)
     asked = await read_aside(body, partial(read_request, wire_format=wire_format))
-    about_model(asked.model)
+    about_model(scope, asked.model)
     request, target = await _settled(wire_format, worker, asked, key, find, helpers(worker, hops.onward(scope)))
     if target.lane is Lane.REPLAYED:
         raise RequestError(

@@ -2,9 +2,9 @@
 with those like it for the page of refused requests."""
 
 import logging
-from contextvars import ContextVar
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 from asgiref.typing import HTTPScope
 
@@ -24,12 +24,19 @@ _LONGEST_PATH = 200
 # like one.
 _SHOWN, _SEARCHED = 300, 400
 _IDS = ("request-id", "x-request-id")
-_model: ContextVar[str] = ContextVar("model", default="")
+_MODEL = "streamviz.model"
 
 
-def about_model(name: str) -> None:
-    """The request that this task serves names this model."""
-    _model.set(name)
+def about_model(scope: HTTPScope, name: str) -> None:
+    """Note the model that a request names, in case it is refused."""
+    extensions: Any = scope.get("extensions")
+    if extensions is not None:
+        extensions[_MODEL] = name
+
+
+def _model_of(scope: HTTPScope) -> str:
+    extensions: Any = scope.get("extensions") or {}
+    return str(extensions.get(_MODEL, ""))
 
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
@@ -62,7 +69,7 @@ def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") ->
             path=kept(path),
             user_agent=kept(http.header(scope, b"user-agent")),
             key=key.name if key else revoked,
-            model=kept(_model.get()),
+            model=kept(_model_of(scope)),
             is_revoked=key is None and bool(revoked),
             client=client[0] if client else "",
             request_id=kept(id),

@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import socket
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -141,6 +142,19 @@ def test_a_page_has_what_was_refused_before_its_body_was_read(proxied: Proxied) 
     proxied.sign_in()
     page = proxied.http.get("/errors/refused/").text
     assert "127.0.0.1" in page.partition("unread/1")[2].partition("</td>")[0]
+
+
+def test_a_refusal_has_no_model_of_the_request_before_it(proxied: Proxied) -> None:
+    key = f"authorization: Bearer {proxied.server.api_key}\r\nhost: here\r\nuser-agent: pipelining/1\r\n"
+    call = f"POST /v1/chat/completions HTTP/1.1\r\n{key}content-length: {len(CALL)}\r\n\r\n".encode() + CALL
+    with socket.create_connection(("127.0.0.1", proxied.http.base_url.port or 80), timeout=120) as connection:
+        connection.sendall(call + f"GET /v1beta/nothing HTTP/1.1\r\n{key}connection: close\r\n\r\n".encode())
+        assert b" 404 " in b"".join(iter(lambda: connection.recv(65_536), b""))
+    proxied.sign_in()
+    page = proxied.http.get("/errors/refused/").text
+    [row] = [row for row in page.split("<tr>") if "pipelining/1" in row]
+    assert "/v1beta/nothing" in row
+    assert "sim/content" not in row
 
 
 def test_what_a_client_says_beside_its_request_reaches_the_provider(proxied: Proxied) -> None:

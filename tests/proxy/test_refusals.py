@@ -35,7 +35,7 @@ def feed(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Feed:
 def scope(path: str = "/v1/messages", query: bytes = b"", **headers: str) -> HTTPScope:
     named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     known = {"type": "http", "method": "POST", "path": path, "query_string": query, "headers": named}
-    return cast(HTTPScope, {**known, "client": (CLIENT, 1)})
+    return cast(HTTPScope, {**known, "client": (CLIENT, 1), "extensions": {}})
 
 
 async def ask(path: str, body: dict[str, Any], query: bytes = b"", **headers: str) -> dict[str, str]:
