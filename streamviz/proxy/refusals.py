@@ -1,7 +1,8 @@
-"""Requests that are refused before they become a stream: each is logged, with the id that its client gets, and counted
-with those like it for the page of refused requests."""
+"""Requests that are refused before they become streams: each is logged with the id that its client gets, and noted for
+the page of refused requests."""
 
 import logging
+import re
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -20,9 +21,10 @@ from streamviz.records.ids import uuid7
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 200
-# What pages show of a text, and how much of it is searched for credentials: none is cut where it would no longer look
-# like one.
+# How many characters of a text pages show, and how many are searched for what to hide. If a text is longer, a short word
+# at the end of those is left out: it may be the beginning of a credential, too short to be recognised.
 _SHOWN, _SEARCHED = 300, 400
+_CUT_OFF = re.compile(r"[\w.@-]{1,24}$")
 _IDS = ("request-id", "x-request-id")
 _MODEL = "streamviz.model"
 
@@ -40,8 +42,8 @@ def _model_of(scope: HTTPScope) -> str:
 
 
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
-    """Log a refusal, and return the headers with its id, of which each vendor's SDK shows one. If upstream gave a
-    request id, the client keeps that. A call that became a stream is on record, and was not refused."""
+    """Log and note a refusal, and return the headers with its id; each vendor's SDK shows one of them. If upstream gave
+    a request id, that is used. A call that became a stream was not refused: the record has it."""
     if http.STREAM in error.headers:
         return {}
     metrics.refused(error.status)
@@ -55,9 +57,9 @@ def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, 
 
 
 def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") -> None:
-    """Keep a refusal for the pages, without credentials and what policies mask."""
+    """Keep a refusal for the pages, without credentials and without what policies mask."""
     if error.status == HTTPStatus.UPGRADE_REQUIRED:
-        return  # Codex asks for a websocket before each session, and then does without
+        return  # Codex tries a websocket before each session, and works without one
     key, revoked = worker.key_of(scope), worker.revoked_key_of(scope)
     kept = partial(_kept, worker.configuration.policies_of_all())
     client, now = scope.get("client"), now_us()
@@ -80,4 +82,5 @@ def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") ->
 
 
 def _kept(policies: list[ActivePolicy], text: str) -> str:
-    return kept_text(redact(text[:_SEARCHED])[:_SHOWN], policies)
+    hidden = kept_text(redact(text[:_SEARCHED]), policies)
+    return (hidden if len(text) <= _SEARCHED else _CUT_OFF.sub("", hidden))[:_SHOWN]

@@ -84,11 +84,19 @@ def test_nor_is_more_than_a_page_shows(feed: Feed) -> None:
     assert [found.user_agent, found.path, len(found.message)] == ["sv-***", "/v1/sv-***", 300]
 
 
+def test_nor_is_the_beginning_of_a_key_that_was_cut_off(feed: Feed) -> None:
+    path = f"/v1/sv-{'x' * 370}/AIza{'Sy' * 17}"
+    refusals.refused(scope(), path, RequestError(404, "No."))
+    assert the_one(feed).path == "/v1/sv-***/"
+
+
 def test_nor_what_a_policy_masks(worker: Worker, feed: Feed) -> None:
     rule = ActivePolicy(build("redact", {"find": ["e-mail"]}), "mask", 1, 1, Mode.ENFORCE)
     worker.configuration.policies = (ScopedPolicy("mask", 1, Mode.ENFORCE, (), (), rule),)
-    refusals.refused(scope(user_agent="bot (ann@example.com)"), "/v1/messages", RequestError(404, "No."))
-    assert "ann" not in the_one(feed).user_agent
+    agents = ("bot (ann@example.com)", f"bot ({'o' * 282}, ann.lee@example.com)")
+    for agent in agents:  # the second is cut in the address
+        refusals.refused(scope(user_agent=agent), "/v1/messages", RequestError(404, "No."))
+    assert [each.user_agent for each in feed.refusals.all() if "ann" in each.user_agent] == []
 
 
 def test_a_revoked_key_is_named_but_counts_as_none(worker: Worker, feed: Feed) -> None:
@@ -113,7 +121,7 @@ def test_so_is_a_client_that_speaks_tls(feed: Feed) -> None:
     assert the_one(feed).message == "This port takes http://, not https://."
 
 
-def test_a_websocket_that_a_client_does_without_is_not(feed: Feed) -> None:
+def test_a_websocket_that_a_client_works_without_is_not(feed: Feed) -> None:
     assert no_websocket(b"/v1/responses", [])
     assert feed.refusals.all() == []
 
