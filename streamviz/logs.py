@@ -13,11 +13,12 @@ from contextvars import ContextVar
 # In each alternative the first group is kept, the second is hidden.
 SECRETS = re.compile(
     r"((?:authorization|api[-_]?key)['\"]?\s?[:=,]\s?(?:b?['\"])?(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
-    r"(?!<|bearer\s+<)([^\s'\",&/]+)"  # not the placeholder of a message that says where a key goes
+    r"(?!<|bearer\s+<)([^\s'\",&/]+)"  # not the placeholder `<key>` of a message that says where to put a key
     r"|(/shared/+)([^/\s]{16,})"
     r"|((?<!\w)\w{1,20}://[^\s:/@]{0,200}:)([^\s@]{1,500})(?=@)"
     r"|(\bs[kv]-)([\w-]{8,})"
-    r"|(\b(?:AIza|gsk_|xai-|hf_|gh[pousr]_))([\w-]{20,})",
+    r"|(\bAIza)([\w-]{20,})"
+    r"|(\b(?:gsk_|xai-|hf_|gh[pousr]_))([a-z0-9]{20,})",
     re.IGNORECASE,
 )
 

@@ -35,7 +35,7 @@ from streamviz.logs import JsonFormatter, LineFormatter, about_stream, redact
         ("Send one as `Authorization: Bearer <key>`; or", "Send one as `Authorization: Bearer <key>`; or"),
         (f"404 '/AIza{'Sy-_0' * 7}/v1'", "404 '/AIza***/v1'"),
         (f"the model gsk_{'a1' * 26}", "the model gsk_***"),
-        ("the model xai-grok-4-fast", "the model xai-grok-4-fast"),
+        ("the model xai-grok-4-1-fast-non-reasoning", "the model xai-grok-4-1-fast-non-reasoning"),
         ("a task-list of 3 streams at http://127.0.0.1:8000/", "a task-list of 3 streams at http://127.0.0.1:8000/"),
     ],
 )
