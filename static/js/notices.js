@@ -2,13 +2,20 @@
 import { reason } from "./parts.js";
 
 export function start() {
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && isQuiet(event)) event.preventDefault();
+  });
   document.addEventListener("htmx:responseError", (event) => tell(event, reasonOf(event.detail.xhr)));
   document.addEventListener("htmx:sendError", (event) => tell(event, "The server cannot be reached."));
 }
 
-// What asks by itself, again and again, is `data-quiet`: nobody waits for it.
 function tell(event, text) {
-  if (!event.detail.elt.matches("[data-quiet]")) say(text, event.detail.elt);
+  if (!isQuiet(event)) say(text, event.detail.elt);
+}
+
+// An element with `data-quiet` polls: nobody waits for its requests, and in a hidden tab nobody sees the answers.
+function isQuiet(event) {
+  return event.detail.elt.matches("[data-quiet]");
 }
 
 function reasonOf(answer) {
