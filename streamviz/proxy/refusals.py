@@ -21,8 +21,8 @@ from streamviz.records.ids import uuid7
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 200
-# How many characters of a text pages show, and how many are searched for what to hide. If a text is longer, a short word
-# at the end of those is left out: it may be the beginning of a credential, too short to be recognised.
+# How many characters of a text pages show, and how many are searched for what to hide. If a text is longer, a short
+# word at the cut is left out: it may be the beginning of a credential.
 _SHOWN, _SEARCHED = 300, 400
 _CUT_OFF = re.compile(r"[\w.@-]{1,24}$")
 _IDS = ("request-id", "x-request-id")
