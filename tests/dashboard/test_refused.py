@@ -28,6 +28,7 @@ def page(cast: Cast, headers: dict[str, str] | None = None) -> str:
 
 def test_nothing_was_refused(cast: Cast) -> None:
     assert "No refused requests" in page(cast)
+    assert '<a class="wide-only" href="/errors/" data-list data-up>Errors</a>' in page(cast)
     assert "Refused" not in page(cast, LINE)
 
 
@@ -53,8 +54,9 @@ def test_a_row_says_who_was_told_what(cast: Cast, feed: Feed) -> None:
 def test_live_and_errors_have_a_line_that_looks_for_more(cast: Cast, feed: Feed) -> None:
     for path in ("/", "/errors/"):
         shown = cast["bob"].get(path).content.decode()
-        assert 'id="refused-lately" hx-get="/errors/refused/" hx-trigger="load"' in shown
+        assert 'id="refused-lately" hx-get="/errors/refused/" hx-trigger="load, every 5s"' in shown
         assert 'href="/errors/refused/"' in shown or path == "/"
+        assert 'id="refused-lately"' in shown.rpartition("</section>")[2]  # below what it would move
     feed.refusals.note(refusal(message="an old one", last_at=now_us() - LATELY_US))
     line = page(cast, LINE)
     assert line.startswith('<div id="refused-lately" hx-get="/errors/refused/" hx-trigger="every 5s"')
