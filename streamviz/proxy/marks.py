@@ -48,13 +48,14 @@ _OWNERS = 1_000
 
 
 class _Said(NamedTuple):
-    """A turn, by its digest. `calls` is that of its calls, empty if it made none; with `is_by_id` these have ids that
-    distinguish it from any other turn. The rest is what requests look for."""
+    """A turn, by its digest. `calls` is that of its calls, empty if it made none, `calls_weight` their characters; with
+    `is_by_id` they have ids that distinguish the turn from any other. The rest is what requests look for."""
 
     digest: bytes
     weight: int
     is_answer: bool = False
     calls: bytes = b""
+    calls_weight: int = 0
     is_by_id: bool = False
     ids: Sequence[str] = ()
     texts: Sequence[str] = ()
@@ -154,7 +155,7 @@ class Marks:
 
     def drop_texts(self) -> None:
         """Once the stream that the request continues is found, keep only the digests of the turns read for that."""
-        self._read = [_Said(*said[:5]) for said in self._read[: _LAST_STEP + 1]]
+        self._read = [said._replace(ids=(), texts=()) for said in self._read[: _LAST_STEP + 1]]
 
     def release(self) -> None:
         """Keep only what the marks of its answer are made from."""
@@ -223,11 +224,12 @@ class Marks:
 
     def _chain(self, answer: _Said, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
         """The marks of an answer with more and more of what came before it, and how many characters each covers; None
-        for calls that are known by their ids, and for the whole conversation."""
+        for calls that are known by their ids, and for the whole conversation. No text beside such calls is covered."""
         if called := _since_calls(before):
-            weight = answer.weight + sum(each.weight for each in called)
-            told = [each.calls or each.digest for each in called]
-            yield self._mark(Kind.ANSWER, b"since", *told, answer.digest), None if called[-1].is_by_id else weight
+            *later, last = called
+            weight = answer.weight + sum(each.weight for each in later) + last.calls_weight
+            told = [*(each.digest for each in later), last.calls, answer.digest]
+            yield self._mark(Kind.ANSWER, b"since", *told), None if last.is_by_id else weight
         digest, weight = answer.digest, answer.weight
         for step, turn in enumerate(before, 1):
             digest, weight = self._digest(digest, turn.digest), weight + turn.weight
@@ -291,7 +293,8 @@ class Marks:
         ids = list(filter(looks_random, turn.call_ids))
         calls = [each.encode("utf-8", "surrogatepass") for each in ids or turn.calls]
         called = self._digest(*calls) if calls else b""
-        return _Said(digest, turn.weight, turn.is_answer, called, bool(ids), turn.ids, turn.texts)
+        weight = sum(map(len, turn.calls))
+        return _Said(digest, turn.weight, turn.is_answer, called, weight, bool(ids), turn.ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
         return _with(self._hashes.plain, *parts).digest()
@@ -302,12 +305,9 @@ class Marks:
 
 def _since_calls(before: Iterable[_Said]) -> list[_Said]:
     """The answers back to the last one that made calls; empty if none did."""
-    answers: list[_Said] = []
-    for answer in (turn for turn in before if turn.is_answer):
-        answers.append(answer)
-        if answer.calls:
-            return answers
-    return []
+    answers = [turn for turn in before if turn.is_answer]
+    number = next((number for number, answer in enumerate(answers, 1) if answer.calls), 0)
+    return answers[:number]
 
 
 def _telling(marks: Iterable[tuple[int, int | None]], is_named: bool) -> Iterator[int]:

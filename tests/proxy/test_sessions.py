@@ -334,6 +334,16 @@ def test_a_short_answer_is_known_by_the_calls_before_it_whatever_became_of_their
     assert _is_after(_next(host, *asked, _model("Done."), _user("So?"), port=3), again)
 
 
+def test_a_short_answer_after_a_short_call_proves_nothing_whatever_was_said_beside_the_call() -> None:
+    host = Host(Ids(are_counted=True))
+    called = host.take(_chat(_user("Mend it."), answer=Said(LONG, (("bash", {"command": "ls"}),))), 1)
+    results = chat_results(called.body, "ok")
+    host.take(_chat(_user("Mend it."), chat_turn(called.body), *results, answer=Said("Done.")), 1)
+    of_another = {**chat_turn(called.body), "content": f"Something else. {LONG}"}
+    other = _next(host, _user("Other."), of_another, *results, _model("Done."), _user("And?"), port=2)
+    assert (other.stream.place.parent, other.stream.place.relation) == (None, "")
+
+
 def test_ids_that_a_provider_counts_prove_nothing() -> None:
     host = Host(Ids(are_counted=True))
     host.take(_chat(_user("Mend it."), answer=Said("", (("bash", {"command": "ls"}),))), 1)
