@@ -23,11 +23,14 @@ _CODES = {status: code for code, status in STATUSES.items()} | {
     "permission_error": 403,
     "invalid_request_error": 400,
     "not_found_error": 404,
+    "request_too_large": 413,
     "rate_limit_error": 429,
     "overloaded_error": 503,
+    "timeout_error": 504,
     "upstream_error": 503,
 }
 
+_HTTP_STATUS = re.compile(r"[45][0-9]{2}")
 _BARE = re.compile(rb'\{\s*"error"\s*:')
 
 
@@ -54,7 +57,8 @@ def code_of(kind: str) -> int:
 
 
 def error_of(failure: StreamFailed) -> JsonObject:
-    """A failure as Google's error object."""
-    is_number = failure.code.isascii() and failure.code.isdigit()
-    code = int(failure.code[:4]) if is_number else code_of(failure.kind)
-    return error_body(failure.message, code, None if is_number else failure.code)
+    """A failure as Google's error object. Google's own codes are HTTP statuses; those of Z.ai, MiniMax and Mistral are
+    other numbers, for which Google's SDKs have no error."""
+    is_status = _HTTP_STATUS.fullmatch(failure.code) is not None
+    code = int(failure.code) if is_status else code_of(failure.kind)
+    return error_body(failure.message, code, None if is_status else failure.code)

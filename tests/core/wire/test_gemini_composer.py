@@ -192,6 +192,9 @@ async def test_text_of_several_parts_of_a_whole_answer_is_said_anew_once() -> No
         (StreamFailed("no", "permission_error"), 403, "PERMISSION_DENIED"),
         (StreamFailed("no", "UNAVAILABLE", "503"), 503, "UNAVAILABLE"),
         (StreamFailed("no", "new", "denied_by_policy"), 500, "INTERNAL"),
+        (StreamFailed("no", "rate_limit_error", "1302"), 429, "RESOURCE_EXHAUSTED"),
+        (StreamFailed("no", "request_too_large"), 413, "INVALID_ARGUMENT"),
+        (StreamFailed("no", "timeout_error"), 504, "DEADLINE_EXCEEDED"),
     ],
 )
 def test_googles_client_raises_what_broke_a_stream(failure: StreamFailed, code: int, status: str) -> None:
