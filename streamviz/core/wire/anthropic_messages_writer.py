@@ -38,12 +38,14 @@ FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
 # Clients send a paused turn back unchanged to have it continued.
 FINISH_WITHOUT_ANY = {"pause_turn": "end_turn"}
 _NOT_ITS_OWN = ("upstream_error", "server_error")
+# The only kind of Anthropic's that does not end in `_error`.
+_TOO_LARGE = "request_too_large"
 
 
 def error_body(message: str, kind: str) -> JsonObject:
     """Anthropic's error object; a kind that Anthropic does not have becomes `api_error`."""
-    known = kind if kind.endswith("_error") and kind not in _NOT_ITS_OWN else "api_error"
-    return {"type": "error", "error": {"type": known, "message": message}}
+    is_its_own = kind == _TOO_LARGE or (kind.endswith("_error") and kind not in _NOT_ITS_OWN)
+    return {"type": "error", "error": {"type": kind if is_its_own else "api_error", "message": message}}
 
 
 class MessageWriter(Composer):

@@ -187,7 +187,8 @@ def test_a_failure_is_told_in_the_formats_own_words(kind: str) -> None:
     frame = AnthropicMessagesComposer({}).fail(StreamFailed("it broke", kind))
     assert frame.startswith(b"event: error\n")
     assert payloads(frame) == [{"type": "error", "error": {"type": "api_error", "message": "it broke"}}]
-    assert error_body("busy", "overloaded_error")["error"] == {"type": "overloaded_error", "message": "busy"}
+    for own in ("overloaded_error", "request_too_large"):
+        assert error_body("no", own)["error"] == {"type": own, "message": "no"}
 
 
 def test_the_keep_alive_is_a_ping() -> None:
