@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from streamviz.core.calls import name_of
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, as_json_text, as_text
+from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text
 from streamviz.upstream.chat_parts import require_heard
 from streamviz.upstream.offered_tools import without_namespace
 from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
-_TAKEN = frozenset({"", "custom_tool_call", "function_call", "message", "reasoning"})
+_CALLS = frozenset({"custom_tool_call", "function_call"})
+_TAKEN = _CALLS | {"", "message", "reasoning"}
 _RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
 # Calls of OpenAI's own tools that a client carries out, and the member that has the tool's input.
 _RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
@@ -32,7 +33,22 @@ def sayable(target: Target, items: list[object], left_out: list[str]) -> list[ob
     said, made = _Items(target, left_out), list[object]()
     for item in items:
         made += said.of(item) if isinstance(item, dict) else (item,)
-    return made
+    return _without_lone_thinking(made)
+
+
+def _without_lone_thinking(items: list[object]) -> list[object]:
+    """The items without reasoning that no text or call follows in its answer: chat would have an answer with neither,
+    which OpenAI refuses."""
+    kept: list[object] = []
+    is_followed = False
+    for item in reversed(items):
+        details = as_object(item)
+        if details.get("type") != "reasoning":
+            is_followed = details.get("role") == "assistant" or details.get("type") in _CALLS
+        elif not is_followed:
+            continue
+        kept.append(item)
+    return kept[::-1]
 
 
 class _Items(NamedTuple):
