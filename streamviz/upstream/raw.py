@@ -19,7 +19,7 @@ from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import MOST_CHARACTERS, told_headers, without
 from streamviz.upstream.targets import Target
-from streamviz.upstream.told_errors import words_of_refusal
+from streamviz.upstream.told_errors import known_status, words_of_refusal
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
@@ -184,7 +184,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
     if response.status < 400:
         return unanswered(response.status)
     return UpstreamError(
-        response.status if response.status < 600 else 502,  # no client knows any other
+        known_status(response.status),
         words_of_refusal(response.status, body)[:MOST_CHARACTERS],
         kind=as_text(details.get("type")) or "upstream_error",
         headers=passed_on(response.headers, key),

@@ -63,11 +63,10 @@ def as_upstream_error(
         return inconvertible(stumble, key)
     if status >= 500:
         _note(error)
-    words = told(_providers_words(message), key)
     if was_accepted and (fault := _fault_of_answer(error, status)) is not None:
         return fault
     status = 502 if was_accepted and status == 500 else status  # the provider's own was 200
-    return UpstreamError(status, words, kind=KINDS.get(status, "upstream_error"))
+    return UpstreamError(status, told(_providers_words(message), key), kind=KINDS.get(status, "upstream_error"))
 
 
 def _fault_of_answer(error: Exception, status: int) -> UpstreamError | None:

@@ -28,8 +28,13 @@ _LONGEST_CODE = 100
 def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "") -> UpstreamError:
     """The error for an answer that refuses a call, without `key`, the call's credential."""
     said = next(iter(objects(value_in(body))), {})
-    known = status if status < 600 else 502  # no client knows any other
-    return _as_error(known, words_of_refusal(status, body), as_object(_error_of(said)) or said, key, headers)
+    error = as_object(_error_of(said)) or said
+    return _as_error(known_status(status), words_of_refusal(status, body), error, key, headers)
+
+
+def known_status(status: int) -> int:
+    """The status of a refusal, or 502 for one that no client knows."""
+    return status if status < 600 else 502
 
 
 def words_of_refusal(status: int, body: bytes) -> str:

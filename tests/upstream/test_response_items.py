@@ -68,8 +68,8 @@ def test_all_else_that_codex_sends_goes_on_as_it_is() -> None:
 
 
 def test_reasoning_that_led_to_nothing_is_left_out() -> None:
-    """For example if a person stopped Codex while the model was thinking. OpenAI refuses an answer with neither text nor
-    calls."""
+    """For example if a person stopped Codex while the model was thinking: OpenAI refuses an answer with neither text
+    nor calls."""
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I look."}]}
     call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
     searched = {"type": "web_search_call", "status": "completed"}
