@@ -29,8 +29,8 @@ def is_codex(user_agent: str) -> bool:
 
 
 def is_vibe(stream: LiveStream) -> bool:
-    """Whether its client is Mistral Vibe, whose user agent is its own, perhaps after that of Mistral's SDK, or httpx's.
-    Other clients send the header too, as Mistral's API reads it."""
+    """Whether its client is Mistral Vibe. Its user agent is its own, with or without that of Mistral's SDK before it,
+    or httpx's. Other clients send the header too, because Mistral's API reads it."""
     return "x-affinity" in stream.request_headers and _VIBE.match(stream.user_agent) is not None
 
 

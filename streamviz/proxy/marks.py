@@ -4,8 +4,8 @@ An answer is recognised by what it said together with some of what came before i
 varies: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
 and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. Little text proves
 nothing: many answers are just OK. The surest mark also identifies the speaker: the program, its model, its tools and
-its system prompt. If a program names its user, that user never shares marks with another. One more mark is for an
-answer with the calls that were made last before it, in case their results are sent differently later.
+its system prompt. If a program names its user, that user never shares marks with another. Another mark is for
+an answer with the last calls before it, for requests that send other results for those calls.
 
 A client may keep only the beginning of an answer: of one that was stopped, it may have shown less than had come, and
 some agents read no further than a call that is written into the text. So there are also marks for beginnings of a few

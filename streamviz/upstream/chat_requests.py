@@ -19,8 +19,8 @@ _THINKING = frozenset({"thinking_blocks", "reasoning_content"})
 
 
 def without_thinking(messages: object) -> list[JsonObject]:
-    """Messages without their thinking, for a provider that did not write that and has no use for another's signatures.
-    An answer that was nothing else is left out: OpenAI refuses one without text and calls."""
+    """Messages without their thinking, for a provider that did not write it and cannot use another's signatures.
+    Answers that were nothing else are left out, because OpenAI refuses an answer with neither text nor calls."""
     said = [{name: value for name, value in each.items() if name not in _THINKING} for each in objects(messages)]
     return [each for each in said if each.get("role") != "assistant" or each.get("content") or each.get("tool_calls")]
 

@@ -62,8 +62,8 @@ _openais_client = OpenAIChatCompletion._get_openai_client
 
 
 def _client_without_retries(calls: OpenAIChatCompletion, is_async: bool, **given: Any) -> object:
-    """A client that calls once: LiteLLM forgets `max_retries` with some providers. Whether to call again, and when, is
-    up to the client."""
+    """A client of OpenAI's SDK that does not retry: for some providers LiteLLM drops `max_retries`. Whether and when
+    to retry is up to streamviz's clients."""
     return _openais_client(calls, is_async, **{**given, "max_retries": 0})
 
 
@@ -126,15 +126,15 @@ secret_redaction.python_redact_string = _redacted_beginning
 
 
 def _log_no_failure(*_: object, **__: object) -> None:
-    """Log no failure of a call: nothing would read it, and LiteLLM first copies all of the call's messages, twice."""
+    """Do not log failed calls: nobody reads that log, and LiteLLM copies all of a call's messages twice for it."""
 
 
-async def _log_no_failure_either(*_: object, **__: object) -> None:
-    """Nor those of calls that are awaited."""
+async def _log_no_failure_async(*_: object, **__: object) -> None:
+    """The same for LiteLLM's asynchronous log."""
 
 
 litellm_logging.Logging.failure_handler = _log_no_failure
-litellm_logging.Logging.async_failure_handler = _log_no_failure_either
+litellm_logging.Logging.async_failure_handler = _log_no_failure_async
 
 
 def _is_of_guardrail(_error: Exception) -> bool:
@@ -157,8 +157,8 @@ _is_no_pattern = common_utils._is_not_python_regex
 
 class Sending:
     """One call of LiteLLM's. If it fails before it `has_begun`, the request is at fault; if it fails once it
-    `is_accepted`, the answer is. `refusal` is the provider's last word, if it refused. Also holds the bounds of the
-    answer, the call's credential, and which patterns in the call's schemas were found invalid."""
+    `is_accepted`, the answer is. `refusal` is the provider's, if it refused the last attempt. Also holds the bounds of
+    the answer, the call's credential, and which patterns in the call's schemas were found invalid."""
 
     def __init__(self, bounds: Bounds = UNBOUNDED, key: str = "") -> None:
         self.bounds, self.key = bounds, key
@@ -229,7 +229,7 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
         raise unanswered(response.status_code)
     if response.status_code >= 400:
         return _noted(await _refusal(response))
-    response.status_code = 200  # LiteLLM takes some others, such as 204, for refusals
+    response.status_code = 200  # LiteLLM treats some others, such as 204, as refusals
     if not is_streaming:
         await _read(response, bounds)
         if status := _status_told(response.content):
@@ -240,8 +240,8 @@ async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Reque
 
 
 def _noted(refused: httpx.Response) -> httpx.Response:
-    """Note the provider's words, of which LiteLLM loses some. It gets the refusal too, as it may know what to leave out
-    of the request, and call again."""
+    """Note the refusal as the provider wrote it, because LiteLLM loses part of it. LiteLLM still gets it: it may leave
+    something out of the request and call again."""
     if (sending := _sending.get()) is not None:
         sending.refusal = refusal(refused.status_code, refused.content, refused.headers, sending.key)
     return refused
@@ -280,7 +280,7 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
     """The response with only the beginning of its body: LiteLLM takes 12 s per megabyte to look for credentials in
     it."""
     body = b""
-    with suppress(UpstreamError, httpx.HTTPError):  # a refusal that is cut off or cannot be unpacked is still one
+    with suppress(UpstreamError, httpx.HTTPError):  # a refusal that is cut off or cannot be unpacked still counts
         async for piece in response.aiter_bytes():
             body += piece
             if len(body) > MOST_OF_AN_ERROR:

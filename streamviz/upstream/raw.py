@@ -35,7 +35,7 @@ MOST_OF_A_REFUSAL = 1024 * 1024
 FAILURES = (aiohttp.ClientError, OSError)
 # What aiohttp puts before its message about an answer that is not HTTP.
 _BEFORE = re.compile(r"^\d{3}, message:\s*")
-# Where it begins to quote bytes, or an error of its own.
+# Where aiohttp's message begins to quote bytes or another error.
 _QUOTES = re.compile(r"\n|: b['\"]|: <")
 
 

@@ -1,4 +1,4 @@
-"""What went wrong in a call of LiteLLM's, if the provider did not refuse it (told_errors.py)."""
+"""What went wrong in one of LiteLLM's calls, other than a refusal by the provider (told_errors.py)."""
 
 import logging
 import re
@@ -71,7 +71,7 @@ def as_upstream_error(
 
 def _fault_of_answer(error: Exception, status: int) -> UpstreamError | None:
     """What is wrong with the answer of a provider that accepted the call, if it did not say so itself with a status.
-    LiteLLM's words for it are Python's, and quote the answer."""
+    LiteLLM's message is not used: it is a Python error's, and quotes the answer."""
     if status not in _MADE_UP:
         return None
     if _first_of(error, JSONDecodeError) is not None:
@@ -114,8 +114,8 @@ def _note(error: Exception) -> None:
 
 
 def unreached(error: BaseException) -> aiohttp.ClientError | None:
-    """The error that kept a call from reaching its provider, or from being answered in HTTP. LiteLLM's own message for
-    it contains the address."""
+    """The error that kept a call from reaching its provider, or from getting an answer in valid HTTP. LiteLLM's own
+    message for it contains the address."""
     return _first_of(error, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientResponseError)
 
 

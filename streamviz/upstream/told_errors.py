@@ -1,4 +1,4 @@
-"""Errors in the words of providers: refusals, and lines of a stream that are sent in place of an event."""
+"""Errors in the provider's own words: refusals, and lines that a stream has in place of an event."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ KINDS = {
     503: "overloaded_error",
     529: "overloaded_error",
 }
-# The status of an error that says only its kind.
+# The status of an error that gives only its kind.
 _STATUSES = {kind: status for status, kind in reversed(KINDS.items())}
 # A refusal, or an error in place of an answer, gives its reason in a few lines.
 MOST_OF_AN_ERROR = 16 * 1024
@@ -26,7 +26,7 @@ _LONGEST_CODE = 100
 
 
 def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "") -> UpstreamError:
-    """The error for an answer that refuses a call, without `key`, the call's credential."""
+    """The error for a provider's refusal, without `key`, the call's credential."""
     said = next(iter(objects(value_in(body))), {})
     error = as_object(_error_of(said)) or said
     return _as_error(known_status(status), words_of_refusal(status, body), error, key, headers)
@@ -38,7 +38,7 @@ def known_status(status: int) -> int:
 
 
 def words_of_refusal(status: int, body: bytes) -> str:
-    """What a provider says as it refuses a call: the message in its JSON, or all of it. A web page says nothing."""
+    """Why a provider refused a call: the message in its JSON, or else the whole body, unless that is a web page."""
     said = next(iter(objects(value_in(body))), {})
     words = _words_of(_error_of(said) or said) or as_text(said.get("message")) or as_text(said.get("detail"))
     text = body.decode(errors="replace").strip()
@@ -50,7 +50,7 @@ def words_of_refusal(status: int, body: bytes) -> str:
 def error_in(line: bytes, key: str = "") -> UpstreamError | None:
     """The error in a line, in the provider's words without `key`, the call's credential; None if there is none.
 
-    LiteLLM's readers would put words of their own around it, lose its kind, or ignore it.
+    LiteLLM's readers would add their own words, lose its kind, or ignore it.
     """
     if b'"error' not in line or len(line) > MOST_OF_AN_ERROR:
         return None
@@ -62,8 +62,8 @@ def error_in(line: bytes, key: str = "") -> UpstreamError | None:
 
 
 def status_in(error: JsonObject) -> int:
-    """The HTTP status in an error, or that of its kind. 502 if it has none, as the answer's own said that all is well,
-    or if it has 500."""
+    """The HTTP status in an error, or that of its kind. 502 if it has neither, because the answer's own status said
+    that all is well, or if it has 500."""
     status = as_index(error.get("code")) or _STATUSES.get(as_text(error.get("type")), 0)
     return status if 400 <= status < 600 and status != 500 else 502
 

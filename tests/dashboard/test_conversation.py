@@ -88,8 +88,8 @@ def test_a_result_names_its_call_and_a_call_the_turn_that_answered_it(cast: Cast
 
 
 def test_a_call_was_answered_in_the_first_turn_after_it_that_has_its_result(cast: Cast) -> None:
-    """A resumed agent sends an earlier turn differently, and then everything since; some providers' ids are numbers
-    that start again with each answer."""
+    """If a resumed agent changes an earlier turn, its request adds everything since again. Some providers number their
+    calls from the start again in each answer."""
     session = ran()
     last = turn(session, 3, [{"role": "user", "content": "Mend my flaky test."}, *RAN[2:]])
     answer(last, {**RAN[2], "content": "Once more."})

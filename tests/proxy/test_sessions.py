@@ -321,7 +321,7 @@ def test_a_call_before_the_last_answer_tells_whose_that_is(host: Host) -> None:
 def test_a_short_answer_is_known_by_the_calls_before_it_whatever_became_of_their_results(
     results: list[str], are_counted: bool
 ) -> None:
-    """Agents clear old results, and Gemini CLI sends them twice once it has resumed a conversation."""
+    """Agents clear old results, and Gemini CLI sends results twice after it resumes a conversation."""
     host = Host(Ids(are_counted=are_counted))
     answer = Said("", (("bash", {"command": "make test && make lint && make build && make run"}),))
     called = host.take(_chat(_user("Mend it."), answer=answer), 1)

@@ -24,7 +24,8 @@ def test_a_run_asks_for_what_its_client_of_messages_asked_for() -> None:
 
 
 def test_an_answer_that_was_nothing_but_thinking_is_left_out() -> None:
-    """Such as one that was stopped while it was thinking: OpenAI refuses an answer without text and calls."""
+    """For example one that was stopped while the model was thinking. OpenAI refuses an answer with neither text nor
+    calls."""
     thinking: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "I look.", "signature": "c2ln"},
         {"type": "redacted_thinking", "data": "c2ln"},

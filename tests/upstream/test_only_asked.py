@@ -271,7 +271,7 @@ async def test_only_what_is_unpacked_here_is_asked_for() -> None:
     [("sambanova", "anthropic_messages"), ("zai", "openai_responses"), ("mistral", "embeddings")],
 )
 async def test_a_refused_call_is_made_once(upstream: Upstream, provider: str, wire_format: str) -> None:
-    """Whether to try again, and when, is up to the client."""
+    """Whether and when to retry is up to the client."""
     upstream.status = 503
     target = resolve("x", wire_format, RoutePlan(f"{provider}/x", upstream.address, key="test"))
     said: dict[str, object] = {"input": "Hello"} if wire_format == "embeddings" else request(wire_format)

@@ -343,9 +343,7 @@ async def test_a_refusal_has_its_words_in_any_form(client: aiohttp.ClientSession
     assert (raised.value.message, raised.value.body) == (words, body)
 
 
-@pytest.mark.parametrize(
-    "head", [{"content-length": "99"}, {"content-encoding": "gzip"}], ids=["cut off", "not packed"]
-)
+@pytest.mark.parametrize("head", [{"content-length": "99"}, {"content-encoding": "gzip"}], ids=["cut off", "not gzip"])
 async def test_a_refusal_whose_body_cannot_be_read_keeps_its_status(
     client: aiohttp.ClientSession, head: dict[str, str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Lines of a provider's stream that are errors, in all the forms that providers use."""
+"""Refusals, and lines of a stream that are errors, in all the forms that providers use."""
 
 import pytest
 
@@ -9,7 +9,9 @@ TOLD = {
     'data:{"error":{"code":429,"message":"out of beans"}}': (429, "rate_limit_error", None),
     'data: {"error":{"message":"out of beans","type":"invalid_request_error"}}': (400, "invalid_request_error", None),
     'data: {"type":"error","error":{"type":"overloaded_error","message":"out of beans"}}': (
-        *(503, "overloaded_error", None),
+        503,
+        "overloaded_error",
+        None,
     ),
     'data: {"type":"error","error":{"type":"api_error","message":"out of beans"}}': (502, "api_error", None),
     '[{"error": {"code": 503, "message": "out of beans"}}]': (503, "overloaded_error", None),

@@ -63,7 +63,7 @@ WHOLE_FAULTS = {
     **FAULTS,
     "upstream sent something that is not JSON": HEAD + b"content-type: text/html\r\n\r\n" + PAGE,
 }
-# What the client is told for each form of body. LiteLLM would put names of its own around the words, or lose them.
+# The client's message for each form of body. LiteLLM would add names of its own to the words, or lose them.
 REFUSALS = {
     b"": "upstream answered 413",
     PAGE: "upstream answered 413",
@@ -161,7 +161,7 @@ async def test_a_refusal_that_is_cut_off_is_still_one() -> None:
 
 
 NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidates":[1],"message":"x"}')
-# In these words alone: LiteLLM's would quote the answer and describe LiteLLM.
+# Exactly these messages: LiteLLM's would quote the answer and describe LiteLLM.
 UNREADABLE = (
     "upstream sent something that is not JSON",
     "upstream sent something that is not of its format",

@@ -92,8 +92,8 @@ class _Ids:
         return id
 
     def has_result(self, result: JsonObject) -> bool:
-        """Whether the call that this names as its own has a result already, because a client sends each result twice:
-        Gemini CLI does so once it has resumed a conversation."""
+        """Whether the call that this result names already has one. Gemini CLI sends each result twice after it resumes
+        a conversation."""
         return as_text(result.get("id")) in self._answered
 
     def of_result(self, result: JsonObject) -> str:
@@ -112,7 +112,7 @@ class _Ids:
 
 
 def _answer(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
-    """The message for an answer; none if it says and calls nothing, which not every provider accepts."""
+    """The message for an answer; none if it has neither text nor calls, because some providers refuse that."""
     texts, calls = list[str](), list[JsonObject]()
     for part in parts:
         if part.get("thought") is True:

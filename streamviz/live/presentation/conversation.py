@@ -27,7 +27,7 @@ _MOST_TREE = 24_000
 _MOST_PARTS = 40
 MOST_BLOCKS = 60
 
-# By a call's id: the turns whose requests added its result, and when these came.
+# By a call's id: when each request that added its result came, and its turn.
 _Results = dict[str, list[tuple[int, Turn]]]
 
 
@@ -198,8 +198,8 @@ def _block(block: BlockView, source: Source, results: _Results, room: int) -> An
 
 
 def _answered(block: BlockView, made_at: int, ended_at: int, results: _Results) -> Answered | None:
-    """The first request after the call that has its result: later ones may repeat it, and providers that number their
-    calls may give several the same id."""
+    """The first request after the call that has its result. Later requests may repeat the result, and providers that
+    number their calls reuse ids."""
     told = results.get(block.upstream_id, ()) if block.is_tool_call and block.upstream_id else ()
     later = [each for each in told if each[0] > made_at]
     if not later:

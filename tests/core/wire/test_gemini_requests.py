@@ -109,13 +109,14 @@ def test_pictures_of_a_tool_are_said_behind_its_result(name: str) -> None:
 
 @pytest.mark.parametrize("parts", [[], [{"text": ""}], [{"text": "I look.", "thought": True}]])
 def test_an_answer_that_says_nothing_is_left_out_in_chat(parts: list[Any]) -> None:
-    """Such as one that was stopped while it was thinking: OpenAI refuses an answer without text and calls."""
+    """For example one that was stopped while the model was thinking. OpenAI refuses an answer with neither text nor
+    calls."""
     chat: Any = as_chat({"contents": [user({"text": "Hi"}), model(*parts), user({"text": "You"})]})
     assert [message["role"] for message in chat["messages"]] == ["user", "user"]
 
 
 def test_a_result_that_is_sent_twice_is_said_once() -> None:
-    """As Gemini CLI does once it has resumed a conversation; other vendors refuse that."""
+    """Gemini CLI does this after it resumes a conversation; other vendors refuse it."""
     call, result = ({name: {**part[name], "id": "c1"}} for part in (CALL, RESULT) for name in part)
     again = [model(call), user(result, {"functionResponse": {"name": "f", "id": "c1", "response": {"b": "three"}}})]
     chat: Any = as_chat({"contents": [model(call), user(result, result), *again]})
