@@ -23,7 +23,7 @@ class Match(Protocol):
 # a pattern, and takes 1 ns at worst.
 MOST_CHARACTERS = 8_000
 MOST_STEPS = 4_000_000
-# Compiling a pattern with so many parts that may be missing takes some 100 ms, in which nothing else runs.
+# Compiling a pattern with this many optional parts in a row takes about 200 ms, during which nothing else runs.
 MOST_OPTIONAL = 6_000
 
 
@@ -63,10 +63,10 @@ def compile_pattern(pattern: str, field: str, *, is_derived: bool = False) -> Pa
     """Compile with RE2 rather than Python's `re`: what a model writes must not stop the worker with a slow match.
 
     RE2 has no look-around and no back-references. Raises PolicyParametersError for a pattern that it does not accept,
-    or that has more than MOST_OPTIONAL parts that may be missing, unless it `is_derived` from one that has not.
+    or that has more than MOST_OPTIONAL optional parts in a row, unless it `is_derived` from one that was checked.
     """
     if not is_derived and optional_parts(pattern) > MOST_OPTIONAL:
-        message = f"{field}: more than {MOST_OPTIONAL} optional parts (`?`, `*`; `a{{0,9}}` has nine)"
+        message = f"{field}: more than {MOST_OPTIONAL} optional parts in a row (`?`, `*`; `a{{0,9}}` has nine)"
         raise PolicyParametersError(message, field)
     compiled: Pattern = _compiled(pattern, field)
     return compiled
