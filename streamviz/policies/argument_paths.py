@@ -6,9 +6,11 @@ from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
 from streamviz.core.errors import PolicyParametersError
 
-# The most selectors in one pair of brackets.
+# The most selectors in one pair of brackets, if they may find the same thing.
 MOST_SELECTORS = 10
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_NAME = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
+# Names in brackets, or any other quoted text.
+_QUOTED = re.compile(rf"\[\s*+(?P<names>(?:{_NAME}\s*+,\s*+)*+{_NAME})\s*+\]|{_NAME}")
 
 
 class _Paths(JSONPathEnvironment):
@@ -25,14 +27,14 @@ _paths = _Paths(strict=True)
 def compile_path(path: str, field: str) -> JSONPath:
     """Compile a JSON path (RFC 9535). Raises PolicyParametersError if it is invalid, such as one that does not begin
     with `$`, or could search everything again for each thing found: arguments can be long."""
-    bare = _QUOTED.sub("", path)
+    bare = _QUOTED.sub(_unquoted, path)
     if bare.count("..") > 1 or bare.count("$") > 1:
         raise PolicyParametersError(f"{field}: at most one `..`, and no `$` but the first", field)
-    # `[*,*]` finds everything twice, and twice as much with each repetition.
+    # `[*,*]` finds everything twice, and twice as often with each repetition.
     lists = [part for part in bare.split("]") if "," in part]
     if len(lists) > 1 or bare.count(",") >= MOST_SELECTORS:
-        message = f"{field}: several selectors only in one pair of brackets, and at most {MOST_SELECTORS} of them"
-        raise PolicyParametersError(message, field)
+        several = f"several selectors in one pair of brackets only, and at most {MOST_SELECTORS}"
+        raise PolicyParametersError(f"{field}: {several}; lists of different names do not count", field)
     try:
         compiled = _paths.compile(path)
     except JSONPathError as error:
@@ -41,3 +43,12 @@ def compile_path(path: str, field: str) -> JSONPath:
     if not isinstance(compiled, JSONPath):
         raise PolicyParametersError(f"{field}: one path, not several joined", field)
     return compiled
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    """Nothing for a quoted text, nor for names in brackets that are all different: these never find a thing twice. Of
+    other names, the commas and the closing bracket remain. A name with an escape may be the same as another one."""
+    names = [name[1:-1] for name in re.findall(_NAME, found["names"] or "")]
+    if len(set(names)) == len(names) and not (len(names) > 1 and "\\" in found[0]):
+        return ""
+    return "," * (len(names) - 1) + "]"
