@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from streamviz.dashboard import stats as dashboard_stats
 from streamviz.dashboard import stats_csv
+from streamviz.dashboard.comparing import Compared
+from streamviz.dashboard.views.stats import _models
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, Policy, Stream
 from streamviz.records.queries import policy_holds, policy_samples, rows, samples
@@ -278,6 +280,11 @@ def test_a_model_without_streams_is_not_taken_for_all_models(cast: Cast) -> None
     assert 'class="button" href="?range=24h&by=model"' in shown
     assert page(cast, "?csv=group&model=older").count("\n") == 1  # its head
     assert '<option value="older" selected>' in page(cast, "?model=a&against=older")
+
+
+def test_chosen_models_without_streams_come_in_their_order(db: None) -> None:
+    pairs = [[f"a{number}", f"b{number}"] for number in range(10)]
+    assert [_models(Compared("", *pair)) for pair in pairs] == pairs
 
 
 def test_tables_are_sorted_by_what_they_show(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

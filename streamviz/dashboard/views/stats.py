@@ -72,9 +72,11 @@ def stats(request: HttpRequest) -> HttpResponse:
 
 
 def _models(compared: Compared) -> list[str]:
-    """Those to choose from, and those that are chosen: streams of a model may be too old, or its name the last."""
+    """The models to choose from, always with those that are chosen: they may have no streams any more, or be beyond the
+    most that are listed."""
     known = names.models()[:_MOST_MODELS]
-    return [*known, *({compared.model, compared.against} - {"", *known})]
+    chosen = [name for name in (compared.model, compared.against) if name and name not in known]
+    return [*known, *dict.fromkeys(chosen)]
 
 
 def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
