@@ -17,15 +17,24 @@ def words_in(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most
         if len(said) > most:
             break
         for words, is_told in _said(timeline, number, bare):
-            between = ", " if was_told and is_told else " " if was_told or is_told else ""
-            said += between * bool(said) + words
+            if said:
+                said += _between(was_told, is_told)
+            said += words
             was_told = is_told
     said = printable(said)
     return said if len(said) <= most else f"{said[:most]}…"
 
 
+def _between(was_told: bool, is_told: bool) -> str:
+    """What separates two texts: nothing if both belong to blocks."""
+    if was_told and is_told:
+        return ", "
+    return " " if was_told or is_told else ""
+
+
 def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> list[tuple[str, bool]]:
-    """What a chunk says, not empty; each with whether it tells about the answer, and is no text of a block."""
+    """The texts of a chunk, none of them empty, each with whether it tells about the answer; otherwise it is a
+    block's."""
     pieces = "".join(_words_of(timeline, piece) for piece in dict.fromkeys(timeline.pieces(number)))
     said = [(pieces, False), *((_told(event), True) for event in timeline.told(number))]
     if not any(words for words, _ in said):
