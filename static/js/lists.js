@@ -1,4 +1,4 @@
-// A link back to a list leads to the list as it was left in this tab: with its filter, its order and its page.
+// A link back to a list leads to it as this tab last had it: with its filter, its order and its page.
 import { keep, kept } from "./storage.js";
 
 export function start() {

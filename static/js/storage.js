@@ -1,7 +1,7 @@
 // What this browser stores for this streamviz: there may be another one below another path of the same origin.
 const PATH = new URL("../..", import.meta.url).pathname;
 
-// Null if nothing is stored. What is in the session's storage is of this tab alone.
+// Null if nothing is stored. `sessionStorage` belongs to this tab alone.
 export function kept(name, storage = "localStorage") {
   try {
     return window[storage].getItem(`${name} ${PATH}`);

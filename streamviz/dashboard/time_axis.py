@@ -15,13 +15,13 @@ _INTERVALS = [
     *(timedelta(hours=n) for n in (1, 2, 4, 6, 12)),
     *(timedelta(days=n) for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
 ]
-_LAST_START = 88.0  # per cent of the width: words that would begin after this end at their mark instead
+_LAST_START = 88.0  # per cent of the width: later marks have their words before them, not after
 _SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y"}
 
 
 class Mark(NamedTuple):
     """A time. `words` say what happened then; for marks of the axis they are the time itself, which `shows` lets a
-    script say in another time zone. `is_late`: there is no room for the words after the mark."""
+    script say in another time zone. `is_late` says that there is no room for the words after the mark."""
 
     x: str
     at: datetime
@@ -55,5 +55,5 @@ def place(at: datetime, span: Timespan) -> str:
 
 
 def _share(at: datetime, span: Timespan) -> float:
-    """How much of the span is over at a time, in per cent."""
+    """How much of the span has passed at a time, in per cent."""
     return (at - span.since) / (span.until - span.since) * 100

@@ -31,7 +31,7 @@ class Feed:
 
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
-        # Requests that became no stream.
+        # Requests that never became a stream.
         self.refusals = Refusals()
         # Oldest first. A plain dict would step over all deleted entries each time to find the oldest.
         self.finished: OrderedDict[uuid.UUID, LiveStream] = OrderedDict()

@@ -147,11 +147,11 @@ class Acted(PeerMessage, frozen=True):
 
 
 class RefusalsWanted(PeerMessage, frozen=True):
-    """Somebody at the sender looks at the requests that were refused."""
+    """The sender asks which requests the others refused."""
 
 
 class RefusalsTold(PeerMessage, frozen=True):
-    """Those that the sender refused."""
+    """The requests that the sender refused."""
 
     refusals: list[Refusal]
 

@@ -25,7 +25,7 @@ class PeerAnswers:
         self, message: messages.Decided | messages.Cancelled | messages.SessionApproved | messages.RefusalsWanted
     ) -> None:
         """Do what a person did at another worker, if the stream runs here or did until just now; report the result.
-        For one who looks at what was refused, send that."""
+        If another worker asks for the requests that were refused here, send them."""
         if isinstance(message, messages.RefusalsWanted):
             refusals = messages.RefusalsTold(self._channel.name, self._feed.refusals.all())
             await self._channel.send(message.sender, refusals)

@@ -1,5 +1,5 @@
-"""What a worker asks the others: to show a stream that one of them runs, to do there what a person did, and what they
-refused."""
+"""What a worker asks the others: to show a stream that one of them runs, to do there what a person did here, and which
+requests they refused."""
 
 import asyncio
 import itertools

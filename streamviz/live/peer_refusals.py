@@ -1,4 +1,5 @@
-"""What the other workers refused. They are asked when somebody looks, so a flood of refusals sends no messages."""
+"""The requests that the other workers refused. They are asked only when a page shows them, so a flood of refusals sends
+no messages."""
 
 import asyncio
 import contextlib
@@ -8,7 +9,7 @@ from time import monotonic
 from streamviz.live import messages, peer_channel
 from streamviz.live.refusals import Refusal
 
-# Several pages that look at once share the answers.
+# Pages that ask within this time share the answers.
 FRESH_SECONDS = 1.0
 
 
@@ -23,7 +24,7 @@ class PeerRefusals:
         self._asked_at = -inf
 
     async def ask(self, names: set[str]) -> list[Refusal]:
-        """What the workers of these names refused, without those that do not answer in time."""
+        """What the workers with these names refused, as far as they answer in time."""
         async with self._asking:
             if names and not self._channel.is_away and monotonic() - self._asked_at >= FRESH_SECONDS:
                 await self._ask_now(names)

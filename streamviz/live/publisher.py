@@ -139,8 +139,7 @@ class Publisher:
         return Counter(name for entry in self.wall.entries.values() for name in entry.asked_by)
 
     async def refusals(self) -> list[Refusal]:
-        """The requests that were refused before they became streams, here and at the other workers, the newest
-        first."""
+        """The requests that were refused before they became streams, here and at other workers, the newest first."""
         others = await self.workers.refusals() if self.workers is not None else []
         return merged([*self.feed.refusals.all(), *others])
 

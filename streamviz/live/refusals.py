@@ -1,21 +1,21 @@
-"""Requests that were refused before they became streams: the newest of each sort, which a server keeps for the pages in
-memory. Strangers can send as many as they like, so nothing of them is written anywhere."""
+"""Requests that were refused before they became streams. A server keeps them in memory for the pages, grouped by what
+they have in common: strangers can send any number of them, so none is written anywhere."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
 
 import msgspec
 
-# How many sorts are kept, once with a known key and once without, and how many of them by one key or one address: a
-# flood pushes out neither what others were refused nor what keys were.
+# How many groups are kept of requests with a valid key, and how many of all others; and how many of either by one key
+# or one address. So a flood from one source pushes out only its own groups, and one without a key none of a key's.
 MOST, MOST_OF_ONE = 40, 10
 
 _Sort = tuple[int, str, str, str, str, str, str]
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Requests that were refused alike, `count` of them; `client` (an address) and `request_id` are the newest's. Times
-    are in µs since the epoch. What is unknown is empty; a key that `is_revoked` opened nothing."""
+    """A group of `count` refused requests. `client` (an address) and `request_id` are those of the newest; times are in
+    µs since the epoch. What is unknown is empty. `is_revoked` says that `key` had been revoked."""
 
     status: int
     code: str
@@ -33,21 +33,21 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @property
     def sort(self) -> _Sort:
-        """What those that are alike have in common."""
+        """What the requests of a group have in common."""
         return self.status, self.code, self.message, self.path, self.user_agent, self.key, self.model
 
     @property
     def has_key(self) -> bool:
-        """Whether it was sent with a key that opens the proxy."""
+        """Whether they were sent with a valid key."""
         return bool(self.key) and not self.is_revoked
 
     @property
     def source(self) -> str:
-        """Who sent it, as far as that is known."""
+        """Who sent them, as far as that is known."""
         return self.key if self.has_key else self.client
 
     def with_(self, other: "Refusal | None") -> "Refusal":
-        """Both together."""
+        """This group and another part of it, as one."""
         if other is None:
             return self
         newest = max(self, other, key=lambda each: each.last_at)
@@ -56,15 +56,15 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Refusals:
-    """Those of one server. Used from its event loop alone."""
+    """The refused requests of one server. Used from its event loop alone."""
 
     def __init__(self) -> None:
-        # The one that was longest not seen comes first.
+        # The group whose newest request is the oldest comes first.
         self._with_key: OrderedDict[_Sort, Refusal] = OrderedDict()
         self._of_strangers: OrderedDict[_Sort, Refusal] = OrderedDict()
 
     def note(self, refusal: Refusal) -> None:
-        """A request was refused."""
+        """Add a request that was refused."""
         kept = self._with_key if refusal.has_key else self._of_strangers
         before = kept.pop(refusal.sort, None)
         if before is None:
@@ -72,12 +72,12 @@ class Refusals:
         kept[refusal.sort] = refusal.with_(before)
 
     def all(self) -> list[Refusal]:
-        """Everything that is kept."""
+        """All groups."""
         return [*self._with_key.values(), *self._of_strangers.values()]
 
 
 def merged(refusals: Iterable[Refusal]) -> list[Refusal]:
-    """Those of several servers, the newest first."""
+    """The groups of several servers, the newest first."""
     found: dict[_Sort, Refusal] = {}
     for each in refusals:
         found[each.sort] = each.with_(found.get(each.sort))

@@ -43,7 +43,7 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
 
 
 def _who_answers() -> str:
-    """Which providers can be called with the environment's credentials, and what else can be called."""
+    """Which providers can be called with the environment's credentials, and whether other credentials are used too."""
     configured = [name for name in PROVIDERS if is_configured(name)]
     others = ["clients send their own"] if settings.CLIENT_CREDENTIALS else []
     others += ["routes have theirs"] if any(_has_its_own(route) for route in Route.objects.all()) else []
@@ -53,7 +53,7 @@ def _who_answers() -> str:
 
 
 def _has_its_own(route: Route) -> bool:
-    """Whether it names a credential that is set, or leads to an address that needs none."""
+    """Whether a route names a credential that is set, or has an address of its own and needs none."""
     if route.credential:
         return bool(os.environ.get(route.credential, "").strip())
     return bool(route.base_url)

@@ -59,7 +59,7 @@ def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) 
     error = RequestError(status, said, code=code)
     if is_ours(path):
         return _told(error, path, _scope(path, headers))
-    if not path:  # it got no further, as a client that speaks TLS
+    if not path:  # nothing else could be read, as from a client that speaks TLS
         note(_scope(path, headers), path, error)
     return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
 
@@ -76,7 +76,7 @@ def no_websocket(target: bytes, headers: Headers) -> bytes | None:
 
 
 def _scope(path: str, headers: Headers, query: bytes = b"", client: str = "") -> HTTPScope:
-    """What is known of a request whose body was not read."""
+    """The scope of a request whose body was not read."""
     known = {"headers": headers, "path": path, "query_string": query, "client": (client, 0) if client else None}
     return cast(HTTPScope, known)
 

@@ -17,7 +17,7 @@ _KEY_HEADERS = (b"x-api-key", b"api-key", b"x-goog-api-key")
 # RFC 9110, section 5.5: values contain no control character but the tab. Nothing that forwards headers would take them.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
-# Names the stream that a call became, in the head of its answer.
+# The header of an answer that names the stream that the call became.
 STREAM = "x-streamviz-stream"
 
 # Returns the value of a request's header, or an empty string.

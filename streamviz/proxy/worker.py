@@ -228,11 +228,11 @@ class Worker:
         return key
 
     def key_of(self, scope: HTTPScope) -> KnownKey | None:
-        """The key that a request was sent with, if it opens the proxy."""
+        """The valid key that a request was sent with; None if it has none."""
         return next((key for secret in _secrets(scope) if (key := self.configuration.key_for(secret))), None)
 
     def revoked_key_of(self, scope: HTTPScope) -> str:
-        """The name of the revoked key that a request was sent with; empty if it was sent with none."""
+        """The name of the revoked key that a request was sent with; empty if it has none."""
         return next((name for secret in _secrets(scope) if (name := self.configuration.revoked_for(secret))), "")
 
     def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
@@ -289,7 +289,7 @@ class Worker:
 
 
 def _secrets(scope: HTTPScope) -> list[str]:
-    """What a request has in place of a key."""
+    """What a request has where a key belongs."""
     own = http.header(scope, b"x-streamviz-key").strip()
     sent = [] if own or settings.CLIENT_CREDENTIALS else http.credentials(scope)
     return [own] if own else [credential.secret for credential in sent]

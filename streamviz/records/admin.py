@@ -35,7 +35,7 @@ class NoDeletion:
 
 
 class ShownFormSet(PaginationInlineFormSet):
-    """Rows to look at. What is posted for them is not read: it could ask for thousands of forms."""
+    """Rows that can only be looked at. What is posted for them is ignored, as it could ask for thousands of forms."""
 
     def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

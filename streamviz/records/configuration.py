@@ -96,9 +96,8 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the names of those that were revoked, also by digest, the routes by name, the policies in
-    order, the version of each that is in force, the MCP servers that runs may use, and the names of the users who may
-    decide by hand."""
+    """The keys by digest, the names of revoked keys by digest, the routes by name, the policies in order, the version
+    of each that is in force, the MCP servers that runs may use, and the names of the users who may decide by hand."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     revoked: dict[str, str] = field(default_factory=dict)
@@ -116,7 +115,7 @@ class Configuration:
         return self.keys.get(digest(secret))
 
     def revoked_for(self, secret: str) -> str:
-        """The name of a key that was revoked; empty for any other."""
+        """The name of a revoked key; empty for any other."""
         return self.revoked.get(digest(secret), "")
 
     def is_in_use(self, key_id: int) -> bool:

@@ -36,8 +36,8 @@ class Malformed(Protocol):
 
 # Takes the target and the headers of a request for a websocket, and returns the response that refuses it, or None.
 NoWebsocket = Callable[[bytes, Headers], bytes | None]
-# Called once for a request whose body is long, or of unknown length, with the path, the headers, whose names are in
-# lower case, and the client's address.
+# Called once for a request whose body is long, or of unknown length, with the path, the headers (their names in lower
+# case) and the client's address.
 Gate = Callable[[bytes, Headers, str], Passage]
 
 

@@ -126,7 +126,7 @@ class Server(DaphneServer, ABC):
         """Begin to accept connections, and return a function that ends that. Raises Fault if it cannot."""
 
     def client_of(self, peer: str, headers: Headers) -> str:
-        """The address of whoever sent a request with these headers, which come from `peer`."""
+        """The address of the client that sent a request with these headers over a connection from `peer`."""
         scope = {"type": "http", "client": [peer, 0], "headers": headers}
         return str(forwarded(scope, self.limits.proxies)["client"][0])
 

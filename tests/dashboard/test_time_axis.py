@@ -24,7 +24,7 @@ def test_the_axis_has_round_times(name: str, shown: list[str]) -> None:
     assert [mark.words for mark in axis(chosen({"range": name}, at, None))] == shown
 
 
-def test_the_last_times_words_end_at_it() -> None:
+def test_the_words_of_the_last_time_end_at_its_mark() -> None:
     span = chosen({"range": "24h"}, datetime(2026, 7, 1, 12, 50, tzinfo=UTC), None)
     assert [(mark.words, mark.is_late) for mark in axis(span)][-2:] == [("08:00", False), ("12:00", True)]
     drawn = bars(Chart([], ""), axis(span))

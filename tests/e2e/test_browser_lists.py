@@ -10,7 +10,7 @@ PAGE = """<!doctype html><a href="/sessions/" data-list>Sessions</a> <a href="/s
 
 
 def back(page: Page) -> str:
-    """What the page's link to the list says of the list's filter."""
+    """The filter in the page's link to the list."""
     page.wait_for_function("document.title === 'ready'")
     return str(page.get_by_role("link", name="Sessions").evaluate("link => link.search"))
 

@@ -1,4 +1,4 @@
-"""Requests that were refused: which are kept, and that servers tell each other of theirs."""
+"""Requests that were refused: which are kept, and that servers exchange them."""
 
 import asyncio
 from typing import Any
@@ -29,7 +29,7 @@ def refusal(**changes: Any) -> Refusal:
     return Refusal(**usual | changes)
 
 
-def test_those_that_are_alike_are_counted_and_the_newest_is_told_of() -> None:
+def test_similar_requests_are_counted_and_the_newest_is_kept() -> None:
     refusals = Refusals()
     refusals.note(refusal())
     refusals.note(refusal(path="/v1/responses", last_at=2))

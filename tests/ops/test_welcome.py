@@ -56,7 +56,7 @@ def test_it_says_whose_models_can_be_called(
     assert "Providers with a credential: groq, ollama, ollama_chat; clients send their own.\n" in said()
 
 
-def test_it_knows_of_routes_with_a_credential_or_an_address_that_needs_none(
+def test_it_mentions_routes_with_a_credential_or_an_address_that_needs_none(
     bare_environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def said(**route: str) -> str:

@@ -213,7 +213,7 @@ async def test_who_is_ended_before_the_answer_is_told_so(
     assert client.names_stream == str(stream.id)
 
 
-async def test_a_call_that_fails_is_no_request_that_became_no_stream(
+async def test_a_call_that_fails_is_not_logged_as_refused(
     worker: Worker, upstream: Upstream, caplog: pytest.LogCaptureFixture
 ) -> None:
     upstream.breaks = True

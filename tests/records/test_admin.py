@@ -213,14 +213,14 @@ def test_each_change_of_a_route_makes_a_version_that_says_who_and_why(alice: Cli
 
 
 def test_versions_are_not_read_from_a_form(alice: Client, policy: Policy) -> None:
-    """A number of rows in it would make Django build as many forms."""
+    """If it claimed a number of rows, Django would build as many forms."""
     many = {"versions-TOTAL_FORMS": "1000000"}
     assert alice.post(f"{ROUTES}add/", {**ROUTE, **many}).status_code == 302
     page = f"{ROUTES}{Route.objects.get().pk}/change/"
     assert alice.post(page, {**ROUTE, "target": "openai/o4-mini", "why": "cheaper", **many}).status_code == 302
     assert alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, order="7", why="first", **many)).status_code == 302
     refused = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, order="8", **many)).content.decode()
-    assert "first" in refused  # its versions are on the page that says what is wrong, too
+    assert "first" in refused  # the page that says what is wrong lists the versions too
 
 
 @pytest.mark.parametrize(

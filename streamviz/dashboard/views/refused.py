@@ -1,4 +1,4 @@
-"""Requests that were refused before they became streams, which no other page can show."""
+"""The page of requests that were refused before they became streams, and the line about the newest on other pages."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from streamviz.live.publisher import publisher
 from streamviz.live.refusals import Refusal
 from streamviz.records.moments import as_datetime
 
-# How long Live and Errors say that something was refused: whoever has just set up a client looks there.
+# How long Live and Errors mention a refused request, for people who have just set up a client.
 LATELY_US = 600 * 1_000_000
 
 
@@ -27,7 +27,8 @@ class _Row(NamedTuple):
 @needs(roles.VIEW)
 @require_safe
 async def refused(request: HttpRequest) -> HttpResponse:
-    """All that the servers remember, those that are alike in one row; for a script only a line with the newest."""
+    """The refused requests that the servers remember, similar ones in one row; scripts get a line about the
+    newest."""
     rows = _rows(await publisher.refusals())
     if is_part(request):
         return await render_page(request, "dashboard/_refused_lately.html", _lately(rows))
