@@ -2,6 +2,8 @@
 
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,11 +34,11 @@ LIMIT = "The journal is full: the journal takes 0 MiB."
 
 
 @pytest.fixture(autouse=True)
-def journals(settings: LazySettings, tmp_path: Path) -> Path:
+def journals(settings: LazySettings, tmp_path: Path) -> Iterator[Path]:
     """A worker's journal that no writer moves."""
     settings.JOURNAL_DIR = tmp_path
-    journal_of(tmp_path, [opened(uuid.uuid4(), request=b"x" * 5000)])
-    return tmp_path
+    with closing(journal_of(tmp_path, [opened(uuid.uuid4(), request=b"x" * 5000)])):
+        yield tmp_path
 
 
 def page(cast: Cast) -> str:
