@@ -1,4 +1,4 @@
-"""What `pytest -m` selects: a test's tier follows from what it uses. And what a plain run of all tests leaves out."""
+"""What `pytest -m` selects (a test's tier follows from what it uses), and what a plain run of all tests leaves out."""
 
 import os
 import subprocess
@@ -9,15 +9,13 @@ import pytest
 from tests.conftest import pytest_ignore_collect
 from tests.services import ROOT
 
-pytestmark = pytest.mark.slow
-
 ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
 QUICK = "tests/e2e/test_crash.py::test_nothing_that_a_client_received_is_lost_when_the_server_is_killed"
 SLOW = "tests/e2e/test_crash.py::test_told_to_stop_the_server_lets_streams_end_and_refuses_new_ones"
 
 
 def collected(*arguments: str, thorough: str = "") -> list[str]:
-    """What a pytest with these arguments would run."""
+    """The tests that pytest would run with these arguments."""
     options = ["-n0", "-q", "--collect-only", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *arguments],
@@ -30,6 +28,7 @@ def collected(*arguments: str, thorough: str = "") -> list[str]:
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "selected"),
     [
@@ -41,12 +40,14 @@ def test_a_tier_selects_its_tests(chosen: str, selected: set[str]) -> None:
     assert {line.partition("::")[0] for line in collected("-m", chosen, *ONE_OF_EACH)} == selected
 
 
+@pytest.mark.slow
 def test_a_plain_run_of_all_leaves_out_the_slow_ones() -> None:
     everything = ("-o", "testpaths=tests/e2e/test_crash.py")
     assert collected(*everything) == [QUICK]
     assert collected(*everything, thorough="1") == [QUICK, SLOW]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [["./tests/e2e/test_crash.py"], ["-m", "e2e"], ["-k", "crash"]])
 def test_a_run_of_chosen_tests_has_the_slow_ones(chosen: list[str]) -> None:
     assert collected("-o", "testpaths=tests/e2e/test_crash.py", *chosen) == [QUICK, SLOW]

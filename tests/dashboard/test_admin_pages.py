@@ -1,13 +1,10 @@
 """Who may open which page of the admin, for all of its URLs."""
 
-import pytest
 from django.contrib.auth.models import Group, User
 from django.urls import URLResolver, get_resolver, reverse
 
 from streamviz.records.models import ApiKey, McpServer, Policy, Route
 from tests.dashboard.conftest import Cast
-
-pytestmark = pytest.mark.slow
 
 FOR_OPERATORS = {
     *("index", "search", "app_list", "jsi18n", "password_change_done"),

@@ -53,7 +53,6 @@ async def sent(pieces: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
-@pytest.mark.slow
 def test_its_pages_are_as_before(cast: Cast, storage: Storage, stream: uuid.UUID) -> None:
     paths = [f"/streams/{stream}/{tab}" for tab in TABS]
     before = [page(cast, path) for path in paths]

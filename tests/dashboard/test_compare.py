@@ -5,8 +5,6 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from streamviz.records.models import Block, Stream
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
@@ -29,7 +27,6 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<(?!/?(?:del|ins)\b)[^>]*>", " ", page))
 
 
-@pytest.mark.slow
 def test_figures_requests_and_answers_stand_beside_each_other(cast: Cast) -> None:
     a, b = two()
     page = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode()

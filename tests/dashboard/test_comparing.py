@@ -27,7 +27,6 @@ def test_a_large_change_is_written_like_other_numbers() -> None:
     assert figure_of("Tokens", 6_018.0, 100.0).change == "+5,918 %"
 
 
-@pytest.mark.slow
 def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     span = chosen({"since": "2026-09-21T12:00:00Z", "until": "2026-09-21T13:00:00Z"}, timezone.now(), None)
     for minutes, cost in ((10, 2), (20, 1), (-30, 1)):

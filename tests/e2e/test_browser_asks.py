@@ -8,8 +8,6 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.scripts import CONNECT, LOST, page_of_ours, say
 
-pytestmark = pytest.mark.slow
-
 ASKS = '<li id="nav-asks" data-asks="{}"{}></li>'
 OOB = ' hx-swap-oob="true"'
 POLL_MS = 15_000

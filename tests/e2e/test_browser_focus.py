@@ -7,8 +7,6 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.scripts import connect, say, scripted
 
-pytestmark = pytest.mark.slow
-
 HEAD = '<summary class="card-head" id="b0-head"{}>Thinking {}</summary>'
 CALL = (
     '<header class="card-head{}" id="b1-head"{}><button type="button" data-raw="b1">Raw</button>'

@@ -105,7 +105,6 @@ async def test_a_process_that_dies_is_the_policys_failure_and_another_takes_its_
     assert children() != [process]
 
 
-@pytest.mark.slow
 async def test_more_memory_than_it_may_have_is_the_policys_failure() -> None:
     pool = Pool(1, 64)
     huge = block(json.dumps({"l": list(range(3_000_000))}))

@@ -13,8 +13,6 @@ from tests.records.conftest import Query
 from tests.records.support import write
 from tests.thorough import IS_THOROUGH
 
-pytestmark = pytest.mark.slow
-
 # Orders in which calls are made and stored.
 SEEDS = 4 if IS_THOROUGH else 1
 FOUND = "SELECT id, session_id, parent, relation FROM records_stream"
@@ -40,6 +38,7 @@ def _stored(query: Query) -> Found:
     return {id: (session, parent, relation) for id, session, parent, relation in query(FOUND)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_run_is_one_session_with_two_workers(query: Query, seed: int) -> None:
     order = random.Random(seed)
@@ -51,6 +50,7 @@ def test_each_run_is_one_session_with_two_workers(query: Query, seed: int) -> No
     assert query("SELECT count(*) FROM records_session") == [(len(RUNS),)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_run_is_one_session_after_restarts(query: Query, seed: int) -> None:
     order = random.Random(seed)

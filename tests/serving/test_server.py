@@ -163,7 +163,6 @@ def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
     served.wait_for("got http.disconnect \n")
 
 
-@pytest.mark.slow
 def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood-until-left")) as client:
         impatient.wait_for("got http.disconnect the client read nothing for 2 s")

@@ -8,8 +8,6 @@ import pytest
 from streamviz.upstream.loading import is_needed
 from tests.services import ROOT, clean_environment
 
-pytestmark = pytest.mark.slow
-
 SERVER = """
 import sys
 import django
@@ -31,6 +29,7 @@ print("litellm" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_server_of_simulated_models_does_without(bare_environment: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-W", "ignore", "-c", SERVER]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, capture_output=True, text=True)

@@ -136,7 +136,6 @@ def test_schemas_as_people_have_them_go_on() -> None:
     fitted(OPENAI_CHAT, FLASH, messages=HELLO, tools=[{"type": "function", "function": function}] * 20)
 
 
-@pytest.mark.slow
 def test_what_refers_to_nothing_goes_on() -> None:
     schema = {"properties": {"a": to("missing"), "b": {"$ref": 1}, "$defs": "none"}, "definitions": {"a": True}}
     fitted(OPENAI_CHAT, FLASH, **asking(OPENAI_CHAT, schema))

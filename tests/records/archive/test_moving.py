@@ -24,8 +24,6 @@ from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 from tests.records.support import opened, received, write
 
-pytestmark = pytest.mark.slow
-
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 # Terminate the connection that archives.
 CUT = f"""
