@@ -1,10 +1,10 @@
-"""A clock that tests set forward, so that what is due later is due now however busy the machine is."""
+"""A clock that tests set forward, so that timers are due at once, however busy the machine is."""
 
 import asyncio
 
 
 class Clock:
-    """The clock of the running event loop, `ahead` by so many seconds."""
+    """The clock of the running event loop, `ahead` seconds fast."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -16,7 +16,7 @@ class Clock:
         return self._time() + self.ahead
 
     async def pass_on(self, seconds: float) -> None:
-        """Let so much time pass for all timers."""
+        """Let this much time pass for all timers."""
         self.ahead += seconds
-        for _ in range(3):  # the timers become due, are called, and whoever waits for them goes on
+        for _ in range(3):  # timers become due, are called, and wake up what waits for them
             await asyncio.sleep(0)

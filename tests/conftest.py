@@ -104,7 +104,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)  # pytest-django moves all tests that need a database to the front
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the slow tests, unless they are wanted, and put the others in their order."""
+    """Leave out the slow tests, unless this run wants them, and put the others in order."""
     if leaves_out_slow(config):
         slow = {item for item in items if item.get_closest_marker("slow")}
         config.hook.pytest_deselected(items=list(slow))
@@ -128,7 +128,7 @@ def spread(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say that slow tests were left out: pytest-xdist does not tell."""
+    """Say that the slow tests were left out, because pytest-xdist does not."""
     if leaves_out_slow(config):
         terminalreporter.write_line("Without the slow tests; `THOROUGH=1 make test` runs them too.")
 

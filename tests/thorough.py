@@ -14,6 +14,6 @@ def examples(thorough: int = 100) -> int:
 
 
 def leaves_out_slow(config: pytest.Config) -> bool:
-    """Whether this is a plain run of all tests. One of chosen files, tiers or names has all that was chosen."""
+    """Whether this is a plain run of all tests. A run of chosen files, tiers or names has slow ones."""
     chosen = config.option.markexpr or config.option.keyword or config.args != config.getini("testpaths")
     return not IS_THOROUGH and not chosen

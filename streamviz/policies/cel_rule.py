@@ -26,7 +26,7 @@ _SHORT = 2_000
 # This many characters of an expression count as one step.
 _WORD = 4
 _SHOWN = 200
-# What may be between two words of an expression.
+# What may stand between two tokens of an expression.
 _BLANK = r"(?:\s|//[^\n]*\n)*"
 _LOOP = re.compile(rf"\.{_BLANK}(?:all|exists|exists_one|existsOne|map|filter){_BLANK}\({_BLANK}(\w*)")
 _NAMES = frozenset({"block", "args", "request", "stream", "session"})

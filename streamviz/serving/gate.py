@@ -62,8 +62,8 @@ def refuse_malformed(channel: Any, malformed: Malformed) -> None:
 
 
 def _choose_decoder(channel: Any, choose: Callable[[bytes, bytes], bool], name: bytes, value: bytes) -> bool:
-    """Called with each header; False refuses the request. Twisted takes any digits for a length, but Python converts no
-    more than 4,300 of them."""
+    """Called with each header; False refuses the request. Twisted accepts a length of any number of digits, but Python
+    converts at most 4,300."""
     try:
         return choose(name, value)
     except ValueError:

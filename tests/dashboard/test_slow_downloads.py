@@ -28,7 +28,7 @@ CHUNKS = 12_000
 
 
 class Pages(ASGIHandler):
-    """Keeps the requests' bodies: Django leaves that of a response that fails to the garbage collector."""
+    """Keeps requests' bodies to close them: if a response fails, Django leaves them to the garbage collector."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -181,7 +181,7 @@ _left_open: list[socket.socket] = []
 
 
 def close_left_open() -> None:
-    """Close them, once it is known what became of their streams."""
+    """Close the sockets that clients left open, once it is known what became of their streams."""
     while _left_open:
         _left_open.pop().close()
 

@@ -30,7 +30,7 @@ USUAL_DAYS = [day(days_ago).date() for days_ago in (1, 0)]
 
 @pytest.fixture(autouse=True)
 def no_journal_is_left_open() -> Iterator[None]:
-    """Close the journals of a test's workers at its end."""
+    """Close the journals that a test left open."""
     yield
     close_journals()
 

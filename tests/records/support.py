@@ -133,7 +133,7 @@ ROOM = Limits(most_bytes=2**40, most_seconds=3600.0, refuses=True)
 
 
 class OwnJournal(Journal):
-    """A journal that its test need not close: `close_journals` does so at the end."""
+    """A journal that its test need not close, because `close_journals` does so after the test."""
 
     def __init__(self, root: Path, limits: Limits) -> None:
         super().__init__(root, limits)
@@ -148,7 +148,7 @@ _OPEN: list[OwnJournal] = []
 
 
 def close_journals() -> None:
-    """Close those that are open: each has three descriptors, of which a process may not have many."""
+    """Close the journals that are open: each has three file descriptors, and a process may have only so many."""
     for journal in [*_OPEN]:
         journal.close()
 

@@ -11,13 +11,13 @@ from tests.simulator.process import Simulator, running_simulator
 
 @pytest.fixture(autouse=True)
 async def no_client_is_left_open() -> AsyncIterator[None]:
-    """Close the clients that LiteLLM keeps for the event loop of a test: they are of no use to the next."""
+    """Close the clients that LiteLLM keeps for a test's event loop: the next test has another loop."""
     yield
     if litellm := sys.modules.get("litellm"):
         await litellm.close_litellm_async_clients()
         litellm.in_memory_llm_clients_cache.flush_cache()
         await litellm.module_level_aclient.client._transport.aclose()
-        await asyncio.sleep(0)  # the event loop closes the sockets in its next round
+        await asyncio.sleep(0)  # the event loop closes the sockets in its next iteration
 
 
 @pytest.fixture(scope="session")

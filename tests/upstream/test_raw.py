@@ -118,7 +118,7 @@ async def test_breaking_off_is_an_error_after_all_that_came(
 
 @asynccontextmanager
 async def half_answered(client: aiohttp.ClientSession) -> AsyncIterator[tuple[RawAnswer, asyncio.Event]]:
-    """An answer whose first half has come; the other comes with the event."""
+    """An answer whose first half has arrived, and the event that makes upstream send the other half."""
     may_go_on = asyncio.Event()
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:

@@ -28,7 +28,7 @@ _LANGUAGES = frozenset({"language", "lang", "interpreter", "runtime"})
 _CODE = frozenset({"code", "script", "source", "sourcecode"})
 _INTERPRETERS = {"javascript": "node", "js": "node", "typescript": "node", "py": "python", "shell": "sh"}
 # Words of a command that may themselves be commands: they contain something that separates words or commands.
-# Braces are looked for from the beginning only, as each start would be followed to the end.
+# Braces are searched for once per word: starting again at each of them would take quadratic time.
 _PARTED = re.compile(r"[\s;|&<>]|\$\{?IFS|\A[^{]*\{[^,]*,[^}]*\}")
 _FOLDERS = frozenset({"cwd", "workdir", "workingdirectory", "workingdir", "directory", "dirpath"})
 # What a tool that runs commands takes in addition to them.

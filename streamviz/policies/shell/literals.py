@@ -13,7 +13,7 @@ _LITERAL = re.compile(
     r"|(?:\bq|%)x\s*[({\[]([^(){}\[\]]*)[)}\]]",
     re.DOTALL,
 )
-# Where a string may begin, and what follows a quotation mark up to where a string of its kind ends, or cannot end.
+# Where a string may begin; and a string in quotation marks, up to the closing mark or whatever ends it without one.
 _START = re.compile(r"['\"`]|(?:\bq|%)x\s*[({\[]")
 _WITHIN = {"'": re.compile(r"'(?:[^'\\\n]|\\.)*+", re.DOTALL), '"': re.compile(r"\"(?:[^\"\\\n]|\\.)*+", re.DOTALL)}
 # Only strings that could do harm are read as commands.
@@ -29,8 +29,8 @@ def quoted(code: str) -> Iterator[str]:
 
 
 def _found(code: str) -> Iterator[re.Match[str]]:
-    """All strings. If one has no end, no other of its kind that begins within it has one either: looking for the end
-    from each would take quadratic time."""
+    """All strings. If a string has no closing mark, neither has any of its kind that begins within it: looking for one
+    from each beginning would take quadratic time."""
     at, endless = 0, {"'": 0, '"': 0}
     while start := _START.search(code, at):
         at, mark = start.start(), start[0]

@@ -138,7 +138,7 @@ def test_while_nothing_can_be_written_no_stream_may_begin(tmp_path: Path) -> Non
 def no_more_files() -> Iterator[None]:
     """This process can open no more files for the duration of the block.
 
-    The limit is not 0: `poll` then fails in every other thread, as that of a server which other tests use.
+    The limit is not 0, which would make `poll` fail in all threads, including those of a server that other tests use.
     """
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
