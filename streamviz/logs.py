@@ -45,7 +45,7 @@ _stream: ContextVar[str] = ContextVar("stream", default="")
 
 
 def about_stream(id: object) -> None:
-    """Mark what is logged from now on, in this task and those that it starts, as being about this stream."""
+    """Mark what is logged from now on, in this task and those that it starts, as being about this stream, or none."""
     _stream.set(str(id))
 
 

@@ -8,6 +8,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, WIRE_FORMATS
+from streamviz.logs import about_stream
 from streamviz.proxy import cors, count_tokens, hops, http, model_list
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.embeddings import embeddings
@@ -35,6 +36,7 @@ ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """Answer one request. Errors are in the client's wire format, unless an answer has already begun."""
+    about_stream("")  # a pipelined request is parsed in the context of the one before it
     scope = {**scope, "path": canonical(scope["path"])}
     header = partial(http.header, scope)
     if cors.is_preflight(scope["method"], header):

@@ -12,6 +12,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.refusals import Refusal
+from streamviz.logs import JsonFormatter, about_stream
 from streamviz.policies import build
 from streamviz.proxy import asgi, http, refusals
 from streamviz.proxy.early import malformed, no_websocket, passage
@@ -66,6 +67,15 @@ async def test_it_says_who_asked_for_what_and_has_the_id_that_the_client_got(wor
     assert (found.path, found.user_agent, found.client) == ("/v1/messages", "claude-cli/2.0", CLIENT)
     assert found.request_id == told["request-id"]
     assert found.has_key
+
+
+async def test_it_is_not_logged_about_the_stream_of_the_request_before_it(caplog: pytest.LogCaptureFixture) -> None:
+    """A pipelined request is parsed in the context of the one before it."""
+    about_stream("01a2-before")
+    with caplog.at_level(logging.INFO, refusals.log.name):
+        await ask("/v1/messages", {})
+    [record] = caplog.records
+    assert "01a2-before" not in JsonFormatter().format(record)
 
 
 async def test_credentials_and_the_query_are_not_kept(feed: Feed) -> None:
