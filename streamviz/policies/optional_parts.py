@@ -14,8 +14,8 @@ _TOKEN = re.compile(
     | (?P<open>\()(?:\?(?:P?<\w+>|[imsU-]*+:?))?
     | (?P<close>\))
     | (?P<or>\|)
-    | \{(?P<least>\d{1,4})(?P<comma>,?)(?P<most>\d{0,4})\}
-    | (?P<mark>[?*+])
+    | \{(?P<least>\d{1,4})(?P<comma>,?)(?P<most>\d{0,4})\}\??
+    | (?P<mark>[?*+])\??
     | [^\\\[(){}?*+|]+(?![?*+{])                                      # plain
     | .
     """,

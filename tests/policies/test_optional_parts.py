@@ -11,6 +11,7 @@ from streamviz.policies.optional_parts import optional_parts
     ("pattern", "number"),
     [
         ("a?b*c+", 2),
+        ("a??b*?c{0,5}?d+?", 7),
         ("a{0,1000}b{2,5}c{3}d{2,}", 1000),
         ("a{0,30}bc{0,40}", 40),
         ("a{0,30}b|c{0,40}d|ef{0,10}|gh{0,20}", 50),
