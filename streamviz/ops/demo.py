@@ -45,8 +45,9 @@ MODEL = "sim/agent"
 
 
 def prepare() -> str:
-    """Enforce the policies that the agent runs into, and return its key."""
-    _enforce(Policy.objects.get(name="shell-guard"))
+    """Enforce the policies that the agent runs into, and return its key. One of them may have been deleted."""
+    for policy in Policy.objects.filter(name="shell-guard"):
+        _enforce(policy)
     if not Policy.objects.filter(name="ask-before-push").exists():
         parameters = {"names": ["run_shell"], "arguments": [{"path": "$.command", "pattern": r"git push .*--force"}]}
         asking = {"by_hand": "deny", "by_hand_seconds": _SECONDS_TO_DECIDE, "mode": Mode.ENFORCE.value, "order": 120}

@@ -1,9 +1,9 @@
-"""The demonstration's key."""
+"""The demonstration's key and policies."""
 
 import pytest
 
 from streamviz.ops import demo
-from streamviz.records.models import ApiKey
+from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
 
 
@@ -23,3 +23,10 @@ def test_a_key_of_a_demonstration_may_be_renamed() -> None:
         demo.prepare()
     ApiKey.objects.filter(name="demo agent 2").update(name="recorded for the docs")
     assert ApiKey.objects.get(digest=digest(demo.prepare())).name == "demo agent 2"
+
+
+@pytest.mark.django_db
+def test_a_demonstration_goes_without_a_policy_that_was_deleted() -> None:
+    Policy.objects.all().delete()
+    demo.prepare()
+    assert list(Policy.objects.values_list("name", flat=True)) == ["ask-before-push"]
