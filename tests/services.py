@@ -37,9 +37,10 @@ STOP_SECONDS = 180
 
 def _own_ports() -> Iterator[int]:
     """A share of the ports for each pytest worker, so that no port is given to two processes that have not bound it
-    yet. All are below the kernel's ephemeral ports (ip_local_port_range), as the kernel might give a free one away."""
+    yet. All are above those that a browser refuses to open (the last is 10080), and below the kernel's ephemeral ports
+    (ip_local_port_range), as the kernel might give a free one away."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-    first, begin = 10_000 + 1000 * (worker % 20), os.getpid()
+    first, begin = 11_000 + 1000 * (worker % 20), os.getpid()
     return (first + place % 1000 for place in count(begin))
 
 
