@@ -40,8 +40,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
+            job = _job(options["job"])
             give_way(NICENESS)
-            run_job(_job(options["job"]))
+            run_job(job)
             return
         if options["streams"] < 1:
             raise CommandError(f"--streams takes 1 or more, not {options['streams']}.")
