@@ -49,7 +49,8 @@ class Kept(NamedTuple):
 
 
 class SessionRow(NamedTuple):
-    """A session with the totals of its streams, and what a search found in it."""
+    """A session with the totals of its streams. In a list, `last_at` is when the newest of its streams that match was
+    requested, and `found` is what a search found in that stream."""
 
     session: Session
     ended_at: datetime | None
@@ -59,6 +60,7 @@ class SessionRow(NamedTuple):
     outcomes: list[tuple[marks.StateMark, int]]
     verdicts: list[tuple[marks.DecisionMark, int]]
     kept: Kept
+    last_at: datetime | None = None
     found: Snippet | None = None
 
     @property
@@ -92,13 +94,14 @@ def sorted_session_page(
     return _rows_of(filters.text, ids, found), start + SESSIONS_A_PAGE if has_more else None
 
 
-def _rows_of(text: str, ids: Sequence[uuid.UUID], streams: Sequence[uuid.UUID]) -> list[SessionRow]:
-    """The rows of these sessions, with what a search for the text finds in these streams, one of each."""
+def _rows_of(text: str, ids: Sequence[uuid.UUID], newest: Sequence[Place]) -> list[SessionRow]:
+    """The rows of these sessions, with their newest matching streams and what a search for the text finds in those."""
     sessions = Session.objects.select_related("key").in_bulk(ids)
     shown = with_totals([sessions[session_id] for session_id in ids if session_id in sessions])
-    found = snippets(text, streams)
-    of_session = dict(zip(ids, streams, strict=True))
-    return [row._replace(found=found.get(of_session[row.session.pk])) for row in shown]
+    found = snippets(text, [place.id for place in newest])
+    places = dict(zip(ids, newest, strict=True))
+    of_rows = [(row, places[row.session.pk]) for row in shown]
+    return [row._replace(last_at=place.at, found=found.get(place.id)) for row, place in of_rows]
 
 
 def oldest_stream() -> datetime | None:

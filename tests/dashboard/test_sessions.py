@@ -56,10 +56,10 @@ def test_a_session_is_called_by_what_it_is_about_with_its_clients_id_beside_it(c
         assert "<bdi>&lt;b&gt;ses_1&lt;/b&gt;</bdi>" in shown
 
 
-def test_a_session_says_on_which_day_and_at_what_time_it_started(cast: Cast) -> None:
-    started = recorded("yesterday's").session.started_at
+def test_a_row_says_on_which_day_and_at_what_time_the_last_stream_of_its_session_was_requested(cast: Cast) -> None:
+    last = recorded(minutes=9, session=recorded("yesterday's").session).requested_at
     shown = cast["bob"].get("/sessions/?range=all").content.decode()
-    assert f">{started:%d %b %H:%M:%S}</time>" in shown
+    assert f">{last:%d %b %H:%M:%S}</time>" in shown
 
 
 @pytest.mark.parametrize("path", ["/", "/sessions/", "/errors/"])

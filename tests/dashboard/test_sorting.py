@@ -44,8 +44,19 @@ def sessions(cast: Cast) -> None:
     recorded("c", minutes=0, requested_model="small", ended_at=NOON + timedelta(minutes=4))
 
 
-ORDERS = {"-cost": "bac", "cost": "abc", "tokens": "abc", "started": "cba", "-duration": "acb"}
+ORDERS = {"-cost": "bac", "cost": "abc", "tokens": "abc", "last": "cba", "-duration": "acb"}
 FIRST = {"-streams": "b", "-outcome": "b", "-models": "c"}  # the others have equal values
+
+
+def test_sessions_are_in_the_order_of_the_time_that_their_rows_show(cast: Cast) -> None:
+    long = recorded("long", minutes=0)
+    recorded("short", minutes=5)
+    recorded("long", minutes=9, session=long.session, requested_model="small")
+    for query, first, second in (("", "long 12:09", "short 12:05"), ("model:coder-large", "short 12:05", "long 12:00")):
+        for sort, wanted in (("", [first, second]), ("-last", [first, second]), ("last", [second, first])):
+            page = cast["bob"].get("/sessions/", {"range": "all", "sort": sort, "q": query}).content.decode()
+            times = re.findall(r"21 Sep (12:\d\d):00</time>", page)
+            assert [f"{label} {at}" for label, at in zip(labels(page), times, strict=True)] == wanted
 
 
 @pytest.mark.parametrize(("written", "wanted"), [*ORDERS.items(), *FIRST.items()])

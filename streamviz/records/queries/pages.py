@@ -33,11 +33,11 @@ class Place(NamedTuple):
 
 class Page(NamedTuple):
     """The ids of a page's rows, in order, and where the next page begins (None: this is the last). `found` has the
-    matching stream for each row."""
+    newest matching stream for each row."""
 
     ids: list[UUID]
     following: Place | None
-    found: list[UUID]
+    found: list[Place]
 
 
 # Index stream_newest, or that of a filter that matches fewer streams.
@@ -65,10 +65,10 @@ _NO_LATER_OF_EACH = """CASE WHEN {is_wanted} THEN coalesce((
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
     LIMIT 1
 ), true) ELSE false END"""
-# Totals of all streams of a session: the figures that pages show beside it.
+# Totals of all streams of a session, except for `last`, which is of those that match: what pages show beside it.
 SORTED = {
     "streams": "count(*)",
-    "started": "min(s.requested_at)",
+    "last": "max(found.last)",
     "models": "min(s.requested_model)",
     "outcome": "count(*) FILTER (WHERE s.outcome NOT IN ('completed', ''))",
     "duration": "max(s.ended_at) - min(s.requested_at)",
@@ -77,12 +77,14 @@ SORTED = {
 }
 # Index stream_newest, which has all of these columns.
 _SORTED_SESSIONS = """
-WITH found AS MATERIALIZED (SELECT DISTINCT s.session_id FROM records_stream AS s WHERE {conditions})
+WITH found AS MATERIALIZED (
+    SELECT s.session_id, max(s.requested_at) AS last FROM records_stream AS s WHERE {conditions} GROUP BY s.session_id
+)
 SELECT s.session_id FROM records_stream AS s JOIN found USING (session_id)
 GROUP BY s.session_id ORDER BY {value} {direction} NULLS LAST, s.session_id DESC LIMIT %(most)s OFFSET %(start)s
 """
 _FOUND_IN = """
-SELECT DISTINCT ON (s.session_id) s.session_id, s.id FROM records_stream AS s
+SELECT DISTINCT ON (s.session_id) s.session_id, s.requested_at, s.id FROM records_stream AS s
 WHERE s.session_id = ANY(%(ids)s) AND {conditions} ORDER BY s.session_id, s.requested_at DESC, s.id DESC
 """
 _BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
@@ -117,7 +119,7 @@ def session_page(filters: Filters, before: Place | None, size: int) -> Page:
 
 def sorted_session_page(
     filters: Filters, by: str, *, is_descending: bool, start: int, size: int
-) -> tuple[list[UUID], list[UUID], bool]:
+) -> tuple[list[UUID], list[Place], bool]:
     """The sessions of the matching streams, ordered by one of SORTED, from offset `start` on; the newest matching
     stream of each; and whether there are more. Raises SearchTooBroad."""
     direction = "DESC" if is_descending else "ASC"
@@ -125,7 +127,8 @@ def sorted_session_page(
         wanted = wanted_streams(filters)
         sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
         ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
-        of_sessions = dict(rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]}))
+        found = rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]})
+    of_sessions = {session_id: Place(*place) for session_id, *place in found}
     # Between the two queries a stream may have ended or been deleted.
     kept = [each for each in ids[:size] if each in of_sessions]
     return kept, [of_sessions[each] for each in kept], len(ids) > size
@@ -150,8 +153,8 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
             found += rows(asked, {**wanted.values, **place, **stretch})
             if len(found) > size:
                 break
-    following = Place(*found[size - 1][1:]) if len(found) > size else None
-    return Page([row[0] for row in found[:size]], following, [row[2] for row in found[:size]])
+    places = [Place(*row[1:]) for row in found[:size]]
+    return Page([row[0] for row in found[:size]], places[-1] if len(found) > size else None, places)
 
 
 def _stretches(filters: Filters, earlier: str, place: Values) -> list[datetime]:
