@@ -33,13 +33,12 @@ function tell(event) {
 }
 
 // What the server says in UTC is shown in the viewer's time zone: `data-at` is the time (ms since the epoch), and
-// `data-shows` what to show of it: a `day`, a `month`, the `time`, that with its `second` or its `ms`, a `moment` (day
-// and time), or everything. `data-begins` is the time that a title begins with.
+// `data-shows` what to show of it: a `day`, a `month`, the `time`, that with its `second` or its `ms`, or a `moment`
+// (day and time). `data-begins` is the time that a title begins with.
 export function localize(within) {
   for (const element of within.querySelectorAll("[data-at]")) {
     const at = new Date(Number(element.dataset.at));
-    const format = FORMATS[element.dataset.shows];
-    write(element, format ? short(format, at) : whole(at));
+    write(element, short(FORMATS[element.dataset.shows], at));
     if (element.hasAttribute("title")) element.title = whole(at);
   }
   for (const element of within.querySelectorAll("[data-begins]")) {

@@ -62,6 +62,17 @@ def test_a_row_says_on_which_day_and_at_what_time_the_last_stream_of_its_session
     assert f">{last:%d %b %H:%M:%S}</time>" in shown
 
 
+def test_a_session_says_when_it_started_in_the_form_that_its_streams_do(cast: Cast) -> None:
+    stream = recorded()
+    started = re.compile(r'<time[^>]* data-at="(\d+)" data-shows="(\w+)" title="[^"]*">([^<]*?)(?: UTC)?</time>')
+    shown = [
+        started.findall(cast["bob"].get(path).content.decode())[0]
+        for path in (f"/sessions/{stream.session_id}/", f"/streams/{stream.pk}/", "/sessions/histogram/?range=all")
+    ]
+    assert shown[:2] == [(f"{NOON.timestamp() * 1000:.0f}", "moment", "21 Sep 12:00:00")] * 2
+    assert shown[2][1] == "moment"
+
+
 @pytest.mark.parametrize("path", ["/", "/sessions/", "/errors/"])
 def test_browsers_do_not_restore_the_words_in_a_search_field(cast: Cast, path: str) -> None:
     recorded()
@@ -160,7 +171,7 @@ def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
     bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title[^>]*>([^<]+)</title>', shown)
     assert [words.split(": ", 1)[1] for _, words in bars] == ["1 stream: 1 completed", "1 stream: 1 upstream error"]
     assert [labels(cast, unescape(href)) for href, _ in bars] == [["first"], ["failed"]]
-    in_table = re.findall(r'<td><a class="link" href="([^"]+)"><time [^>]+>2026-09-21', shown)
+    in_table = re.findall(r'<td><a class="link" href="([^"]+)"><time [^>]+>21 Sep', shown)
     assert in_table == [href for href, _ in bars]
 
 

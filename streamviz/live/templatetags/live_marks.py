@@ -57,13 +57,6 @@ def moment(at: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag
-def instant(at: datetime) -> SafeString:
-    """A time in UTC, which a script shows in the viewer's time zone."""
-    words = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return format_html('<time datetime="{}" data-at="{}">{}</time>', at.isoformat(), int(at.timestamp() * 1000), words)
-
-
-@register.simple_tag
 def day_and_time(at: datetime) -> SafeString:
     """`28 Nov 14:05:11` in UTC, with the year on hover; a script shows both in the viewer's time zone."""
     utc = at.astimezone(UTC)
