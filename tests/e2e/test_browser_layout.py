@@ -21,6 +21,8 @@ WRITTEN = """element => {
   return [range.getBoundingClientRect().width, element.getBoundingClientRect().width];
 }"""
 TOOL = "mcp__plugin_playwright_playwright__browser_network_requests_of_all"
+# How far an element's contents extend beyond its edge.
+CUT_OFF = "element => element.scrollWidth - element.clientWidth"
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 # A tool's name on the tapes page, and the title that strangers see.
 LINK = f'<ol><li class="tape-row"><div class="tape-link"><small><bdi>{"n" * 400}</bdi></small></div></li></ol>'
@@ -31,8 +33,20 @@ LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header cla
 <a class="tally-asks">12 need you</a><span class="wide-only"><b>12</b> running</span><span class="wide-only"><b>12</b>
 held</span><span class="wide-only"><b>12</b> stalled</span></p><div class="topbar-end"><form class="simulate"><select
 class="field"><option>Thinking first, then text</option></select><button class="button">Send a simulated stream</button>
-</form><button class="button">Notify me</button><button class="button">Pause <kbd>p</kbd></button><span class="pill">
+</form><button class="button"><svg class="icon"></svg><span class="wide-only">Notify me</span></button><button
+class="button"><svg class="icon"></svg><span class="wide-only">Pause</span> <kbd class="wide-only">p</kbd></button><span
+class="pill">
 1,234 updates dropped, caught up</span></div></header><div class="live"><p class="stream-row"></p></div></main></div>"""
+# The top bar of a running stream whose session has a long name, and a client that calls it something else.
+RUNNING = """<div class="app"><nav class="nav"></nav><main class="main"><header class="topbar"><div class="crumbs"><a
+class="wide-only">Sessions</a><span class="wide-only">/</span><a class="wide-only clip"><bdi>running-two-with-a-rather-
+long-name-of-a-session</bdi></a><small class="mono muted wide-only clip session-id"><bdi>019ac2f0-7d1e-7a34-b5f6-
+0c9d4e8a1b2c</bdi></small><span class="wide-only">/</span><h1 class="mono">01a229fa-6ac8</h1><button class="button
+button-bare button-icon"><svg class="icon"></svg></button><span id="stream-state"><span class="outcome tone-wait"><span
+class="state-dot state-asks"></span>needs you</span></span></div><div class="topbar-end"><button class="button"><svg
+class="icon"></svg><span class="wide-only">Pause</span> <kbd class="wide-only">p</kbd></button><span class="pill">
+catching up</span><details class="confirm" id="cancel"><summary class="button">Cancel<span class="wide-only"> stream
+</span></summary></details></div></header></main></div>"""
 FROM_RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd " * 20
 # The position of the first word, and of its box.
 BEGINNING = """element => {
@@ -189,6 +203,26 @@ def test_a_stream_can_be_simulated_in_a_window_of_a_laptop(chromium: Browser) ->
         page.set_viewport_size({"width": 1024, "height": 300})
         page.goto("/")
         assert page.get_by_role("button", name="Send").is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 721, 900, 1280])
+def test_how_current_a_stream_is_can_be_read_and_lies_over_nothing(chromium: Browser, width: int) -> None:
+    html = f"<!doctype html>{STYLES}{RUNNING}"
+    with page_of_ours(chromium, html, viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        assert page.locator(".pill").evaluate(CUT_OFF) == 0
+        state, end = (page.locator(name).bounding_box() for name in ("#stream-state", ".topbar-end"))
+        assert state is not None
+        assert end is not None
+        assert state["x"] + state["width"] <= end["x"]
+
+
+def test_how_current_live_is_can_be_read_on_a_phone_while_something_needs_a_person(chromium: Browser) -> None:
+    html = LIVE.replace("1,234 updates dropped, caught up", "catching up").replace("12 need you", "2 need you")
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/live.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{html}", viewport={"width": 390, "height": 300}) as page:
+        page.goto("/")
+        assert page.locator(".pill").evaluate(CUT_OFF) == 0
 
 
 def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> None:
