@@ -64,6 +64,27 @@ ERRORS = """<table class="table stack error-table"><thead><tr><th>What it says</
 error-says"><bdi>the client left after chunk N</bdi></a></td><td class="number">93</td><td>13 min ago</td><td>14 min
 ago</td><td class="scope"><bdi>sim/content?chunks=400&speed=0.4</bdi>, <bdi>claude-haiku-4-5</bdi></td><td
 class="scope" id="keys"><bdi>nightly triage</bdi>, <bdi>first key</bdi></td></tr></tbody></table>"""
+MODE = '<details class="mode-switch"><summary class="mode">enforce</summary></details>'
+# As wide as rows of policies are with many verdicts.
+POLICIES = f"""<table class="table stack policy-table"><thead><tr><th class="number">Order</th><th>Policy</th>
+<th>Mode</th><th>Last 24 h</th><th class="number">Judged</th><th>Verdicts</th><th class="number">Hold p95</th><th
+class="number">
+Failures</th><th>Needs you</th><th>Version</th><th>Last change</th></tr></thead><tbody><tr><td class="number"
+data-label="order">200</td><td class="wide"><a class="row-link link"><b>injection-judge</b></a><br><span class="muted
+scope">LLM judge · everything</span></td><td>{MODE}</td><td class="small-bars"></td><td class="number">2,042</td>
+<td><div class="outs"><span class="verdict verdict-would"><svg class="icon"></svg>1,009 would deny</span></div></td><td
+class="number">0.83 s</td><td class="number">0</td><td data-label="needs you"><span class="muted">–</span></td><td>v12
+<span class="spread"><svg class="icon"></svg>off everywhere</span></td><td class="last-change"><span
+class="clip-reason">Comes with streamviz.</span> <span class="muted">streamviz, 12 min ago</span></td></tr>"""
+VERDICTS = """<table class="table stack"><thead><tr><th>When</th><th>Verdict</th><th>Stream</th><th>Reason</th><th>The
+client got</th><th>Decided by</th><th class="number">Took</th></tr></thead><tbody><tr><td>12 min ago <small
+class="cell-note">30 Nov 00:58:10</small></td><td><span class="verdict verdict-would"><svg class="icon"></svg>would deny
+</span></td><td><a class="row-link link"><bdi>fix the flaky checkout test, then push…</bdi></a></td><td class="wide
+reason"><bdi>The request declares no tool called read_file.</bdi></td><td class="got">the original</td><td
+class="got">schema-check v2</td><td class="number">&lt; 1 ms</td></tr>"""
+SYSTEM = "".join(
+    f"<div><dt>{name}</dt><dd>forever</dd></div>" for name in ["Starred and intervened streams kept for"] * 4
+)
 FIGURES = "".join(
     f'<div><dt>{name}</dt><dd><b>{value}</b><span class="change">+0.3 pt</span></dd><dd class="was">{value}</dd></div>'
     for name, value in [("Tokens in", "≈ 128,928,008"), ("TTFT client p95", "0.82 s"), ("Cost", "≈ $1,018.59")] * 3
@@ -196,6 +217,25 @@ def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
         page.set_viewport_size({"width": 900, "height": 300})
         page.goto("/")
         assert page.locator("#keys").evaluate(LINES) == dict.fromkeys(["nightly", "triage", "first", "key"], 1)
+
+
+@pytest.mark.parametrize("table", [ERRORS, POLICIES, VERDICTS], ids=["errors", "policies", "verdicts"])
+def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) -> None:
+    more = "".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in ("sessions", "policies"))
+    wrapped = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{more}{wrapped}") as page:
+        page.goto("/")
+        for width in (390, 721, 900, 960, 1280):
+            page.set_viewport_size({"width": width, "height": 300})
+            assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
+            assert not page.evaluate(IS_WIDE), width
+
+
+def test_facts_with_long_names_fit_a_small_window(chromium: Browser) -> None:
+    html = f'{STYLES}<div class="app"><nav class="nav"></nav><main class="main"><dl class="facts">{SYSTEM}'
+    with page_of_ours(chromium, f"<!doctype html>{html}", viewport={"width": 721, "height": 300}) as page:
+        page.goto("/")
+        assert not page.evaluate(IS_WIDE)
 
 
 def test_a_stream_can_be_simulated_in_a_window_of_a_laptop(chromium: Browser) -> None:
