@@ -27,6 +27,10 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 # How far an element's contents extend beyond its edge.
 CUT_OFF = "element => element.scrollWidth - element.clientWidth"
+# Times and counts with as many digits as they usually have, however fast this machine is.
+WIDE_FIGURES = """UPDATE records_stream SET input_tokens = 123456, output_tokens = 12345, cost = 12.34,
+    upstream_first_at = requested_at + interval '1234 ms', client_first_at = requested_at + interval '1345 ms',
+    ended_at = requested_at + interval '754 s', itl_p50_us = 123456, itl_p95_us = 234567"""
 # Whether an element's outline extends above its parent, which clips its contents.
 IS_CUT = """element => {
   const { outlineOffset, outlineWidth } = getComputedStyle(element);
@@ -414,6 +418,7 @@ def test_all_columns_fit_an_ordinary_window_and_all_times_a_small_one(site: Site
     site.proxied.query("UPDATE records_apikey SET name = name || repeat(' of a team', 5)")
     site.proxied.query("UPDATE records_policyversion SET reason = repeat('as ever ', 20)")
     site.proxied.query("UPDATE records_policy SET name = repeat('schema-check-', 3) WHERE name = 'schema-check'")
+    site.proxied.query(WIDE_FIGURES)
     with site.visit() as visitor:
         for path in ("/sessions/?range=all", "/policies/"):
             visitor.open(path)
