@@ -8,6 +8,8 @@ from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.reply import JsonObject
 
 CHARACTERS_A_TOKEN = 4
+# The name of a request's turns, in any of the formats.
+_TURNS = ("messages", "input", "contents")
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are not JSON, not UTF-8, or nested too deeply."""
 
@@ -34,7 +36,7 @@ def seed_of(request: JsonObject) -> int:
 
     So an agent that comes back with the results of its tools gets a different answer from the one that asked for them.
     """
-    turns = request.get("messages", request.get("input", request.get("contents")))
+    turns = next((request[name] for name in _TURNS if name in request), None)
     if not isinstance(turns, list):
         turns = [{"role": "user", "content": turns}]
     of_user = [turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "user"]
@@ -45,7 +47,7 @@ def seed_of(request: JsonObject) -> int:
 
 def answers_in(request: JsonObject) -> int:
     """How many of the request's turns are the model's."""
-    turns = request.get("messages", request.get("input", request.get("contents")))
+    turns = next((request[name] for name in _TURNS if name in request), None)
     if not isinstance(turns, list):
         return 0
     return sum(1 for turn in turns if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
@@ -53,7 +55,7 @@ def answers_in(request: JsonObject) -> int:
 
 def input_tokens(request: JsonObject) -> int:
     """About how many tokens the prompt has: messages, instructions and tools."""
-    keys = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools")
+    keys = (*_TURNS, "system", "instructions", "systemInstruction", "tools")
     said = [request.get(key) for key in keys]
     return 3 + sum(len(msgspec.json.encode(part)) for part in said if part) // CHARACTERS_A_TOKEN
 
