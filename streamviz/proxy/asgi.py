@@ -15,7 +15,7 @@ from streamviz.proxy.embeddings import embeddings
 from streamviz.proxy.gemini import gemini_call
 from streamviz.proxy.pass_through import pass_through
 from streamviz.proxy.passage import METHODS
-from streamviz.proxy.paths import canonical, format_of, is_gemini_call, no_such
+from streamviz.proxy.paths import canonical, format_of, is_gemini_call, meant_by, no_such
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
 
@@ -74,7 +74,7 @@ async def _tell(scope: HTTPScope, send: ASGISendCallable, error: ClientFacingErr
 def _endpoint(scope: HTTPScope) -> Endpoint:
     path = scope["path"].rstrip("/")
     found = GEMINI_CALL if is_gemini_call(path) and scope["method"] not in ("GET", "HEAD") else _other(path)
-    if found is None and path.startswith("/v1/") and scope["method"] in METHODS:
+    if found is None and path.startswith("/v1/") and scope["method"] in METHODS and not meant_by(path):
         return pass_through
     if found is None:
         raise no_such(scope["path"])

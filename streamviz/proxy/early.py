@@ -12,7 +12,7 @@ from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
 from streamviz.proxy.cors import headers_for
-from streamviz.proxy.paths import canonical, format_of, is_gemini_call, is_ours
+from streamviz.proxy.paths import canonical, format_of, is_a_clients, is_gemini_call, is_ours, no_such
 from streamviz.proxy.refusals import note, refused
 from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
@@ -36,9 +36,9 @@ def passage(worker: Worker, target: bytes, headers: Headers, client: str = "") -
     wrong. `client` is its address."""
     named, _, query = target.partition(b"?")
     path = canonical(unquote(named.decode("latin-1")))
-    if not is_ours(path):
-        return _form
     scope = _scope(path, headers, query, client)
+    if not is_ours(path):
+        return partial(_form, path, scope)
     try:
         worker.authenticate(scope)
         require_known(http.header(scope, b"content-encoding"))
@@ -85,8 +85,12 @@ def _path(target: bytes) -> str:
     return canonical(unquote(target.partition(b"?")[0].decode("latin-1"))[:_MOST_OF_A_PATH])
 
 
-def _form(length: int) -> bytes | None:
-    return None if length <= MOST_OF_A_FORM else _response(413, {"content-type": "text/plain"}, b"Too large.\n")
+def _form(path: str, scope: HTTPScope, length: int) -> bytes | None:
+    if length <= MOST_OF_A_FORM:
+        return None
+    if is_a_clients(path):
+        return _told(no_such(path), path, scope)
+    return _response(413, {"content-type": "text/plain"}, b"Too large.\n")
 
 
 def _call(path: str, scope: HTTPScope, length: int) -> bytes | None:

@@ -15,15 +15,27 @@ GEMINI_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 # A request target in absolute form names the server, which is this one.
 _SERVER = re.compile(r"https?://[^/]*", re.IGNORECASE)
 _SLASHES = re.compile("/{2,}")
-_REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)(?=/v1(?:beta|alpha)?/)")
+_REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)+(?=/v1(?:beta|alpha)?/)")
+_VERSION = re.compile(r"/v1(?:beta|alpha)?/")
+# What follows the last version in a path that has something else before it.
+_BEHIND = re.compile(r".+(/v1(?:beta|alpha)?/.+)")
 # Model calls, and other endpoints of providers: no page has such a path.
 _UNVERSIONED = re.compile(
     r"/(?:chat/completions|completions|messages|responses|embeddings|models|files|uploads|batches|images|audio|videos"
     r"|moderations|fine_tuning|assistants|threads|vector_stores|containers|conversations|evals|skills)(?:/|$)"
 )
+_ENDS = (
+    *(known.path.removeprefix("/v1") for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")),
+    "/models",
+)
+_CALLS = (*(f"/v1{end}" for end in _ENDS), GEMINI.path)
 # Clients may ask for any path, and a path may be long.
 _KEPT = 100
 _LONGEST = 200  # of a path that is repeated in an error
+_BASE_URLS = (
+    " Base URLs end in /v1 for clients of OpenAI's API; for those of Anthropic's and Google's they are this server's"
+    " address alone."
+)
 
 
 @lru_cache(_KEPT)
@@ -68,21 +80,35 @@ def is_gemini_call(path: str) -> bool:
     return found is not None and found["method"] in GEMINI_METHODS
 
 
+def is_a_clients(path: str) -> bool:
+    """Whether only a client of models asks for such a path, whether or not there is anything: no page has it."""
+    return bool(_VERSION.search(f"{path}/") or meant_by(path))
+
+
 def no_such(path: str) -> RequestError:
-    """The error for a path that does not exist. It says so if the path is a base URL's, or ends like that of a known
-    call."""
+    """The error for a path that does not exist. It says what to put into the base URL, unless that is right."""
     if f"{path.rstrip('/')}/" in VERSIONS:
         message = f"{path} is a base URL for clients, which add the path of a call to it."
+    elif meant := meant_by(path):
+        message = f"There is no {path[:_LONGEST]} here; {meant[:_LONGEST]} is. Check the base URL."
     else:
-        meant = meant_by(path)
-        message = f"There is no {path[:_LONGEST]} here{f'; {meant} is. Check the base URL.' if meant else '.'}"
+        message = f"There is no {path[:_LONGEST]} here.{'' if is_ours(path) else _BASE_URLS}"
     return RequestError(404, message, kind="not_found_error", code="unknown_url")
 
 
 def meant_by(path: str) -> str:
-    """The path of the known call that this one ends with, if it does. Outside our versions, as in Azure's paths, the
-    call's own version may be missing."""
+    """The path of the call that a client means whose base URL has something before the version, or whose path ends like
+    a known call's; empty if there is none. Outside our versions, as in Azure's paths, the call's own version may be
+    missing."""
     path = path.rstrip("/")
-    version = "" if is_ours(path) else "/v1"
-    called = [known.path for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")]
-    return next((each for each in called if path.endswith(each.removeprefix(version))), "")
+    behind = _BEHIND.fullmatch(path)
+    if behind is not None and behind[1].startswith(_CALLS):
+        return behind[1]
+    return next((f"/v1{end}" for end in _ENDS if _is_repeated(path, end)), "")
+
+
+def _is_repeated(path: str, end: str) -> bool:
+    """Whether a path is a base URL's with this end; below /v1, where providers have other paths with such ends, one
+    that is itself a call's, as people copy it from documentation."""
+    before = path.removesuffix(end)
+    return before != path and (before in _CALLS or not before.startswith("/v1/"))

@@ -30,8 +30,8 @@ from streamviz.live.routing import websocket_application
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.asking import asked
-from streamviz.proxy.http import credentials
-from streamviz.proxy.paths import canonical, is_ours, meant_by
+from streamviz.proxy.http import credentials, header
+from streamviz.proxy.paths import canonical, is_a_clients, is_ours
 from streamviz.proxy.worker import worker
 from streamviz.records.database import wait_briefly
 from streamviz.serving import health, members, metrics
@@ -61,12 +61,17 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
 def _is_the_proxys(scope: Message) -> bool:
     """Whether the proxy answers this request, including one from a client of models for a path without a page: its
     errors are then in that client's format."""
-    if is_ours(canonical(scope["path"])):
+    if is_ours(canonical(scope["path"])) or _sends_json(scope):
         return True
     path = below(scope["path"])
     is_a_page = path.startswith(below(settings.STATIC_URL)) or is_valid_path(path) or is_valid_path(f"{path}/")
-    is_a_clients = bool(meant_by(path) or credentials(cast(HTTPScope, scope)))
-    return is_a_clients and not is_a_page
+    return not is_a_page and (is_a_clients(path) or bool(credentials(cast(HTTPScope, scope))))
+
+
+def _sends_json(scope: Message) -> bool:
+    """Whether it is no browser's: pages send forms."""
+    kind = header(cast(HTTPScope, scope), b"content-type")
+    return scope["method"] not in ("GET", "HEAD") and kind.lower().startswith("application/json")
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

@@ -52,6 +52,10 @@ def test_a_call_is_found_whatever_the_base_url_has(proxied: Proxied, before: str
         ("/api/chat", {"anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
         ("/openai/v1/chat/completions", {"authorization": ""}, {"type": "not_found_error", "code": "unknown_url"}),
         ("/anthropic/v1/messages", {"authorization": "sv-without-bearer"}, {"type": "not_found_error"}),
+        ("/v1/chat/completions/chat/completions", {}, {"type": "not_found_error", "code": "unknown_url"}),
+        ("/", {}, {"type": "not_found_error", "code": "unknown_url"}),
+        ("/", {"authorization": ""}, {"type": "not_found_error", "code": "unknown_url"}),
+        ("/", {"authorization": "", "anthropic-version": "2023-06-01"}, {"type": "not_found_error"}),
     ],
 )
 def test_an_error_is_told_in_the_clients_format(
@@ -60,6 +64,13 @@ def test_an_error_is_told_in_the_clients_format(
     status, answer = ask(proxied, path, **headers)
     assert status == 404
     assert {name: answer["error"].get(name) for name in error} == error
+
+
+@pytest.mark.parametrize("path", ["/openai/v1/models", "/anthropic/v1/models", "/openai/models", "/v1"])
+@pytest.mark.parametrize("key", [{}, {"authorization": ""}], ids=["key", "no key"])
+def test_who_lists_models_at_another_base_url_is_told_so(proxied: Proxied, path: str, key: dict[str, str]) -> None:
+    status, answer = ask(proxied, path, "GET", **key)
+    assert (status, answer["error"]["code"]) == (404, "unknown_url")
 
 
 @pytest.mark.parametrize("header", ["api-key", "x-api-key", "x-goog-api-key"])

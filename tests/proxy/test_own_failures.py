@@ -11,7 +11,7 @@ import pytest
 
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi, http
-from streamviz.proxy.early import malformed, no_websocket, passage
+from streamviz.proxy.early import MOST_OF_A_FORM, malformed, no_websocket, passage
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
@@ -167,6 +167,18 @@ async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> N
     answer = passage(worker, FORMATS[0].encode(), headers)(9)
     assert answer is not None
     assert b"stopping" in answer
+
+
+def test_a_long_call_at_another_base_url_is_told_where_it_is(worker: Worker) -> None:
+    check = passage(worker, b"/anthropic/v1/messages", [])
+    assert check(MOST_OF_A_FORM) is None
+    answer = check(MOST_OF_A_FORM + 1)
+    assert answer is not None
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"/v1/messages is. Check the base URL." in answer
+    form = passage(worker, b"/sessions/", [])(MOST_OF_A_FORM + 1)
+    assert form is not None
+    assert form.startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(
