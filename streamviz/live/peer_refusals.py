@@ -19,6 +19,8 @@ class PeerRefusals:
     def __init__(self, channel: peer_channel.PeerChannel) -> None:
         self._channel = channel
         self._told: dict[str, list[Refusal]] = {}
+        # Those that did not answer the last question: no page waits for them until they do.
+        self._silent: set[str] = set()
         self._came = asyncio.Event()
         self._asking = asyncio.Lock()
         self._asked_at = -inf
@@ -34,6 +36,7 @@ class PeerRefusals:
     def take(self, message: messages.RefusalsTold) -> None:
         """Take a worker's answer."""
         self._told[message.sender] = message.refusals
+        self._silent.discard(message.sender)
         self._came.set()
 
     async def _ask_now(self, names: set[str]) -> None:
@@ -41,6 +44,7 @@ class PeerRefusals:
         await self._channel.publish(messages.RefusalsWanted(self._channel.name))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(peer_channel.ANSWER_SECONDS):
-                while not names <= self._told.keys():
+                while not names - self._silent <= self._told.keys():
                     await self._came.wait()
                     self._came.clear()
+        self._silent = names - self._told.keys()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.live import messages
+from streamviz.live import messages, peer_channel, peer_refusals
 from streamviz.live.refusals import MOST, MOST_OF_ONE, Refusal, Refusals, merged
 from tests.live.workers import PATIENCE, Worker
 
@@ -87,3 +87,19 @@ async def test_a_server_that_does_not_answer_is_not_waited_for(workers: tuple[Wo
     here.feed.refusals.note(refusal())
     here.peers.counts.take(messages.Counted("streamviz.worker.hangs", 0, 0))
     assert [each.request_id for each in await here.publisher.refusals()] == ["r-1"]
+
+
+async def test_only_one_page_waits_for_a_server_that_hangs(
+    workers: tuple[Worker, Worker], impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = workers
+    here.feed.refusals.note(refusal())
+    there.feed.refusals.note(refusal(request_id="r-2", path="/v1/responses"))
+    here.peers.counts.take(messages.Counted("streamviz.worker.hangs", 0, 0))
+    await here.publisher.refusals()
+    monkeypatch.setattr(peer_refusals, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 2 * PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        while there.peers.name not in here.peers.counts.names:
+            await asyncio.sleep(0)
+        assert len(await here.publisher.refusals()) == 2
