@@ -60,7 +60,7 @@ def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") ->
     """Keep a refusal for the pages, without credentials and without what policies mask."""
     if error.status == HTTPStatus.UPGRADE_REQUIRED:
         return  # Codex tries a websocket before each session, and works without one
-    key, revoked = worker.key_of(scope), worker.revoked_key_of(scope)
+    key, is_revoked = worker.key_name_of(scope)
     kept = partial(_kept, worker.configuration.policies_of_all())
     client, now = scope.get("client"), now_us()
     feed.refusals.note(
@@ -70,9 +70,9 @@ def note(scope: HTTPScope, path: str, error: ClientFacingError, id: str = "") ->
             message=kept(error.message),
             path=kept(path),
             user_agent=kept(http.header(scope, b"user-agent")),
-            key=key.name if key else revoked,
+            key=key,
             model=kept(_model_of(scope)),
-            is_revoked=key is None and bool(revoked),
+            is_revoked=is_revoked,
             client=client[0] if client else "",
             request_id=kept(id),
             first_at=now,

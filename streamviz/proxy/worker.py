@@ -231,9 +231,11 @@ class Worker:
         """The valid key that a request was sent with; None if it has none."""
         return next((key for secret in _secrets(scope) if (key := self.configuration.key_for(secret))), None)
 
-    def revoked_key_of(self, scope: HTTPScope) -> str:
-        """The name of the revoked key that a request was sent with; empty if it has none."""
-        return next((name for secret in _secrets(scope) if (name := self.configuration.revoked_for(secret))), "")
+    def key_name_of(self, scope: HTTPScope) -> tuple[str, bool]:
+        """The name of the key that a request was sent with, a valid one if it has one, and whether that was revoked;
+        empty if it has neither."""
+        found = [named for secret in _secrets(scope) if (named := self.configuration.name_for(secret))[0]]
+        return min(found, key=lambda named: named[1], default=("", False))
 
     def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
         """Call `end` when the key of a running stream is revoked, or at once if it was revoked meanwhile."""

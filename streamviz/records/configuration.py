@@ -114,9 +114,11 @@ class Configuration:
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
 
-    def revoked_for(self, secret: str) -> str:
-        """The name of a revoked key; empty for any other."""
-        return self.revoked.get(digest(secret), "")
+    def name_for(self, secret: str) -> tuple[str, bool]:
+        """The name of a key, and whether it was revoked; empty for any other secret."""
+        digested = digest(secret)
+        key = self.keys.get(digested)
+        return (key.name, False) if key else (self.revoked.get(digested, ""), digested in self.revoked)
 
     def is_in_use(self, key_id: int) -> bool:
         """Whether a key exists and was not revoked."""

@@ -119,6 +119,15 @@ def test_a_revoked_key_is_named_but_counts_as_none(worker: Worker, feed: Feed) -
     assert (found.key, found.is_revoked, found.has_key, found.source) == ("old", True, False, CLIENT)
 
 
+def test_of_two_keys_the_valid_one_is_named(worker: Worker, feed: Feed) -> None:
+    worker.configuration.revoked[digest("sv-old")] = "old"
+    worker.configuration.keys[digest("sv-new")] = KnownKey(1, "new")
+    sent = scope(authorization="Bearer sv-old", **{"x-api-key": "sv-new"})
+    refusals.refused(sent, "/v1/messages", RequestError(404, "No."))
+    found = the_one(feed)
+    assert (found.key, found.is_revoked) == ("new", False)
+
+
 def test_what_is_refused_unread_is_kept_too(worker: Worker, feed: Feed) -> None:
     assert passage(worker, b"/v1/messages?key=secret", [(b"user-agent", b"claude-cli/2.0")], CLIENT)(1_000_000)
     found = the_one(feed)

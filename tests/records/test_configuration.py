@@ -93,10 +93,10 @@ async def test_a_key_opens_from_when_it_is_made_until_it_is_revoked(follower: Fo
     assert (known.id, known.name, known.told_apart_by) == (key.pk, "ci", key.owner)
     assert follower.configuration.key_for(secret + "x") is None
     assert follower.configuration.key_for("") is None
-    assert follower.configuration.revoked_for(secret) == ""
+    assert follower.configuration.name_for(secret) == ("ci", False)
     await change(key.revoke)
     await follower.until(lambda configuration: configuration.key_for(secret) is None)
-    assert follower.configuration.revoked_for(secret) == "ci"
+    assert follower.configuration.name_for(secret) == ("ci", True)
 
 
 async def test_routes_are_followed(follower: Follower) -> None:
