@@ -27,7 +27,7 @@ from streamviz.core.json_value import as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.conversions import convert_in_threads
 from streamviz.upstream.proxies import proxy_for
-from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, refusal, status_in
+from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, error_of, refusal, status_in
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -289,15 +289,18 @@ async def _refusal(response: httpx.Response) -> httpx.Response:
     return _saying(response, body[:MOST_OF_AN_ERROR])
 
 
+def _is_filled(value: object) -> bool:
+    return isinstance(value, dict | list) and bool(value)
+
+
 def _status_told(body: bytes) -> int:
     """The status of an error that is in an answer's place although the provider's status says that all is well; 0 if
     there is none. If the error has no HTTP status, the provider is at fault (502)."""
     told = object_in(body) if len(body) <= MOST_OF_AN_ERROR else {}
     # A response object that failed is an answer, with the error as a part of it.
-    is_answer = told.get("object") == "response" or any(told.get(name) for name in _ANSWERS)
-    if is_answer or not told.get("error"):
-        return 0
-    return status_in(as_object(told["error"]))
+    is_answer = told.get("object") == "response" or any(map(_is_filled, map(told.get, _ANSWERS)))
+    error = None if is_answer else error_of(told)
+    return status_in(as_object(error)) if error else 0
 
 
 def _saying(response: httpx.Response, body: bytes, status: int = 0) -> httpx.Response:

@@ -13,13 +13,13 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError, unanswered
-from streamviz.core.json_value import as_object, as_text, decode, encode, object_in
+from streamviz.core.json_value import as_object, as_text, decode, encode
 from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import MOST_CHARACTERS, told_headers, without
 from streamviz.upstream.targets import Target
-from streamviz.upstream.told_errors import known_status, words_of_refusal
+from streamviz.upstream.told_errors import known_status, said_in, words_of_refusal
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
@@ -180,13 +180,13 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
         response.close()
         return unanswered(response.status)
     body = refusal_without(key, await _beginning(response))
-    details = as_object(object_in(body).get("error"))
     if response.status < 400:
         return unanswered(response.status)
+    said = said_in(body)
     return UpstreamError(
         known_status(response.status),
-        words_of_refusal(response.status, body)[:MOST_CHARACTERS],
-        kind=as_text(details.get("type")) or "upstream_error",
+        words_of_refusal(response.status, body, said)[:MOST_CHARACTERS],
+        kind=as_text(as_object(said.get("error")).get("type")) or "upstream_error",
         headers=passed_on(response.headers, key),
         body=body,
     )

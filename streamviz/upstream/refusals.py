@@ -76,7 +76,7 @@ def _fault_of_answer(error: Exception, status: int) -> UpstreamError | None:
         return None
     if _first_of(error, JSONDecodeError) is not None:
         return UpstreamError(502, "upstream sent something that is not JSON")
-    if _first_of(error, *_STUMBLES, ValueError) is not None:
+    if any(_is_litellms(each, *_STUMBLES, ValueError) for each in _behind(error)):
         return UpstreamError(502, "upstream sent something that is not of its format")
     return None
 
@@ -96,11 +96,14 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
 
 
 def _stumble(error: Exception) -> Exception | None:
-    """What LiteLLM failed at while reading the request, if it did, including what it may not fetch; some errors that it
-    raises on purpose are plain Exceptions."""
-    kinds = (*_STUMBLES, ValueError, UnaskedCall)
-    found = (each for each in _behind(error) if isinstance(each, kinds) or type(each) is Exception)
+    """What LiteLLM failed at while reading the request, if it did, including what it may not fetch."""
+    found = (each for each in _behind(error) if _is_litellms(each, *_STUMBLES, ValueError, UnaskedCall))
     return next((each for each in found if isinstance(each, Exception) and _is_of_request(each)), None)
+
+
+def _is_litellms(error: BaseException, *kinds: type[BaseException]) -> bool:
+    """Whether LiteLLM failed with an error of these kinds, or with a plain Exception, as it raises for some."""
+    return isinstance(error, kinds) or type(error) is Exception
 
 
 def _is_of_request(error: Exception) -> bool:

@@ -27,9 +27,14 @@ _LONGEST_CODE = 100
 
 def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "") -> UpstreamError:
     """The error for a provider's refusal, without `key`, the call's credential."""
-    said = next(iter(objects(value_in(body))), {})
-    error = as_object(_error_of(said)) or said
-    return _as_error(known_status(status), words_of_refusal(status, body), error, key, headers)
+    said = said_in(body)
+    error = as_object(error_of(said)) or said
+    return _as_error(known_status(status), words_of_refusal(status, body, said), error, key, headers)
+
+
+def said_in(body: bytes | str) -> JsonObject:
+    """The JSON object in an error's body, or the first of several; an empty one if there is none."""
+    return next(iter(objects(value_in(body))), {})
 
 
 def known_status(status: int) -> int:
@@ -37,10 +42,10 @@ def known_status(status: int) -> int:
     return status if status < 600 else 502
 
 
-def words_of_refusal(status: int, body: bytes) -> str:
-    """Why a provider refused a call: the message in its JSON, or else the whole body, unless that is a web page."""
-    said = next(iter(objects(value_in(body))), {})
-    words = _words_of(_error_of(said) or said) or as_text(said.get("message")) or as_text(said.get("detail"))
+def words_of_refusal(status: int, body: bytes, said: JsonObject) -> str:
+    """Why a provider refused a call: the message in its JSON, which is `said`, or else the whole body, unless that is a
+    web page."""
+    words = _with_cause(_words_in(said), error_of(said))
     text = body.decode(errors="replace").strip()
     if not words and text.strip("[]{} ") and not text.startswith("<"):
         words = text
@@ -54,11 +59,12 @@ def error_in(line: bytes, key: str = "") -> UpstreamError | None:
     """
     if b'"error' not in line or len(line) > MOST_OF_AN_ERROR:
         return None
-    error = _error_of(next(iter(objects(value_in(line.strip().removeprefix(b"data:")))), {}))
+    error = error_of(said_in(line.strip().removeprefix(b"data:")))
     if not error:
         return None
     details = as_object(error)
-    return _as_error(status_in(details), _words_of(error) or encode(error).decode(), details, key)
+    words = _with_cause(_words_of(error), error) or encode(error).decode()
+    return _as_error(status_in(details), words, details, key)
 
 
 def status_in(error: JsonObject) -> int:
@@ -81,12 +87,25 @@ def _as_error(
     )
 
 
+def _words_in(said: JsonObject) -> str:
+    return _words_of(error_of(said) or said) or as_text(said.get("message")) or as_text(said.get("detail"))
+
+
 def _words_of(error: object) -> str:
     return as_text(error) or as_text(as_object(error).get("message"))
 
 
-def _error_of(said: JsonObject) -> object:
-    """The error in an event, where most providers have it, or where Cohere, vLLM and Databricks do."""
+def _with_cause(words: str, error: object) -> str:
+    """The words with those of a provider behind OpenRouter, which itself says only `Provider returned error`."""
+    raw = as_object(as_object(error).get("metadata")).get("raw")
+    body = as_text(raw).strip()
+    cause = _words_in(as_object(raw) or said_in(body)) or ("" if body.startswith("<") else body)
+    return f"{words}: {cause}" if cause else words
+
+
+def error_of(said: JsonObject) -> object:
+    """The error in an event or a whole answer, where most providers have it, or where Cohere, vLLM and Databricks
+    do."""
     if error := said.get("error") or as_object(said.get("delta")).get("error"):
         return error
     if said.get("object") == "error":

@@ -47,6 +47,25 @@ def test_any_other_line_is_left_to_its_reader(line: str) -> None:
     assert error_in(line.encode()) is None
 
 
+@pytest.mark.parametrize(
+    ("raw", "cause"),
+    [
+        ('"{\\"error\\":{\\"message\\":\\"no beans\\"}}"', ": no beans"),
+        ('"[{\\"message\\":\\"no beans\\"}]"', ": no beans"),
+        ('{"error":{"message":"no beans"}}', ": no beans"),
+        ('"no beans"', ": no beans"),
+        ('"<html>no beans</html>"', ""),
+        ('""', ""),
+        ("7", ""),
+    ],
+)
+def test_what_the_provider_behind_openrouter_said_is_told(raw: str, cause: str) -> None:
+    body = f'{{"error":{{"message":"Provider returned error","code":502,"metadata":{{"raw":{raw}}}}}}}'.encode()
+    in_mid_stream = error_in(b"data: " + body)
+    assert in_mid_stream is not None
+    assert [refusal(502, body, {}).message, in_mid_stream.message] == [f"Provider returned error{cause}"] * 2
+
+
 def test_an_error_does_not_quote_the_calls_credential() -> None:
     error = error_in(b'{"error":{"message":"sk-precious is out of beans"}}', "sk-precious")
     assert str(error) == "… is out of beans"

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::Deprecat
 
 GEMINI_HALF = b'data: {"candidates":[{"content":{"parts":[{"text":"half"}],"role":"model"},"index":0}]}\n\n'
 PAGE = b"<html><body>Welcome</body></html>"
+CHUNK = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "x"}
 
 
 async def read(provider: str, body: bytes, received: list[bytes]) -> None:
@@ -195,6 +196,21 @@ async def test_an_error_in_an_answers_place_is_told_in_its_words(provider: str, 
     assert raised.value.status == 503
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        b'{"error_code":"BEANS","message":"out of beans"}',
+        b'{"object":"error","message":"out of beans","code":7}',
+        b'{"error":{"message":"out of beans"},"choices":[]}',
+    ],
+)
+async def test_so_is_one_in_another_form(told: bytes) -> None:
+    send_only_what_is_asked()
+    async with saying(holding(told)) as url:
+        with pytest.raises(UpstreamError, match=r"^out of beans$"):
+            await asked("databricks", url, "openai_chat", stream=False)
+
+
 async def test_a_response_that_failed_is_an_answer_that_says_so_itself() -> None:
     send_only_what_is_asked()
     failed = {"error": {"code": "server_error", "message": "out of beans"}, "output": [], "status": "failed"}
@@ -221,6 +237,7 @@ async def test_what_is_no_event_of_its_format_is_the_providers_fault(provider: s
         ("gemini", {"candidates": "hunter2"}),
         ("mistral", {"choices": "hunter2"}),
         ("ollama_chat", {"done": "hunter2", "message": {}}),
+        ("databricks", {**CHUNK, "choices": [{"index": 0, "delta": {"content": 2}}]}),
     ],
 )
 async def test_an_event_of_a_wrong_type_is_not_quoted(provider: str, event: JsonObject) -> None:
@@ -239,8 +256,7 @@ async def test_an_answer_that_says_nothing_is_no_whole_one(provider: str, body: 
     assert b"[DONE]" not in b"".join(received)
 
 
-CHAT_HALF = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "x"}
-CHAT_HALF |= {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}
+CHAT_HALF = CHUNK | {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}
 OLLAMAS_HALF = b'{"model":"x","created_at":"","message":{"role":"assistant","content":"half"},"done":false}\n'
 COHERES_HALF = b'{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"half"}}}}\n'
 OPENAIS = write_event(b'{"error":{"message":"out of beans","type":"server_error","code":"beans"}}')
