@@ -13,6 +13,7 @@ from streamviz.core.composer import Composer
 from streamviz.core.errors import FINAL
 from streamviz.core.events import (
     CONTRADICTION,
+    PROCESSING_ERROR,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -37,7 +38,7 @@ from streamviz.core.wire.translation import (
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
 # Clients send a paused turn back unchanged to have it continued.
 FINISH_WITHOUT_ANY = {"pause_turn": "end_turn"}
-_NOT_ITS_OWN = ("upstream_error", "server_error")
+_NOT_ITS_OWN = ("upstream_error", "server_error", PROCESSING_ERROR)
 # The only kind of Anthropic's that does not end in `_error`.
 _TOO_LARGE = "request_too_large"
 

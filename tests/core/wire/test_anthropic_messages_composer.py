@@ -189,6 +189,8 @@ def test_a_failure_is_told_in_the_formats_own_words(kind: str) -> None:
     assert payloads(frame) == [{"type": "error", "error": {"type": "api_error", "message": "it broke"}}]
     for own in ("overloaded_error", "request_too_large"):
         assert error_body("no", own)["error"] == {"type": own, "message": "no"}
+    for ours in ("upstream_error", "server_error", "processing_error", "malformed_chunk", "contradiction"):
+        assert error_body("no", ours)["error"] == {"type": "api_error", "message": "no"}
 
 
 def test_the_keep_alive_is_a_ping() -> None:
