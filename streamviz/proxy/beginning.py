@@ -124,14 +124,19 @@ def _not_allowed(key: KnownKey, model: str, where: str) -> RequestError:
 
 
 def new_stream(
-    caller: Caller, said: Said, request: ModelRequest, aggregator: Aggregator[Chunk, JsonObject]
+    caller: Caller,
+    said: Said,
+    request: ModelRequest,
+    clients_own: JsonObject,
+    aggregator: Aggregator[Chunk, JsonObject],
 ) -> LiveStream:
-    """The stream that a call becomes, in its session."""
+    """The stream that a call becomes, in its session, which is found by the `clients_own` request: that is what later
+    requests repeat."""
     wire_format, key, requested_at = caller.wire_format, caller.key, caller.requested_at
     client = caller.scope["client"]
     stream_id = uuid7()
     about_stream(stream_id)
-    session_id, place = _place_of(stream_id, caller, said, request, aggregator)
+    session_id, place = _place_of(stream_id, caller, said, clients_own, aggregator)
     state = aggregator.state
     return LiveStream(
         id=stream_id,
@@ -171,11 +176,11 @@ def _traceparent(caller: Caller) -> str:
 
 
 def _place_of(
-    stream_id: UUID, caller: Caller, said: Said, request: ModelRequest, aggregator: Aggregator[Chunk, JsonObject]
+    stream_id: UUID, caller: Caller, said: Said, request: JsonObject, aggregator: Aggregator[Chunk, JsonObject]
 ) -> tuple[UUID, Place]:
     """The session of a stream and its place there: calls of a run are below the run."""
     if (part := caller.part) is not None:
         return part.run.session_id, Place(part.run.id, Relation.STEP, part.run.place.is_named)
     sessions = caller.worker.sessions
     owner = caller.key.told_apart_by
-    return sessions.begin(stream_id, said, request.fields, owner, caller.requested_at, aggregator)
+    return sessions.begin(stream_id, said, request, owner, caller.requested_at, aggregator)

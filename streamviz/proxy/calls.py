@@ -15,7 +15,7 @@ from streamviz.core.masking import mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
-from streamviz.core.wire import OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
@@ -24,6 +24,7 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
+from streamviz.proxy.denied_calls import FORMATS
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import Leaving, leaving_of, until_over
 from streamviz.proxy.passing import end_to_end
@@ -93,16 +94,16 @@ async def model_call(
 async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: ASGISendCallable) -> None:
     """Serve a call, of a client or of a run, from its request to its last frame. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
-    if wire_format is OPENAI_RESPONSES:
-        request = await worker.denied_calls.answered(caller.key, request)
+    clients_own = request.fields
+    request = await worker.denied_calls.answered(caller.key, request, wire_format)
     target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)
-    stream = new_stream(caller, said, request, aggregator)
+    stream = new_stream(caller, said, request, clients_own, aggregator)
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {http.STREAM: str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
-    if wire_format is OPENAI_RESPONSES:
+    if wire_format in FORMATS:
         driver.before_last_word = worker.denied_calls.note
     call = _Call(caller, driver, said, request)
     try:

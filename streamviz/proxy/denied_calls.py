@@ -1,12 +1,14 @@
-"""Calls that clients of OpenAI's responses format did not get, although the provider, which keeps its answers, waits
-for their outputs.
+"""Calls that clients did not get, of which the model is told in the next request.
 
-A request that continues such an answer by its id, or in its conversation, is refused until each call in it has an
-output. Its client cannot give one for a call that it never had.
+A provider of OpenAI's responses format keeps its answers. A request that continues one by its id, or in its
+conversation, is refused until each call in it has an output. Its client cannot give one for a call that it never had.
+
+In Anthropic's format there is no place in an answer to say that a call was denied after another one was allowed
+(denied_notices.py).
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -14,9 +16,11 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
 from streamviz.core.request import ModelCall
-from streamviz.core.wire import OPENAI_RESPONSES
+from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_RESPONSES
+from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy.denied_outputs import UNDECIDED, answered_by, outputs_for
+from streamviz.proxy.denied_notices import answered_calls, notices_of, with_notices
+from streamviz.proxy.denied_outputs import HALTED, UNDECIDED, answered_by, outputs_for
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import ADDED, conversation_of
 from streamviz.records.configuration import KnownKey
@@ -27,12 +31,13 @@ _REMEMBERED = 20_000
 _LONGEST_ID = 200
 _Key = int | None
 
-# The output of a call that came after the point where a policy halted the answer.
-_HALTED = "[Not carried out: a policy halted the answer before it.]"
+
+# The formats whose answers and requests are looked at.
+FORMATS = (ANTHROPIC_MESSAGES, OPENAI_RESPONSES)
 
 
 class _Told(NamedTuple):
-    """The outputs for a stream's calls; a later stream has a greater id."""
+    """The outputs for a stream's calls, or the texts about them; a later stream has a greater id."""
 
     stream: UUID
     outputs: list[JsonObject]
@@ -52,9 +57,11 @@ async def nothing(key: KnownKey, name: str) -> Found | None:
 
 
 class DeniedCalls:
-    """The outputs for denied calls of the newest answers, by the answer's id and the conversation's. They are kept in
-    memory: `tell_others` passes them to the other workers, and `look_up` finds in the record what is not known here.
-    What it does not find is looked up again each time: Postgres may have been away, or the writer behind."""
+    """The outputs for denied calls of the newest answers, by the answer's id and the conversation's, or in Anthropic's
+    format the texts about them, by the id of the last call that the client got. They are kept in memory: `tell_others`
+    passes them to the other workers, and `look_up` finds in the record outputs that are not known here. What it does
+    not find is looked up again each time: Postgres may have been away, or the writer behind. Texts are not looked up,
+    as no request fails without them."""
 
     def __init__(self) -> None:
         self.tell_others = nobody
@@ -65,13 +72,13 @@ class DeniedCalls:
     def note(self, stream: LiveStream) -> None:
         """Note the outputs for an answer once its client has all that it gets, or is about to get the last word: from
         then on the client may continue."""
-        if stream.wire_format != OPENAI_RESPONSES.name:
+        if stream.wire_format == OPENAI_RESPONSES.name:
+            names, outputs = _names_of(stream), outputs_of(stream)
+        elif stream.wire_format == ANTHROPIC_MESSAGES.name and (found := notices_of(stream))[1]:
+            names, outputs = (found[0],), found[1]
+        else:
             return
-        id, conversation = as_text(stream.head.get("id")), conversation_of(stream.context.request.fields)
-        # The conversation's earlier calls have their outputs by now. An answer that broke off is in no conversation.
-        names = (id, conversation) if stream.state.finish_reason in ADDED else (id,)
-        fit = list(filter(_fits, names))
-        told = stream.key_id, fit, stream.id, outputs_of(stream)
+        told = stream.key_id, list(filter(_fits, names)), stream.id, outputs
         if self.take(*told):
             self.tell_others(*told)
 
@@ -81,16 +88,25 @@ class DeniedCalls:
         kept = [self._keep((key_id, name), told) for name in names]
         return any(kept)
 
-    async def answered(self, key: KnownKey, request: ModelRequest) -> ModelRequest:
-        """The request with outputs for calls that its client does not know of."""
+    async def answered(self, key: KnownKey, request: ModelRequest, wire_format: WireFormat) -> ModelRequest:
+        """The request with what is to be said of calls that its client does not know of."""
+        if wire_format is ANTHROPIC_MESSAGES:
+            notices = self._outputs(key, answered_calls(request.fields) if self._told else ())
+            fields = with_notices(request.fields, notices) if notices else request.fields
+            return request.replaced_by(ModelCall(wire_format.name, fields))
+        if wire_format is not OPENAI_RESPONSES:
+            return request
         told = as_text(request.fields.get("previous_response_id")), conversation_of(request.fields)
         names = list(filter(_fits, dict.fromkeys(told)))
         for name in names:
             if (key.id, name) not in self._told and (found := await self.look_up(key, name)) is not None:
                 self._keep((key.id, name), _Told(*found))
-        known = [self._told[key.id, name] for name in names if (key.id, name) in self._told]
-        outputs = [output for told in known for output in told.outputs]
+        outputs = self._outputs(key, names)
         return _with(request, outputs) if outputs else request
+
+    def _outputs(self, key: KnownKey, names: Iterable[str]) -> list[JsonObject]:
+        known = [self._told[key.id, name] for name in names if (key.id, name) in self._told]
+        return [output for told in known for output in told.outputs]
 
     def _keep(self, key: tuple[_Key, str], told: _Told) -> bool:
         """Return whether this says anything new. A conversation may have continued before an earlier answer in it is
@@ -108,6 +124,13 @@ class DeniedCalls:
     def _forget(self, key: tuple[_Key, str]) -> None:
         if (told := self._told.pop(key, None)) is not None:
             self._count -= 1 + len(told.outputs)
+
+
+def _names_of(stream: LiveStream) -> tuple[str, ...]:
+    """The names by which a client may continue an answer of the responses format."""
+    id, conversation = as_text(stream.head.get("id")), conversation_of(stream.context.request.fields)
+    # The conversation's earlier calls have their outputs by now. An answer that broke off is in no conversation.
+    return (id, conversation) if stream.state.finish_reason in ADDED else (id,)
 
 
 def outputs_of(stream: LiveStream) -> list[JsonObject]:
@@ -129,7 +152,7 @@ def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
         if not isinstance(block, ToolCallStreamBlock):
             continue
         if had is not None and had.kind is not BlockKind.TOOL_CALL:
-            yield block, had.text or _HALTED
+            yield block, had.text or HALTED
         elif had is None and block.ordinal >= first:
             yield block, UNDECIDED
 

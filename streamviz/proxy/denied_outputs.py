@@ -11,6 +11,8 @@ from streamviz.core.json_value import JsonObject, as_object, as_text
 
 # The output of a call that was held when the answer ended, or that came after such a call.
 UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
+# The output of a call that came after the point where a policy halted the answer.
+HALTED = "[Not carried out: a policy halted the answer before it.]"
 # A computer call's output is a picture: an empty one, 32 pixels wide and high.
 _NO_PICTURE = (
     "data:image/png;base64,"

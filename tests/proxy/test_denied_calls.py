@@ -160,7 +160,7 @@ async def test_another_worker_knows_too(guarded: Worker, answering: Callable[...
             there.take(*told.pop())
         fields = {"model": "m", "input": [ASKED], "conversation": "conv_1"}
         request = ModelRequest(encode(fields), fields, "m", is_streaming=True)
-        assert (await there.answered(KEY, request)).fields["input"] == wanted
+        assert (await there.answered(KEY, request, OPENAI_RESPONSES)).fields["input"] == wanted
     await ask(guarded, conversation="conv_1")
     assert told == [], "what says nothing new is not told"
 
