@@ -72,8 +72,8 @@ async def _tell(scope: HTTPScope, send: ASGISendCallable, error: ClientFacingErr
 
 
 def _endpoint(scope: HTTPScope) -> Endpoint:
-    path = scope["path"].rstrip("/")
-    found = GEMINI_CALL if is_gemini_call(path) and scope["method"] not in ("GET", "HEAD") else _other(path)
+    path, is_reading = scope["path"].rstrip("/"), scope["method"] in ("GET", "HEAD")
+    found = GEMINI_CALL if is_gemini_call(path) and not is_reading else _other(path, is_reading=is_reading)
     if found is None and path.startswith("/v1/") and scope["method"] in METHODS and not meant_by(path):
         return pass_through
     if found is None:
@@ -85,7 +85,8 @@ def _endpoint(scope: HTTPScope) -> Endpoint:
     return endpoint
 
 
-def _other(path: str) -> tuple[str, Endpoint] | None:
+def _other(path: str, *, is_reading: bool) -> tuple[str, Endpoint] | None:
     own, *googles = (path.startswith(f"{each}/") for each in model_list.PATHS)
-    is_model = own or (any(googles) and ":" not in path)  # what follows a colon is to be done with the model
+    # A provider may delete a model of its own. What follows a colon in Google's paths is to be done with the model.
+    is_model = (own and is_reading) or (any(googles) and ":" not in path)
     return ONE_MODEL if is_model else ENDPOINTS.get(path)

@@ -141,6 +141,14 @@ def test_every_method_goes_through(proxied: Proxied, method: str, before: str) -
     assert Upstream.asked[-1][:2] == (method, "/v1/files/file-1/content")
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("DELETE", "/models/ft:gpt-4o:me::a1"), ("POST", "/models/an-embedder:batchEmbedContents")]
+)
+def test_what_is_done_with_a_providers_model_goes_through(proxied: Proxied, method: str, path: str) -> None:
+    status, _, _ = ask(proxied, method, f"/v1{path}", **{"x-streamviz-provider": "files"})
+    assert (status, Upstream.asked[-1][:2]) == (200, (method, f"/v1{path}"))
+
+
 def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
     """The model gets its provider's name for it, as in other calls; the rest of the body keeps its bytes."""
     body = b'{"model": "files", "seed": 12345678901234567890, "x": 1.0}'
