@@ -21,6 +21,7 @@ _CUT_OFF = ("InvalidRange", "416")
 # requested.
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
+_PARTIAL_CONTENT = 206
 
 
 class ChunksAway(Fault):
@@ -53,16 +54,16 @@ class Bucket:
         """Store an object and read it back; raises ChunksAway if it is not there as it was given."""
         self._call("put_object", Key=self._key(key), Body=data)
         try:
-            is_there = self.get(key) == data
+            is_there = self.get(key, 0, len(data)) == data
         except ObjectAway as error:  # any other object would fail too
             raise ChunksAway(f"what was stored cannot be read back: {error}") from None
         if not is_there:
             raise ChunksAway("the object storage gives back something else than it was given")
 
-    def get(self, key: str, start: int = 0, size: int | None = None) -> bytes:
-        """An object's bytes, or `size` of them from `start` on. Raises ObjectGone if there is no such object."""
-        more = {} if size is None else {"Range": f"bytes={start}-{start + size - 1}"}
-        return self._call("get_object", Key=self._key(key), **more)
+    def get(self, key: str, start: int, size: int) -> bytes:
+        """`size` of an object's bytes from `start` on, or fewer if it is cut off. Raises ObjectGone if there is no such
+        object."""
+        return self._call("get_object", size, Key=self._key(key), Range=f"bytes={start}-{start + size - 1}")
 
     def delete(self, key: str) -> None:
         """Delete an object; a missing one is not an error."""
@@ -71,8 +72,8 @@ class Bucket:
     def _key(self, key: str) -> str:
         return f"{self._archive.prefix}{key}"
 
-    def _call(self, operation: str, **values: Any) -> bytes:
-        """The body of the response, empty if it has none."""
+    def _call(self, operation: str, size: int = 0, **values: Any) -> bytes:
+        """The body of the response to a request for `size` bytes, empty if none were asked for."""
         from botocore.exceptions import BotoCoreError, ClientError
         from urllib3.exceptions import HTTPError
 
@@ -80,7 +81,7 @@ class Bucket:
             raise ChunksAway(self._why)
         try:
             answer = getattr(self._connected(), operation)(Bucket=self._archive.bucket, **values)
-            return answer["Body"].read() if "Body" in answer else b""
+            return _body(answer, size) if size else b""
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", _SERVER_ERRORS)
@@ -114,6 +115,30 @@ class Bucket:
             return self._client
 
 
+def _body(answer: dict[str, Any], size: int) -> bytes:
+    """The body, no more of which is read than its size may be. Raises ObjectAway if it is something else than what was
+    asked for: all of an object, or a page of some proxy, which says nothing about the object."""
+    data = bytearray()
+    for piece in answer["Body"].iter_chunks(size + 1):
+        data += piece
+        if len(data) > size:
+            answer["Body"].close()
+            break
+    is_part = answer["ResponseMetadata"]["HTTPStatusCode"] == _PARTIAL_CONTENT
+    if len(data) > size or (len(data) < size and not is_part):
+        raise ObjectAway("the object storage gives other bytes than were asked for")
+    return bytes(data)
+
+
+def _refuse_redirect(response_dict: dict[str, Any] | None, **_: object) -> None:
+    """Raise ChunksAway for a redirect. Unless it names a region, as Amazon's do, boto3 would ask for that, be
+    redirected again, ask again, and so on until it runs out of stack."""
+    if response_dict is None or "x-amz-bucket-region" in response_dict["headers"]:
+        return
+    if response_dict["status_code"] // 100 == 3:
+        raise ChunksAway("the object storage redirects to another address, which is not followed")
+
+
 def _client(archive: Archive) -> Any:
     # Importing this takes a third of a second, and most installations have no archive.
     from boto3.session import Session
@@ -130,7 +155,9 @@ def _client(archive: Archive) -> Any:
     )
     # Without a key, the session looks where Amazon's tools look: environment, profile, role of the machine.
     session = Session(archive.key_id or None, archive.secret or None, region_name=archive.region)
-    return session.client("s3", endpoint_url=archive.endpoint or None, config=config)
+    client = session.client("s3", endpoint_url=archive.endpoint or None, config=config)
+    client.meta.events.register("response-received.s3", _refuse_redirect)
+    return client
 
 
 @cache

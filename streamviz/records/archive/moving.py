@@ -189,24 +189,24 @@ class Archiving:
         left. Gives the reasons for those where that failed: they are lost or damaged, and stay as they are, or the
         storage refuses to read or delete them."""
         troubles = []
-        for object_id, key in self._connection.execute(sql.STALE).fetchall():
+        for object_id, key, size in self._connection.execute(sql.STALE).fetchall():
             if self._is_over():
                 break
             try:
-                self._take_out(object_id, key)
+                self._take_out(object_id, key, size)
             except ObjectAway as error:
                 troubles.append(str(error))
         return troubles
 
-    def _take_out(self, object_id: UUID, key: str) -> None:
+    def _take_out(self, object_id: UUID, key: str, size: int) -> None:
         left = self._connection.execute(sql.PARTS, [object_id]).fetchall()
         if left:
-            self._write_anew(object_id, key, left)
+            self._write_anew(key, self._bucket.get(key, 0, size), left)
         self._bucket.delete(key)
         self._connection.execute(sql.DELETE_OBJECT, [object_id])
 
-    def _write_anew(self, object_id: UUID, key: str, left: Sequence[tuple[UUID, int, int, int, int]]) -> None:
-        old, data, moves = self._bucket.get(key), bytearray(), []
+    def _write_anew(self, key: str, old: bytes, left: Sequence[tuple[UUID, int, int, int, int]]) -> None:
+        data, moves = bytearray(), []
         for stream_id, number, start, size, length in left:
             moves.append((len(data), stream_id, number))
             data += _whole(old[start : start + size], length)

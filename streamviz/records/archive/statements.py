@@ -54,7 +54,7 @@ TRUNCATE = "TRUNCATE {}"
 # An object without a size may still be on its way to the storage, from a writer that has lost its connection here: if
 # it were deleted before it arrives, it would stay there.
 STALE = """
-SELECT id, key FROM records_archiveobject
+SELECT id, key, size FROM records_archiveobject
 WHERE is_stale AND (size > 0 OR made_at < now() - interval '1 hour') ORDER BY made_at
 """
 PARTS = "SELECT stream_id, number, start, size, length FROM records_archivedpart WHERE object_id = %s ORDER BY start"

@@ -219,7 +219,7 @@ def test_a_storage_that_refuses_says_why_and_no_credential(storage: Storage, cap
         storage.archive.__class__("no-such-bucket", "", storage.archive.endpoint, "us-east-1", 3, "a", "b")
     )
     with caplog.at_level("DEBUG"), pytest.raises(ChunksAway) as raised:
-        refused.get("anything")
+        refused.get("anything", 0, 1)
     assert str(raised.value) == "the object storage refuses: NoSuchBucket"
     assert "a-secret-of-tests" not in repr(storage.archive) + caplog.text
 
