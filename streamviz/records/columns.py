@@ -23,7 +23,9 @@ EntryT = TypeVar("EntryT", bound=msgspec.Struct)
 LONGEST_NAME = 500
 LONGEST_PROVIDER = 100
 _MOST_INT = 2**31 - 1
-_MOST_BIGINT = 2**63 - 1
+# Far more than any stream comes to, and little enough that Postgres can add up those of all streams.
+_MOST_TOKENS = 10**12
+_MOST_MICROSECONDS = 10**12
 _MOST_COST = 10**6
 
 
@@ -70,8 +72,8 @@ def as_array(values: Iterable[int | UUID]) -> str:
     return f"{{{','.join(map(str, values))}}}"
 
 
-def _within(number: int, most: int = _MOST_BIGINT) -> int | None:
-    """A reported number, or None if it is negative or more than its column takes."""
+def _within(number: int, most: int) -> int | None:
+    """A reported number, or None if it is negative or more than `most`."""
     return number if 0 <= number <= most else None
 
 
@@ -101,13 +103,15 @@ class Kept:
 TEXT = Kept(to_sql=clean)
 MOMENT = Kept(to_sql=as_datetime, to_line=as_microseconds)
 JSON = Kept(to_sql=lambda value: Jsonb(clean_json(value), encode))
+# µs that something took.
+DURATION = Kept(to_sql=lambda duration: min(max(duration, 0), _MOST_MICROSECONDS))
 
 Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts], from_line=tuple)]
 # Indexed texts.
 Name = Annotated[str, Kept(to_sql=clean_name)]
 Provider = Annotated[str, Kept(to_sql=partial(clean_name, most=LONGEST_PROVIDER))]
 # Numbers that a provider reports.
-Tokens = Annotated[int, Kept(to_sql=_within)]
+Tokens = Annotated[int, Kept(to_sql=partial(_within, most=_MOST_TOKENS))]
 Index = Annotated[int, Kept(to_sql=partial(_within, most=_MOST_INT))]
 Choice = Annotated[int, Kept(to_sql=lambda number: _within(number, _MOST_INT) or 0)]
 Cost = Annotated[float, Kept(to_sql=lambda cost: cost if 0 <= cost < _MOST_COST else None, to_line=float)]

@@ -49,7 +49,7 @@ _SIZES = """
 SELECT stream.id, CASE
     WHEN stream.id IN (SELECT stream_id FROM records_archivedpart WHERE stream_id = ANY(%(ids)s))
     THEN %(long)s
-    ELSE length(request) + 200 * (chunk_count + frame_count + block_count)
+    ELSE length(request) + 200 * (chunk_count::bigint + frame_count + block_count)
         + coalesce(said.size, 0) + coalesce(received.size, 0) + coalesce(sent.size, 0)
 END
 FROM records_stream AS stream

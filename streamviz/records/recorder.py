@@ -5,6 +5,7 @@ default. The fields' types say how they are kept in Postgres and in exports (`co
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Protocol, Self
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import (
+    DURATION,
     Content,
     Cost,
     Id,
@@ -155,8 +157,8 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     upstream_first_at: Moment | None
     client_first_at: Moment | None
     ended_at: Moment
-    itl_p50: Annotated[int | None, Kept(column="itl_p50_us")]
-    itl_p95: Annotated[int | None, Kept(column="itl_p95_us")]
+    itl_p50: Annotated[int | None, replace(DURATION, column="itl_p50_us")]
+    itl_p95: Annotated[int | None, replace(DURATION, column="itl_p95_us")]
     blocks: Annotated[list[BlockRecord], Kept(to_sql=len, column="block_count", is_exported=False)]
     client_waits: Spans | None = None
     cache_read_tokens: Tokens | None = None

@@ -3,12 +3,13 @@
 As in entries (`recorder.py`), the order of the fields is the journal's format, and their types say how they are kept.
 """
 
+from dataclasses import replace
 from typing import Annotated, Self
 
 import msgspec
 
 from streamviz.core.judgements import Judgement
-from streamviz.records.columns import Content, Id, JsonContent, Kept, Moment
+from streamviz.records.columns import DURATION, Content, Id, JsonContent, Moment
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -24,7 +25,7 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: Content
     failure: str
     at: Moment
-    took: Annotated[int, Kept(column="took_us")]
+    took: Annotated[int, replace(DURATION, column="took_us")]
     subject: str = "block"
     evidence: JsonContent = {}
     by: str = ""
