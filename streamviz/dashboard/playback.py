@@ -36,7 +36,7 @@ from streamviz.records.tapes import client_runs, kept, upstream_runs
 
 log = logging.getLogger(__name__)
 
-# Limits of one stream: preparing a longer one would take too much time and memory.
+# Limits of one stream: preparing a longer one, or one with more frames, would take too much time and memory.
 MOST_CHUNKS = 300_000
 MOST_BYTES = 100_000_000
 # Longer streams take a while, which their page says meanwhile, and are prepared in a separate process, one at a time.
@@ -127,8 +127,8 @@ _locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
 async def playback_of(stream_id: UUID) -> Playback | None:
     """Prepare a stream; None if it is not in the record, or not all of it, or has no chunks there, or too many."""
-    stream = await Stream.objects.filter(pk=stream_id).exclude(outcome="").only("chunk_count").afirst()
-    if stream is None or not 0 < stream.chunk_count <= MOST_CHUNKS:
+    stream = await Stream.objects.filter(pk=stream_id).exclude(outcome="").only("chunk_count", "frame_count").afirst()
+    if stream is None or not 0 < stream.chunk_count <= _length(stream) <= MOST_CHUNKS:
         _kept.pop(stream_id, None)
         return None
     async with _lock(stream_id):
@@ -144,8 +144,13 @@ async def playback_of(stream_id: UUID) -> Playback | None:
 
 def takes_long(view: StreamView) -> bool:
     """Whether a stream is so long, and was not viewed lately, that preparing it takes a second or more."""
-    is_long = _MOST_AT_ONCE < view.chunk_count <= MOST_CHUNKS
+    is_long = _MOST_AT_ONCE < _length(view) <= MOST_CHUNKS
     return is_long and not view.is_running and view.id not in _kept
+
+
+def _length(stream: Stream | StreamView) -> int:
+    """The length of the longer tape, with all that is missing from it, which is prepared as well."""
+    return max(stream.chunk_count, stream.frame_count)
 
 
 async def compared(played: Playback) -> Compared:
@@ -196,7 +201,7 @@ async def _made(stream_id: UUID) -> Playback | None:
         return None
     view, recorded = read
     try:
-        made = await _prepared(recorded, view.chunk_count)
+        made = await _prepared(recorded, _length(view))
     except Failed as failure:
         log.warning("stream %s cannot be played: %s", stream_id, failure)
         return None
@@ -211,8 +216,8 @@ def _with_client(view: StreamView, client: StreamState) -> StreamView:
     return structs.replace(view, blocks=blocks, client_finish=client.finish_reason or "")
 
 
-async def _prepared(recorded: Recorded, chunks: int) -> Prepared:
-    if chunks <= _MOST_AT_ONCE:
+async def _prepared(recorded: Recorded, length: int) -> Prepared:
+    if length <= _MOST_AT_ONCE:
         return await prepared(recorded, Pace().rest)
     async with _lock(_ELSEWHERE):
         return await prepared_elsewhere(recorded)

@@ -1,4 +1,4 @@
-"""Pages and upkeep where a file was imported whose numbers are as large, or as small, as a column takes."""
+"""Pages, exports and upkeep where a file was imported whose numbers are as large, or as small, as a column takes."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
+from streamviz.dashboard.playback import playback_of
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
@@ -69,3 +70,17 @@ def test_a_session_is_exported_however_many_chunks_its_streams_are_said_to_have(
 
 async def whole(answer: Any) -> bytes:
     return b"".join([part async for part in answer.streaming_content])
+
+
+def test_a_stream_is_shown_and_not_played_however_high_its_frames_are_numbered(cast: Cast, lines: list[Any]) -> None:
+    """All that a tape lacks is prepared with it: that took all memory that there was."""
+    first = 2**31 - 1 - len(lines)
+    for line in lines:
+        if "frame" in line:
+            line["frame"]["number"] += first
+    stream = imported(lines).streams.first()
+    assert stream is not None
+    assert stream.frame_count > first
+    for tab in ("", "tapes/", "chunks/"):
+        assert cast["bob"].get(f"/streams/{stream.pk}/{tab}").status_code == 200
+    assert async_to_sync(playback_of)(stream.pk) is None
