@@ -48,7 +48,7 @@ def _time(value: float) -> str:
 
 
 def _share(value: float) -> str:
-    return f"{value:.1f} %"
+    return f"{value:.1f}%"
 
 
 def _cached(bucket: Bucket) -> float | None:
@@ -135,7 +135,7 @@ def _change(value: float | None, was: float, *, is_share: bool) -> tuple[str, bo
     if not was:
         return "", False
     part = value / was - 1
-    return f"{_sign(part)}{abs(part) * 100:,.0f} %", abs(part) >= _BIG
+    return f"{_sign(part)}{abs(part) * 100:,.0f}%", abs(part) >= _BIG
 
 
 def _signed(points: float, unit: str) -> str:

@@ -61,7 +61,7 @@ def _known(number: int, total: Bucket) -> str:
 
 def _token_note(total: Bucket) -> str:
     """What part of the input came from a cache, and of how many streams the tokens are known or estimated."""
-    cached = f"{count(total.cached_tokens)} of in cached" if total.cached_tokens else ""
+    cached = f"{count(total.cached_tokens)} of the input cached" if total.cached_tokens else ""
     estimated = f"{total.estimated:,} estimated" if total.estimated else ""
     return ", ".join(note for note in (cached, _known(total.reported, total), estimated) if note)
 

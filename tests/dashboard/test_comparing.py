@@ -24,7 +24,7 @@ BEFORE = Compared("before")
 
 
 def test_a_large_change_is_written_like_other_numbers() -> None:
-    assert figure_of("Tokens", 6_018.0, 100.0).change == "+5,918 %"
+    assert figure_of("Tokens", 6_018.0, 100.0).change == "+5,918%"
 
 
 def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
@@ -35,10 +35,10 @@ def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     now = by_time(Filters(since=span.since, until=span.until), span.step).total
     assert now is not None
     found = {each.name: each for each in headline(now, other_total(span, BEFORE))}
-    assert found["Streams"] == ("Streams", "3", "+200 %", True, "1 before")
-    assert found["Cost"] == ("Cost", "$3.00", "+200 %", True, "$1.00 before")
-    assert found["Failed"] == ("Failed", "33.3 %", "+33.3 pt", True, "0.0 % before")
-    assert found["Cached"] == ("Cached", "50.0 %", "+50.0 pt", True, "0.0 % before")
+    assert found["Streams"] == ("Streams", "3", "+200%", True, "1 before")
+    assert found["Cost"] == ("Cost", "$3.00", "+200%", True, "$1.00 before")
+    assert found["Failed"] == ("Failed", "33.3%", "+33.3 pt", True, "0.0% before")
+    assert found["Cached"] == ("Cached", "50.0%", "+50.0 pt", True, "0.0% before")
     assert {each.was for each in headline(now, other_total(span, Compared("nothing")))} == {""}
     assert other_total(span, Compared("week")) is None
 
@@ -52,7 +52,7 @@ def test_what_estimated_tokens_come_to_is_marked_and_what_no_cache_told_unknown(
     assert now is not None
     shown = {each.name: (each.value, each.was) for each in headline(now, before)}
     assert shown["Tokens in"] == ("≈ 100", "100 before")
-    assert shown["Cached"] == ("–", "50.0 % before")
+    assert shown["Cached"] == ("–", "50.0% before")
     assert shown["Tokens out"] == ("≈ 5", "5 before")
     assert shown["Cost"] == ("≈ $1.00", "$1.00 before")
     assert shown["Streams"] == ("1", "1 before")

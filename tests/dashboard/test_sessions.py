@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from streamviz.dashboard import queries
-from streamviz.records.models import Session
+from streamviz.records.models import Policy, Session, Verdict
 from streamviz.records.queries import rows, samples, search, statistics
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
@@ -88,6 +88,18 @@ def test_several_errors_are_said_as_such(cast: Cast) -> None:
     said = re.findall(r">\s*([^<>]*upstream error[^<>]*)</span>", shown)
     assert sorted(" ".join(words.split()) for words in said) == ["2 upstream errors", "upstream error"]
     assert "3 streams: 3 upstream errors" in brought(cast, "/sessions/?range=all")
+
+
+def test_streams_and_verdicts_are_counted_in_thousands(cast: Cast, guard: Policy) -> None:
+    stream = recorded()
+    version = guard.versions.get()
+    Verdict.objects.bulk_create(
+        Verdict(stream=stream, number=number, ordinal=0, policy_version=version, mode="enforce", decision="deny",
+                took_us=1, at=NOON)
+        for number in range(1_000)
+    )  # fmt: skip
+    for path in ("/sessions/?range=all", f"/sessions/{stream.session_id}/"):
+        assert "1,000 deny" in " ".join(cast["bob"].get(path).content.decode().split())
 
 
 def test_the_names_of_models_are_escaped_once(cast: Cast) -> None:

@@ -70,11 +70,11 @@ def test_figures_are_added_up(cast: Cast) -> None:
 def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
     lately("one", input_tokens=1_000, output_tokens=5, cost=0.25, cache_read_tokens=900)
     assert "Tokens <b>5 out, 1,000 in</b>" in page(cast)
-    assert "900 of in cached" in page(cast)
+    assert "900 of the input cached" in page(cast)
     lately("two", input_tokens=10, output_tokens=2, cost=0.25, is_estimated=True)
     shown = page(cast)
     assert "Tokens <b>≈ 7 out, 1,010 in</b>" in shown
-    assert "900 of in cached, 1 estimated" in shown
+    assert "900 of the input cached, 1 estimated" in shown
     assert "Cost <b>≈ $0.5000</b>" in shown
 
 
@@ -263,7 +263,7 @@ def test_a_model_is_compared_with_another_in_the_same_time(cast: Cast) -> None:
     for model, cost in (("a", 0.25), ("a", 0.25), ("b", 1)):
         lately(f"of {model}", requested_model=model, cost=cost)
     shown = page(cast, "?model=a&against=b")
-    assert figures(shown)["Cost"] == "$0.5000 −50 % $1.00 b"
+    assert figures(shown)["Cost"] == "$0.5000 −50% $1.00 b"
     assert re.findall(_GROUP, shown)[0][1] == "a"
     streams = re.search(r'aria-label="Streams">.*?</section>', shown, re.DOTALL)
     assert streams

@@ -99,7 +99,7 @@ def _numbers(a: StreamView, b: StreamView) -> Iterator[Figure]:
             continue
         more = other - one
         share = more / one if one else 0.0
-        percent = f"{_sign(more)}{abs(share):.0%}" if more and one else ""
+        percent = f"{_sign(more)}{abs(share):,.0%}" if more and one else ""
         yield Figure(name, told_a, told_b, _delta(more, shown), percent, may_be_bold and abs(share) >= _BOLD)
 
 

@@ -11,7 +11,7 @@ from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.durations import age, ago, lasted
-from streamviz.live.presentation.figures import plural
+from streamviz.live.presentation.figures import count, plural
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
 from streamviz.live.presentation.text import one_line, plain_reason
@@ -189,7 +189,7 @@ def _verdict_badges(stream: StreamView) -> list[Badge]:
     """One badge per word, the gravest first, with a count if there are several."""
     counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts if not verdict.by)
     ordered = sorted(counts.items(), key=lambda item: GRAVEST_FIRST.index(item[0][0]))
-    return [Badge(word if n == 1 else f"{n} {word}", icon, css) for (word, icon, css), n in ordered]
+    return [Badge(word if n == 1 else f"{count(n)} {word}", icon, css) for (word, icon, css), n in ordered]
 
 
 def _css(verdict: VerdictView) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from streamviz.core.judgements import Subject
 from streamviz.core.timing import UPSTREAM_SILENT, Wait, stalls
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.durations import age
+from streamviz.live.presentation.durations import age, lasted
 from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.views import StreamView
 
@@ -204,7 +204,7 @@ def _sum(block: BlockView, hold_end: int) -> str:
     if block.is_unsent:
         return block.state
     if block.held_at is not None:
-        return f"held {age(hold_end - block.held_at)}"
+        return f"held {lasted(hold_end - block.held_at)}"
     return f"{block.length:,} chars"
 
 

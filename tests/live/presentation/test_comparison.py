@@ -44,6 +44,7 @@ def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
     ("took", "figure"),
     [
         ((123_000, 140_000), Figure("Duration", "123 ms", "140 ms", "+17 ms", "+14%", is_bold=True)),
+        ((100_000, 2_100_000), Figure("Duration", "100 ms", "2.10 s", "+2.00 s", "+2,000%", is_bold=True)),
         ((123_400, 123_000), Figure("Duration", "123 ms", "123 ms", "< 1 ms less", "−0%")),
     ],
 )

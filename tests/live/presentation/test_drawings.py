@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy_settings import ByHand
@@ -154,6 +155,13 @@ async def test_a_hold_for_a_person_lasts_until_the_person_answers() -> None:
     assert (lane.sum, lane.block.hold) == ("held 1 m 0 s", None)
 
 
+async def test_a_short_hold_that_is_over_is_not_told_as_none() -> None:
+    running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "ls")
+    await running.wait(0.034).take(delta(finish="tool_calls"))
+    [lane] = fall_of(running).lanes
+    assert lane.sum == "held 34 ms"
+
+
 async def test_a_client_that_does_not_read_is_the_cause_of_upstreams_silence() -> None:
     running = await Running().wait(0.2).say("a")
     running.stream.client_waits.append((running.now + 1, running.now + 3 * SECOND))
@@ -212,6 +220,14 @@ async def test_a_row_says_why() -> None:
     await running.fail("529 overloaded")
     failed = row_of(view_of_running(running.stream), running.now)
     assert ([badge.word for badge in failed.badges], failed.why) == (["upstream error", "deny"], "529 overloaded")
+
+
+async def test_verdicts_are_counted_in_thousands() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    view = view_of_running(running.stream)
+    row = row_of(structs.replace(view, verdicts=[*view.verdicts] * 1_234), running.now)
+    assert [badge.word for badge in row.badges] == ["1,234 deny"]
 
 
 async def test_a_halt_is_said_once_and_why_before_what_is_less_grave() -> None:
