@@ -40,12 +40,12 @@ FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
 FINISH_WITHOUT_ANY = {"pause_turn": "end_turn"}
 _NOT_ITS_OWN = ("upstream_error", "server_error", PROCESSING_ERROR)
 # The only kind of Anthropic's that does not end in `_error`.
-_TOO_LARGE = "request_too_large"
+TOO_LARGE = "request_too_large"
 
 
 def error_body(message: str, kind: str) -> JsonObject:
     """Anthropic's error object; a kind that Anthropic does not have becomes `api_error`."""
-    is_its_own = kind == _TOO_LARGE or (kind.endswith("_error") and kind not in _NOT_ITS_OWN)
+    is_its_own = kind == TOO_LARGE or (kind.endswith("_error") and kind not in _NOT_ITS_OWN)
     return {"type": "error", "error": {"type": kind if is_its_own else "api_error", "message": message}}
 
 

@@ -39,7 +39,8 @@ def _openai_error(error: ClientFacingError) -> JsonObject:
 
 
 def _anthropic_error(error: ClientFacingError) -> JsonObject:
-    return anthropic_messages_writer.error_body(error.message, error.kind)
+    kind = anthropic_messages_writer.TOO_LARGE if error.status == 413 else error.kind
+    return anthropic_messages_writer.error_body(error.message, kind)
 
 
 def _gemini_error(error: ClientFacingError) -> JsonObject:

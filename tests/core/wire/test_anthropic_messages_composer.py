@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.chain import PolicyChain
+from streamviz.core.errors import RequestError
 from streamviz.core.events import (
     BlockDelta,
     BlockKind,
@@ -17,6 +18,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.wire import ANTHROPIC_MESSAGES
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
@@ -189,6 +191,8 @@ def test_a_failure_is_told_in_the_formats_own_words(kind: str) -> None:
     assert payloads(frame) == [{"type": "error", "error": {"type": "api_error", "message": "it broke"}}]
     for own in ("overloaded_error", "request_too_large"):
         assert error_body("no", own)["error"] == {"type": own, "message": "no"}
+    answer = ANTHROPIC_MESSAGES.error_answer(RequestError(413, "no", code="too_large"))[2]
+    assert json.loads(answer)["error"]["type"] == "request_too_large"
     for ours in ("upstream_error", "server_error", "processing_error", "malformed_chunk", "contradiction"):
         assert error_body("no", ours)["error"] == {"type": "api_error", "message": "no"}
 
