@@ -29,7 +29,7 @@ LOCK_SECONDS = 1
 _WIDTHS = ((62, 1), (400, 7))
 _WIDEST = 28
 # Ids of other times were made up, or made by a clock that was never set: they have no partition of their own.
-_FIRST = datetime(2020, 1, 1, tzinfo=UTC)
+FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 _BEHIND = datetime(2100, 1, 1, tzinfo=UTC)
 PARTITIONS = """
 SELECT parent, p.child, nullif(p.first, '-infinity'), p.behind
@@ -64,12 +64,14 @@ class Partition(NamedTuple):
 
 
 def make_days(connection: psycopg.Connection, days: Iterable[date], tables: Sequence[str] = (*RUNS, *STREAMS)) -> None:
-    """Create missing partitions of these days, and move their rows there from the default partition.
+    """Create missing partitions of these days, as far as days have any, and move their rows there from the default
+    partition.
 
     Raises psycopg.Error: LockNotAvailable if somebody is reading a whole table.
     """
     found = [Partition(*row) for row in connection.execute(PARTITIONS, {"tables": list(tables)})]
-    for day, table in product(sorted(days), tables):
+    own = (day for day in days if FIRST.date() <= day < _BEHIND.date())
+    for day, table in product(sorted(own), tables):
         if not any(each.table == table and each.has(day) for each in found):
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
@@ -118,6 +120,6 @@ def key_of(table: str) -> str:
 def day_of(stream_id: UUID) -> date | None:
     """The day whose partition a stream belongs in; None if its id does not encode a time."""
     milliseconds = milliseconds_of(stream_id)
-    if stream_id.version != 7 or not _FIRST.timestamp() <= milliseconds / 1000 < _BEHIND.timestamp():
+    if stream_id.version != 7 or not FIRST.timestamp() <= milliseconds / 1000 < _BEHIND.timestamp():
         return None
     return datetime.fromtimestamp(milliseconds // 1000, UTC).date()

@@ -81,3 +81,5 @@ def test_the_command(query: Query) -> None:
     assert query("SELECT count(*) FROM records_stream") == [(5,)]
     with pytest.raises(CommandError, match="at least 1"):
         call_command("seed_history", streams=0)
+    with pytest.raises(CommandError, match="back to 2020-01-01 at most"):
+        call_command("seed_history", streams=5, chunks=100, days=36_500)

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -13,7 +13,7 @@ import pytest
 from streamviz.records import partitions, request_index
 from streamviz.records.database import conninfo
 from streamviz.records.models import RetentionRun
-from streamviz.records.partitions import RUNS, STREAMS, day_of
+from streamviz.records.partitions import RUNS, STREAMS, day_of, make_days
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import days
@@ -25,6 +25,7 @@ from tests.records.history import id_at, make_policy, store, story
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 NOT_YET = threading.Event()
+ALL = "SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' ORDER BY 1"
 
 
 class SetAfter(threading.Event):
@@ -90,6 +91,13 @@ def test_rows_that_came_before_their_day_had_a_partition_are_moved_into_it(query
     assert in_default(query) == 0
     assert [query(f"SELECT * FROM records_{each}") for each in tables] == before
     assert list(wrong_sums()) == []
+
+
+def test_days_of_a_clock_that_was_never_set_have_no_partitions(query: Query, connected: psycopg.Connection) -> None:
+    """No id has a time before 1970: the partition of such a day began in the year 10889, which nobody could read."""
+    before = query(ALL)
+    make_days(connected, [date(1969, 12, 31), date(1970, 1, 1), date(2019, 12, 31), date(2100, 1, 1)])
+    assert query(ALL) == before
 
 
 def test_what_outlived_its_day_stays_where_it_is(query: Query) -> None:

@@ -12,6 +12,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.half_hours import put_together
 from streamviz.records.models import PolicyVersion
 from streamviz.records.multiplying import multiply
+from streamviz.records.partitions import FIRST
 from streamviz.records.seeding import Size, seed
 
 
@@ -36,7 +37,9 @@ class Command(BaseCommand):
         sizes = ("streams", "chunks", "streams_a_session", "days")
         if any(options[name] < 1 for name in sizes):
             raise CommandError("Every size must be at least 1.")
-        since(options["days"])
+        first = since(options["days"])
+        if first is None or first < FIRST:
+            raise CommandError(f"--days takes a number of days, back to {FIRST:%Y-%m-%d} at most.")
         size = Size(*(options[name] for name in sizes))
         with psycopg.connect(conninfo(), autocommit=True) as connection:
             seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)
