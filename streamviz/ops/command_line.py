@@ -1,5 +1,6 @@
 """The command line: Django's, except that its help lists our commands instead of all of Django's."""
 
+from argparse import ArgumentTypeError
 from difflib import get_close_matches
 from typing import Any
 
@@ -42,6 +43,16 @@ class SetByEnvironment(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         usage = f"[SETTING=VALUE ...] {COMMAND} {subcommand}, as in: PORT=8080 {COMMAND} {subcommand}"
         return super().create_parser(prog_name, subcommand, usage=usage, **kwargs)
+
+
+def utf8(argument: str) -> str:
+    """The type of arguments that Postgres is asked for. Raises ArgumentTypeError for what a terminal sends that is set
+    to another encoding."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise ArgumentTypeError(f"{argument!a} is not UTF-8") from None
+    return argument
 
 
 def _instead_of(name: str) -> str:

@@ -1,5 +1,6 @@
 """What the command line says to people who do not know its commands."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,13 @@ def test_a_command_without_arguments_says_how_to_set_it(name: str, capsys: pytes
     usage, error = capsys.readouterr().err.splitlines()
     assert usage.endswith(f"as in: PORT=8080 python manage.py {name}")
     assert error.endswith("unrecognized arguments: --port 9000")
+
+
+@pytest.mark.parametrize("arguments", [["backtest"], ["key", "create"], ["key", "revoke"]])
+def test_a_name_in_another_encoding_is_answered_in_a_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = os.fsdecode("geschützt".encode("latin-1"))
+    with pytest.raises(SystemExit):
+        CommandLine(["manage.py", *arguments, name]).execute()
+    assert capsys.readouterr().err.splitlines()[-1].endswith(": 'gesch\\udcfctzt' is not UTF-8")

@@ -183,6 +183,7 @@ def test_the_command_prints_the_figures(guard: Policy, tmp_path: Path) -> None:
     [
         (["nobody"], "No policy is called nobody"),
         (["guard", "--policy-version", "9"], "guard has no version 9"),
+        (["guard", "--policy-version", "0"], "guard has no version 0"),
         (["guard", "--streams", "0"], "--streams takes 1 or more, not 0"),
         (["guard", "--streams", "-1"], "--streams takes 1 or more, not -1"),
         (["--job", "99"], "There is no back-test 99"),

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.core.json_value import JsonObject
 from streamviz.cores import give_way
+from streamviz.ops.command_line import utf8
 from streamviz.ops.days import add_days, since
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.jobs import run_job
@@ -30,7 +31,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("policy", nargs="?", help="its name")
+        parser.add_argument("policy", nargs="?", type=utf8, help="its name")
         parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over")
         add_days(parser, "only streams from the last so many days")
         parser.add_argument("--policy-version", dest="number", type=int, help="a saved version (default: the newest)")
@@ -97,6 +98,6 @@ def _version(name: str | None, number: int | None) -> PolicyVersion:
         why = f"No policy is called {name}." if name else "Name a policy."
         raise CommandError(f"{why} Policies: {known}.")
     try:
-        return policy.versions.select_related("policy").get(number=number or policy.version)
+        return policy.versions.select_related("policy").get(number=policy.version if number is None else number)
     except PolicyVersion.DoesNotExist:
         raise CommandError(f"{name} has no version {number}.") from None

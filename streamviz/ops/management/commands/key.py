@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.dashboard.forms import KeyForm
+from streamviz.ops.command_line import utf8
 from streamviz.ops.handing_over import has_terminal, write_secret
 from streamviz.records.models import ApiKey
 
@@ -20,16 +21,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="make a key and show it, once")
-        create.add_argument("name")
+        create.add_argument("name", type=utf8)
         create.add_argument(
             "--models",
+            type=utf8,
             default="",
             help="models this key may call: comma-separated, * and ? are wildcards; default: all",
         )
-        create.add_argument("--provider", default="", help="provider for calls to other endpoints that do not name one")
+        create.add_argument(
+            "--provider", type=utf8, default="", help="provider for calls to other endpoints that do not name one"
+        )
         create.add_argument("--file", type=Path, help="write the key to this new file (0600) instead of the terminal")
         actions.add_parser("list", help="all keys, without their secrets")
-        actions.add_parser("revoke", help="from now on the key opens nothing").add_argument("name")
+        actions.add_parser("revoke", help="from now on the key opens nothing").add_argument("name", type=utf8)
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, f"_{options['action']}")(options)
