@@ -264,6 +264,7 @@ ACCESS_LOG = environment.flag("ACCESS_LOG", default=False)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"broken_off": {"()": "streamviz.serving.broken_off.BrokenOff"}},
     "formatters": {"TEXT": {"()": "streamviz.logs.LineFormatter"}, "JSON": {"()": "streamviz.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
@@ -273,6 +274,7 @@ LOGGING = {
         "django.server": {"handlers": [], "propagate": True},
         # It would log a traceback at ERROR for every scanner; the error page's own log line is enough.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "daphne.server": {"filters": ["broken_off"]},
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         # It logs every batch that a collector refuses; we say so once a minute.
         "opentelemetry": {"level": "CRITICAL"},
