@@ -213,14 +213,16 @@ class Importing:
     def _take_chunk(self, value: Line) -> None:
         raws = [bytes_from_line(value["raw"])] if "raw" in value else []
         sizes = [] if raws else [value["length"]]
-        entry = ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes)
-        self._batch.add(_checked(entry))
+        entry = _checked(ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes))
+        _require_natural(entry.first, *sizes)
+        self._batch.add(entry)
 
     def _take_frame(self, value: Line) -> None:
         seq = value.get("seq")
         made = [] if seq is not None else [(value["origin"], bytes_from_line(value["raw"]))]
-        entry = FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made)
-        self._batch.add(_checked(entry))
+        entry = _checked(FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made))
+        _require_natural(entry.first, seq or 0)
+        self._batch.add(entry)
 
     def _version(self, value: Line) -> int:
         """The id here of an exported policy version; the version is created if it does not exist."""
@@ -311,6 +313,12 @@ def _checked(entry: _Struct) -> _Struct:
         if (at := getattr(entry, name)) is not None and not _EARLIEST <= at <= latest:
             raise ValueError(f"its {name} cannot be")
     return entry
+
+
+def _require_natural(*numbers: int) -> None:
+    """Raise ValueError for a negative number, which the archive would not take."""
+    if min(numbers) < 0:
+        raise ValueError("a number is negative")
 
 
 def _parameters(fields: dict[str, Any]) -> JsonObject:
