@@ -1,6 +1,6 @@
 """Running a recorded response through policies again: what the client would have got, and when."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -69,6 +69,7 @@ async def rerun(
     """Run a recording through policies; the clock is the recording's own. `within` limits what a policy awaits, `rest`
     lets others run."""
     chunks = recording.chunks
+    received_at = {chunk.seq: chunk.received_at for chunk in chunks}  # a damaged record may lack some
     now = [chunks[0].received_at if chunks else 0]
     aggregator = AGGREGATORS[recording.call.wire_format]()
     context = ChainContext("rerun", lambda: now[0], recording.call, state=aggregator.state, began_at=now[0])
@@ -91,13 +92,13 @@ async def rerun(
         now[0] = chunk.received_at
         await processor.take((chunk,), context)
         await _answer(context, made, ask, tell)
-        _collect(context, made, chunks, now[0])
+        _collect(context, made, received_at, now[0])
         if context.is_terminated:
             break
     await processor.end(context)
     while context.questions:
         await _answer(context, made, ask, tell)
-    _collect(context, made, chunks, now[0])
+    _collect(context, made, received_at, now[0])
     made.halted_by = context.halted_by
     return made
 
@@ -115,10 +116,10 @@ async def _answer(context: ChainContext, made: Rerun, ask: Asking, tell: Callabl
         tell(number, await ask(question))
 
 
-def _collect(context: ChainContext, made: Rerun, chunks: Sequence[Chunk], now: int) -> None:
+def _collect(context: ChainContext, made: Rerun, received_at: Mapping[int, int], now: int) -> None:
     for frame in context.outbox:
         if frame.seq is not None:
-            made.longest_wait = max(made.longest_wait, now - chunks[frame.seq - chunks[0].seq].received_at)
+            made.longest_wait = max(made.longest_wait, now - received_at[frame.seq])
     made.frames += context.outbox
     context.outbox = []
 

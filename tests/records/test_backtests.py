@@ -102,6 +102,18 @@ def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:
     }  # fmt: skip
 
 
+def test_it_runs_over_a_stream_of_which_chunks_are_missing_or_say_nothing(guard: Policy) -> None:
+    """As of a damaged record, or of a file that was imported."""
+    shell(minutes=1)
+    stream = shell()
+    usual: dict[str, Any] = {"stream": stream, "first_at": NOON_US + 90_000, "offsets": [0]}
+    UpstreamRun.objects.create(**usual, first_seq=7, lengths=[0], payload=b"")
+    said = sse(delta(content="text"))
+    UpstreamRun.objects.create(**usual, first_seq=2_000, lengths=[len(said)], payload=said)
+    figures = back_test(guard)
+    assert (figures.streams, figures.newly_denied, dict(figures.skipped)) == (2, 2, {})
+
+
 def test_a_replay_is_left_to_the_stream_that_it_was_made_of(guard: Policy) -> None:
     shell(requested_model="fast")
     shell(requested_model="replay/019a", provider="replay", upstream_model="coder-large")

@@ -21,15 +21,17 @@ from streamviz.core.judgements import Answer, Question
 from streamviz.core.model_names import REPLAY, model_names
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
-from streamviz.core.rerun import Recording, Rerun, chunks_of, nobody, rerun
+from streamviz.core.rerun import Recording, Rerun, nobody, rerun
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
+from streamviz.records.aggregation import events_of
 from streamviz.records.archive.bucket import ObjectAway
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, Verdict
 from streamviz.records.replays import IS_REPLAY
+from streamviz.records.runs import StoredChunk
 from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tapes import upstream_runs_of
 
@@ -161,9 +163,15 @@ def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
             if stored.raw is None:
                 lost.add(run_.stream_id)
                 break
-            chunk = chunks_of(stored.raw)[0] if run_.stream_id in streaming else Chunk(0, 0, stored.raw, stored.raw)
-            found[run_.stream_id].append(Chunk(stored.seq, stored.received_at, stored.raw, chunk.data, chunk.name))
+            found[run_.stream_id].append(_chunk(stored, is_streaming=run_.stream_id in streaming))
     return {pk: [] if pk in lost else chunks for pk, chunks in found.items()}
+
+
+def _chunk(stored: StoredChunk, *, is_streaming: bool) -> Chunk:
+    """A stored chunk as policies read it. One that is no event says nothing."""
+    raw = stored.raw or b""
+    whole = Chunk(stored.seq, stored.received_at, raw, None if is_streaming else raw)
+    return next(events_of(stored), whole) if is_streaming else whole
 
 
 def _recorded(batch: Sequence[Stream], policy_id: int) -> dict[uuid.UUID, Decisions]:
