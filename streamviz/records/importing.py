@@ -25,14 +25,7 @@ from streamviz.core.wire import AGGREGATORS
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import MOMENT, bytes_from_line, clean, clean_name
 from streamviz.records.exporting import VERSION, Line
-from streamviz.records.models import (
-    Annotation,
-    ApiKey,
-    Policy,
-    PolicyVersion,
-    Session,
-    Stream,
-)
+from streamviz.records.models import Annotation, ApiKey, Policy, PolicyVersion, Session, Stream
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
@@ -264,11 +257,10 @@ class Importing:
 def _version_of(name: str, told: PolicyVersion) -> PolicyVersion:
     """A version of an imported policy; both are created if they do not exist. If another version here has its number,
     made here or imported from elsewhere, it gets a new number."""
-    policy = Policy.objects.select_for_update().filter(name=name).first()
-    if policy is None:
-        # Not with `save`, which would make another version.
-        off = told.fields() | {"mode": Mode.OFF.value}
-        [policy] = Policy.objects.bulk_create([Policy(name=name, version=told.number, **off)])
+    # Not with `save`, which would make another version; another import may make the same policy at the same time.
+    off = told.fields() | {"mode": Mode.OFF.value}
+    Policy.objects.bulk_create([Policy(name=name, version=told.number, **off)], ignore_conflicts=True)
+    policy = Policy.objects.select_for_update().get(name=name)
     elsewhere = f"It was v{told.number} where it was imported from."
     alike = policy.versions.filter(Q(number=told.number) | Q(reason=elsewhere), **told.fields()).first()
     if alike is not None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -224,6 +225,42 @@ def test_an_error_quotes_little_of_a_line() -> None:
     with pytest.raises(NotAnExport) as refused:
         take([b'{"streamviz":{"version":2}}\n', b'{"%s":{}}\n' % (b"x" * 100_000)])
     assert len(str(refused.value)) < 500
+
+
+class Together(Store):
+    """Stores a stream once another import is about to store one too."""
+
+    def __init__(self, both: threading.Barrier) -> None:
+        super().__init__(conninfo)
+        self._both = both
+
+    def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
+        self._both.wait()
+        return super().write(batches, brings_back=brings_back)
+
+
+def test_a_file_may_be_imported_twice_at_once(query: Query, denied: list[bytes]) -> None:
+    both = threading.Barrier(2)
+
+    def import_() -> None:
+        store_ = Together(both)
+        try:
+            Importing(store_).take(denied)
+        finally:
+            both.abort()  # if it failed, the other does not wait for it
+            store_.close()
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(conninfo()) as holder:
+        holder.execute("LOCK TABLE records_policy IN SHARE MODE")  # they can look for the policy, but not create it
+        importing_ = [pool.submit(import_) for _ in range(2)]
+        until(lambda: query("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted") == [(2,)])
+        holder.rollback()
+        for each in importing_:
+            each.result()
+    assert query("SELECT count(*), sum(chunk_count) FROM records_stream") == [(1, 5)]
+    assert query("SELECT count(*) FROM records_policy WHERE name LIKE 'imported-%%'") == [(1,)]
+    assert list(verify()) == [[]]
 
 
 class Retained(Store):

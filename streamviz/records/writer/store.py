@@ -45,15 +45,18 @@ class Store:
 
     def write(self, batches: Sequence[Batch], *, brings_back: bool = False) -> list[Batch]:
         """Store what is not stored yet, and give the batches of streams whose beginning never came. Deleted streams are
-        not stored, unless `brings_back` is set.
+        not stored, unless `brings_back` is set; then streams that are here stay as they are.
 
         Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
         """
         ids = as_array(batch.stream_id for batch in batches)
         self._see_to_days({day for each in batches if (day := day_of(each.stream_id)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
+            if brings_back:
+                cursor.execute(sql.WAIT_FOR_IMPORTS)
             stored = {row[0]: Stored(*row[1:]) for row in cursor.execute(sql.MARKS, [ids])}
             if brings_back:
+                batches = [batch for batch in batches if batch.stream_id not in stored]
                 forget_deletions(cursor, batches)
             delete_late(cursor, [batch.opened for batch in batches if batch.opened and batch.stream_id not in stored])
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
