@@ -3,7 +3,9 @@
 import re
 
 import pytest
-from django.test import Client, RequestFactory
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.test import AsyncClient, Client, RequestFactory
 from django.urls import get_resolver
 
 from streamviz.dashboard.views import errors
@@ -18,6 +20,23 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
     assert answer.status_code == 404
     assert "Page not found" in answer.content.decode()
     assert "Content-Security-Policy" in answer.headers
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_is_not_there_is_not_there_either_after_postgres_has_restarted(cast: Cast) -> None:
+    client = AsyncClient()
+    client.cookies = cast["bob"].cookies
+    for _ in range(2):
+        assert (await client.get("/no-such-page/")).status_code == 404
+        await sync_to_async(_end_other_connections)()
+
+
+def _end_other_connections() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 def test_strangers_are_led_to_the_sign_in_page(cast: Cast) -> None:

@@ -13,7 +13,7 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.pages import NotFoundHere, is_part
 from streamviz.live.presentation.figures import byte_size
 from streamviz.records.archive.bucket import ChunksAway
-from streamviz.records.database import is_away
+from streamviz.records.database import give_back, is_away
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +58,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, NotFoundHere):
         return _page(request, 503, "Other servers cannot be reached", "This may be on one of them. Try again later.")
     said = "Page not found", "It may have been deleted, or the address is wrong."
+    home = _home(request)
     if not request.user.is_authenticated:
         return _page(request, 404, *said, way="Sign in")
-    return _page(request, 404, *said, home=_home(request) or _LIVE)
+    return _page(request, 404, *said, home=home or _LIVE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -81,7 +82,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _home(request: HttpRequest) -> str:
     """The user's start page. Strangers are asked to sign in wherever they go."""
-    return roles.home_of(request.user) if request.user.is_authenticated else _LIVE
+    try:
+        return roles.home_of(request.user) if request.user.is_authenticated else _LIVE
+    finally:
+        # Django makes error pages in threads of their own and closes no connections there. After a restart of Postgres
+        # they would all fail.
+        give_back()
 
 
 def _page(
