@@ -56,6 +56,6 @@ def rename_view(request: HttpRequest, view_id: int) -> HttpResponse:
 @needs(roles.VIEW)
 @require_POST
 def delete_view(request: HttpRequest, view_id: int) -> HttpResponse:
-    """Delete one of the user's own views."""
-    get_object_or_404(SavedView, pk=view_id, user=signed_in_user(request)).delete()
+    """Delete one of the user's own views, unless another tab has done so."""
+    SavedView.objects.filter(pk=view_id, user=signed_in_user(request)).delete()
     return redirect("sessions")
