@@ -78,4 +78,4 @@ def test_a_replay_offers_no_way_to_replay_it(cast: Cast, stream: Stream) -> None
 
 
 def test_what_cannot_be_run_again_says_why(cast: Cast) -> None:
-    assert "cannot be replayed: nothing of it was kept." in replayed(cast, recorded(request=REQUEST))
+    assert "cannot be replayed: no chunks are on record." in replayed(cast, recorded(request=REQUEST))

@@ -97,7 +97,7 @@ def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:
     tape(recorded(), "{broken")
     guard.models_scope = "coder-*"
     assert back_test(guard).skipped == {
-        "the model is outside its scope": 1, "nothing of it was kept": 1, "no policy runs on this format": 1,
+        "the model is outside its scope": 1, "no chunks are on record": 1, "no policy runs on this format": 1,
         "it cannot be read": 1,
     }  # fmt: skip
 

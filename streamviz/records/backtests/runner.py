@@ -125,11 +125,11 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
     if stream.wire_format not in COMPOSERS:
         return "no policy runs on this format"
     if not chunks:
-        return "nothing of it was kept"
+        return "no chunks are on record"
     try:
         fields = as_object(decode(bytes(stream.request)))
     except ValueError:
-        return "its request was not kept"
+        return "the request was not kept"
     cost = partial(_price, stream.upstream_model, stream.provider)
     call = ModelCall(stream.wire_format, fields, len(stream.request))
     return Recording(call, chunks, stream.is_streaming and len(chunks) > 1, cost)
@@ -149,7 +149,7 @@ def _tapes(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk] | str]:
         return {**_chunks(batch)}
     except ObjectAway as error:
         if len(batch) == 1:
-            return {batch[0].pk: f"its chunks cannot be read: {error}"}
+            return {batch[0].pk: f"the chunks cannot be read: {error}"}
     return {pk: tape for stream in batch for pk, tape in _tapes([stream]).items()}
 
 

@@ -199,7 +199,7 @@ def test_a_back_test_passes_over_what_cannot_be_had(storage: Storage, stored: li
     policy = Policy.objects.get(name="guard")
     figures = run(scoped_policy(policy.name, policy, 1), policy.pk, Scope(100), lambda *_: True)
     assert figures.streams == 3
-    assert figures.skipped["its chunks cannot be read: the object storage has lost an object of the archive"] == 2
+    assert figures.skipped["the chunks cannot be read: the object storage has lost an object of the archive"] == 2
 
 
 def test_a_storage_that_is_away_is_not_asked_again_at_once(
