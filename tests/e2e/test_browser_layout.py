@@ -26,6 +26,7 @@ CUT_OFF = "element => element.scrollWidth - element.clientWidth"
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 # A tool's name on the tapes page, and the title that strangers see.
 LINK = f'<ol><li class="tape-row"><div class="tape-link"><small><bdi>{"n" * 400}</bdi></small></div></li></ol>'
+EMPTY = f'<section class="empty"><div class="empty-head"><p>No streams match <code>model:{"n" * 99}</code>.</p></div>'
 SHARED = f'<main class="shared"><header class="topbar"><h1><bdi>{"n" * 120}</bdi></h1></header></main>'
 # Live with everything that its top bar can contain at the same time.
 LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header class="topbar"><h1>Live</h1>
@@ -82,9 +83,25 @@ class="cell-note">30 Nov 00:58:10</small></td><td><span class="verdict verdict-w
 </span></td><td><a class="row-link link"><bdi>fix the flaky checkout test, then push…</bdi></a></td><td class="wide
 reason"><bdi>The request declares no tool called read_file.</bdi></td><td class="got">the original</td><td
 class="got">schema-check v2</td><td class="number">&lt; 1 ms</td></tr>"""
+SESSIONS = f"""<table class="table stack session-table"><thead><tr><th>Session</th><th>Key</th><th>Streams</th>
+<th>Models</th><th>Outcome</th><th>Last stream</th><th>Duration</th><th>Tokens</th><th>Cost</th></tr></thead><tbody><tr>
+<td class="wide"><a class="row-link"><bdi>{"name " * 40}</bdi></a></td><td class="names"><bdi>{"key " * 40}</bdi></td>
+<td class="number">1,234</td><td class="names"><bdi>{"model " * 40}</bdi></td><td><div class="marks"><span
+class="outcome"><span class="state-dot"></span>12 upstream errors</span></div></td><td>12 min ago <small
+class="cell-note">30 Nov 00:58:10</small></td><td class="number">40 m 52 s</td><td class="number">≈ 98,765 out<small
+class="cell-note">≈ 1,234,567 in<br>1,200,000 cached</small></td><td class="number">≈ $0.5000</td></tr>"""
 SYSTEM = "".join(
     f"<div><dt>{name}</dt><dd>forever</dd></div>" for name in ["Starred and intervened streams kept for"] * 4
 )
+VIEWS = """<main class="main"><header class="topbar"><h1>Sessions</h1><div class="topbar-end"><a class="button"><svg
+class="icon"></svg></a><details class="menu menu-views" open><summary class="button"><svg class="icon"></svg></summary>
+<div class="menu-list views-list"></div></details><nav class="segments"><a>1 h</a><a>24 h</a><a>7 d</a><a>30 d</a><a>All
+</a></nav></div></header></main>"""
+ICON = '<svg class="icon"></svg>'
+SHARE = f"""<main class="main"><div class="session-actions"><button class="button">{ICON}Star</button><button
+class="button">{ICON}Replay with enforced policies</button><a class="button">{ICON}Compare</a><details class="menu">
+<summary class="button">{ICON}Export {ICON}</summary></details><details class="menu menu-share" open><summary
+class="button">{ICON}Share</summary><form class="menu-list menu-form"></form></details></div></main>"""
 FIGURES = "".join(
     f'<div><dt>{name}</dt><dd><b>{value}</b><span class="change">+0.3 pt</span></dd><dd class="was">{value}</dd></div>'
     for name, value in [("Tokens in", "≈ 128,928,008"), ("TTFT client p95", "0.82 s"), ("Cost", "≈ $1,018.59")] * 3
@@ -136,7 +153,9 @@ def test_times_that_are_compared_on_a_phone_do_not_lie_over_each_other(chromium:
     assert all(end < begin for (_, end), (begin, _) in pairwise(places))
 
 
-@pytest.mark.parametrize("html", [LINK, SHARED], ids=["on the tapes", "of what is shared"])
+@pytest.mark.parametrize(
+    "html", [LINK, SHARED, EMPTY], ids=["on the tapes", "of what is shared", "where nothing is found"]
+)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_name_in_one_word_makes_no_page_wider(chromium: Browser, html: str, width: int) -> None:
     with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/tapes.css">{html}') as page:
@@ -219,7 +238,9 @@ def test_words_of_errors_are_whole_in_a_small_window(chromium: Browser) -> None:
         assert page.locator("#keys").evaluate(LINES) == dict.fromkeys(["nightly", "triage", "first", "key"], 1)
 
 
-@pytest.mark.parametrize("table", [ERRORS, POLICIES, VERDICTS], ids=["errors", "policies", "verdicts"])
+@pytest.mark.parametrize(
+    "table", [ERRORS, POLICIES, VERDICTS, SESSIONS], ids=["errors", "policies", "verdicts", "sessions"]
+)
 def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) -> None:
     more = "".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in ("sessions", "policies"))
     wrapped = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
@@ -229,6 +250,17 @@ def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) 
             page.set_viewport_size({"width": width, "height": 300})
             assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
             assert not page.evaluate(IS_WIDE), width
+
+
+@pytest.mark.parametrize(("around", "width"), [(VIEWS, 390), (VIEWS, 1280), (SHARE, 900), (SHARE, 1280)])
+def test_an_open_menu_is_in_the_window(chromium: Browser, around: str, width: int) -> None:
+    html = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css"><div class="app"><nav class="nav"></nav>{around}'
+    with page_of_ours(chromium, f"<!doctype html>{html}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        box = page.locator(".menu-list").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
 
 
 def test_facts_with_long_names_fit_a_small_window(chromium: Browser) -> None:
