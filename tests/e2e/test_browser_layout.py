@@ -250,6 +250,8 @@ def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) 
             page.set_viewport_size({"width": width, "height": 300})
             assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
             assert not page.evaluate(IS_WIDE), width
+        page.set_viewport_size({"width": 390, "height": 300})
+        assert page.locator("tbody td").first.evaluate("cell => getComputedStyle(cell).paddingLeft") == "0px"
 
 
 @pytest.mark.parametrize(("around", "width"), [(VIEWS, 390), (VIEWS, 1280), (SHARE, 900), (SHARE, 1280)])
