@@ -71,7 +71,7 @@ ACTIONS = {
     "note_stream": (OPERATORS, 302),
     "save_view": (VIEWERS, 302),
     "rename_view": (VIEWERS, 404),
-    "delete_view": (VIEWERS, 404),
+    "delete_view": (VIEWERS, 302),
     "note_session": (OPERATORS, 302),
     "delete_session": (ADMINISTRATORS, 302),
     "replay_stream": (OPERATORS, 200),
