@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from streamviz.base_path import below
 from streamviz.core.errors import RequestError
-from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 
 VERSIONS = ("/v1/", "/v1beta/", "/v1alpha/")
@@ -29,6 +29,8 @@ _ENDS = (
     "/models",
 )
 _CALLS = (*(f"/v1{end}" for end in _ENDS), GEMINI.path)
+# OpenRouter has a list of its own of the models that embed.
+_PROVIDERS_OWN = f"{EMBEDDINGS.path}/models"
 # Clients may ask for any path, and a path may be long.
 _KEPT = 100
 _LONGEST = 200  # of a path that is repeated in an error
@@ -111,4 +113,4 @@ def _is_repeated(path: str, end: str) -> bool:
     """Whether a path is a base URL's with this end; below /v1, where providers have other paths with such ends, one
     that is itself a call's, as people copy it from documentation."""
     before = path.removesuffix(end)
-    return before != path and (before in _CALLS or not before.startswith("/v1/"))
+    return before != path != _PROVIDERS_OWN and (before in _CALLS or not before.startswith("/v1/"))

@@ -142,7 +142,12 @@ def test_every_method_goes_through(proxied: Proxied, method: str, before: str) -
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("DELETE", "/models/ft:gpt-4o:me::a1"), ("POST", "/models/an-embedder:batchEmbedContents")]
+    ("method", "path"),
+    [
+        ("DELETE", "/models/ft:gpt-4o:me::a1"),
+        ("POST", "/models/an-embedder:batchEmbedContents"),
+        ("GET", "/embeddings/models"),
+    ],
 )
 def test_what_is_done_with_a_providers_model_goes_through(proxied: Proxied, method: str, path: str) -> None:
     status, _, _ = ask(proxied, method, f"/v1{path}", **{"x-streamviz-provider": "files"})

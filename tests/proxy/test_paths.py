@@ -53,6 +53,7 @@ def test_a_base_url_may_end_with_a_slash_or_a_version(path: str) -> None:
         ("/openai/v1/files", f"There is no /openai/v1/files here. {BASE_URLS}"),
         ("/v1/chat/completions/c1/messages", "There is no /v1/chat/completions/c1/messages here."),
         ("/v1/", "/v1/ is a base URL for clients, which add the path of a call to it."),
+        ("/v1/embeddings/models", "There is no /v1/embeddings/models here."),
         ("/v1/threads/t1/messages", "There is no /v1/threads/t1/messages here."),
         ("/v1/none", "There is no /v1/none here."),
     ],
