@@ -100,7 +100,7 @@ def _with_cause(words: str, error: object) -> str:
     raw = as_object(as_object(error).get("metadata")).get("raw")
     body = as_text(raw).strip()
     cause = _words_in(as_object(raw) or said_in(body)) or ("" if body.startswith("<") else body)
-    return f"{words}: {cause}" if cause else words
+    return words if cause in words else ": ".join(filter(None, (words, cause)))
 
 
 def error_of(said: JsonObject) -> object:

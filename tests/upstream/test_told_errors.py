@@ -66,6 +66,12 @@ def test_what_the_provider_behind_openrouter_said_is_told(raw: str, cause: str) 
     assert [refusal(502, body, {}).message, in_mid_stream.message] == [f"Provider returned error{cause}"] * 2
 
 
+@pytest.mark.parametrize("message", ["", "no beans", "no beans, try later"])
+def test_a_cause_is_told_once_and_stands_alone_if_nothing_else_is_said(message: str) -> None:
+    body = f'{{"error":{{"message":"{message}","code":502,"metadata":{{"raw":"no beans"}}}}}}'.encode()
+    assert refusal(502, body, {}).message == (message or "no beans")
+
+
 def test_an_error_does_not_quote_the_calls_credential() -> None:
     error = error_in(b'{"error":{"message":"sk-precious is out of beans"}}', "sk-precious")
     assert str(error) == "… is out of beans"
