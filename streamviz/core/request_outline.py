@@ -17,6 +17,8 @@ from streamviz.core.wire_format import WireFormat
 
 # Clients mark what a provider is to cache, and move the mark from turn to turn.
 _MARKS = ("cache_control", "id", "status")
+# How a text begins that streamviz adds to a client's last turn, and that the client does not repeat.
+ADDED = "[streamviz: your call of "
 
 
 class RequestOutline(NamedTuple):
@@ -137,13 +139,29 @@ def _is_given(raw: msgspec.Raw) -> bool:
     return bytes(raw) not in (b"", b"null", b'""')
 
 
-def _are_same(one: bytes, other: bytes) -> bool:
-    return one == other or (_may_be_same(one, other) and _normal(one) == _normal(other))
+def _are_same(one: bytes, before: bytes) -> bool:
+    return one == before or (_may_be_same(one, before) and _repeats(_normal(one), _normal(before)))
 
 
-def _may_be_same(one: bytes, other: bytes) -> bool:
-    """Whether two turns may differ only in marks, which are short: if not, they need not be decoded."""
-    return abs(len(one) - len(other)) < 400 + len(one) // 4
+def _may_be_same(one: bytes, before: bytes) -> bool:
+    """Whether two turns may differ only in marks, which are short, and in what we added: if not, they need not be
+    decoded."""
+    return abs(len(one) - len(before)) < 400 + len(one) // 4 or ADDED.encode() in before
+
+
+def _repeats(one: object, before: object) -> bool:
+    """Whether a turn is that of an earlier request, with or without what we added there."""
+    return one == before or one == _without_added(before)
+
+
+def _without_added(turn: object) -> object:
+    if not isinstance(turn, dict) or "content" not in turn:
+        return turn
+    return turn | {"content": [part for part in turn["content"] if not _is_added(part)]}
+
+
+def _is_added(part: object) -> bool:
+    return as_text(as_object(part).get("text")).startswith(ADDED)
 
 
 def _normal(turn: bytes) -> object:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.request_outline import New, RequestOutline, new_in, outline_of
+from streamviz.core.request_outline import ADDED, New, RequestOutline, new_in, outline_of
 from streamviz.core.wire import WIRE_FORMATS
 from tests.core.test_request_parts import SAID
 
@@ -41,6 +41,21 @@ def test_marks_for_a_cache_and_two_spellings_of_a_text_make_nothing_new() -> Non
     parts = [{**result, "content": [{"type": "text", "text": "x"}], "cache_control": {"type": "ephemeral"}}]
     after = outline("anthropic_messages", [{"role": "user", "content": "Look"}, {"role": "user", "content": parts}])
     assert new_in(after, before) == New(2)
+
+
+@pytest.mark.parametrize("more", [1, 100], ids=["one", "many"])
+def test_what_we_added_to_a_turn_is_not_missed_in_the_next_request(more: int) -> None:
+    asked, thanks = ({"role": "user", "content": text} for text in ("Tidy up", "Thanks"))
+    called = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]}
+    answer = {"role": "assistant", "content": "Done."}
+    told = {"type": "text", "text": f"{ADDED}rm was not carried out] No."}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
+    sent, had = ({"role": "user", "content": [result, *added]} for added in ([told] * more, []))
+    before = outline("anthropic_messages", [asked, called, sent])
+    assert new_in(outline("anthropic_messages", [asked, called, had, answer, thanks]), before) == New(3, 1)
+    # A client that adds such a text is shown with it.
+    again = outline("anthropic_messages", [asked, called, had])
+    assert new_in(outline("anthropic_messages", [asked, called, sent, answer, thanks]), again) == New(2, 0, 1)
 
 
 def test_another_history_says_how_much_of_the_old_is_gone() -> None:
