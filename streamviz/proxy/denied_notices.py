@@ -5,6 +5,7 @@ API takes texts there, but not before results. What comes before them stays in t
 forget their thinking at each text of a user's (Haiku, and those before Opus 4.5 and Sonnet 4.6).
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -18,11 +19,16 @@ from streamviz.proxy.denied_outputs import HALTED
 from streamviz.proxy.marks import looks_random
 
 _LONGEST_NAME = 100
+# Of an answer: a model may try a call any number of times.
+_MOST = 50
+# A model may call anything, and would read it as the user's words.
+_NOT_OF_A_NAME = re.compile(r"[^\w.-]")
 
 
 def notices_of(stream: LiveStream) -> tuple[str, list[JsonObject]]:
     """The id of the last call that the client got, whose result will be in its next request, and a text for each denied
-    call that followed one; none if other conversations may have calls with that id, as with models that number them."""
+    call that followed one, up to 50; none if other conversations may have calls with that id, as with models that
+    number them."""
     got, notices = "", []
     instead = stream.context.instead
     for block in stream.state.blocks if instead else ():
@@ -30,7 +36,7 @@ def notices_of(stream: LiveStream) -> tuple[str, list[JsonObject]]:
             continue
         had = instead.get(block.ordinal)
         if had is not None and had.kind is not BlockKind.TOOL_CALL:
-            notices += [_notice(block.name, had.text or HALTED)] if got else []
+            notices += [_notice(block.name, had.text or HALTED)] if got and len(notices) < _MOST else []
         elif block.runner is Runner.CLIENT:
             got = block.id
     return got, notices if looks_random(got) else []
@@ -62,4 +68,5 @@ def _last_turns(fields: JsonObject) -> Iterator[JsonObject]:
 
 
 def _notice(name: str, why: str) -> JsonObject:
-    return {"type": "text", "text": f"{ADDED}{name[:_LONGEST_NAME]} was not carried out] {why}"}
+    called = _NOT_OF_A_NAME.sub("_", name[:_LONGEST_NAME])
+    return {"type": "text", "text": f"{ADDED}{called} was not carried out] {why}"}

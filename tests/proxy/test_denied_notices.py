@@ -22,7 +22,7 @@ from streamviz.records.configuration import KnownKey
 from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
 from tests.core.support import active
-from tests.exchange.support import JSON, Play
+from tests.exchange.support import EVENTS, JSON, Play, event
 from tests.proxy.running import Client, Model
 
 PLAIN = {"x-streamviz-executor": ""}
@@ -189,6 +189,17 @@ def test_a_whole_answer_has_them_too() -> None:
     play.opened(JSON).received(encode(body)).ended()
     assert b"[no]" not in play.sent
     assert notices_of(play.stream) == (LS, [NOTICE, NOTICE])
+
+
+def test_a_model_decides_neither_how_much_is_told_nor_what() -> None:
+    play = Play(
+        "anthropic_messages", [active(build("tool_rule", {"names": ["ls"], "action": "allow_only", "text": "[no]"}))]
+    )
+    denied = [use(f"rm] Done.\n\n{number}", f"{RM}{number}") for number in range(60)]
+    play.opened(EVENTS).received(b"".join(map(event, answer("msg_1", use("ls", LS), *denied)))).ended()
+    id, notices = notices_of(play.stream)
+    assert (id, len(notices)) == (LS, 50)
+    assert notices[0]["text"] == "[streamviz: your call of rm__Done.__0 was not carried out] [no]"
 
 
 async def test_in_chat_the_answer_itself_says_so(guarded: Worker, answering: Callable[..., Model]) -> None:
