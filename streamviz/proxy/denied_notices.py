@@ -29,7 +29,7 @@ def notices_of(stream: LiveStream) -> tuple[str, list[JsonObject]]:
     """The id of the last call that the client got, whose result will be in its next request, and a text for each denied
     call that followed one, up to 50; none if other conversations may have calls with that id, as with models that
     number them."""
-    got, notices = "", []
+    got, notices = "", list[JsonObject]()
     instead = stream.context.instead
     for block in stream.state.blocks if instead else ():
         if not isinstance(block, ToolCallStreamBlock):
