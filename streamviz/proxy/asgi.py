@@ -87,6 +87,6 @@ def _endpoint(scope: HTTPScope) -> Endpoint:
 
 def _other(path: str, *, is_reading: bool) -> tuple[str, Endpoint] | None:
     own, *googles = (path.startswith(f"{each}/") for each in model_list.PATHS)
-    # A provider may delete a model of its own. What follows a colon in Google's paths is to be done with the model.
-    is_model = (own and is_reading) or (any(googles) and ":" not in path)
+    # A provider may delete a model of its own. In Google's paths a colon is part of a name only if the request reads.
+    is_model = (own or any(googles)) if is_reading else (any(googles) and ":" not in path)
     return ONE_MODEL if is_model else ENDPOINTS.get(path)

@@ -69,6 +69,8 @@ def test_googles_client_lists_models(proxied: Proxied, sdk: genai.Client) -> Non
     named = [model.name for model in sdk.models.list()]
     assert {"models/google-tools", "models/sim/content"} <= set(named)
     assert sdk.models.get(model="google-tools").name == "models/google-tools"
+    described = proxied.http.get("/v1beta/models/ollama/llama3:8b", headers={"x-goog-api-key": proxied.server.api_key})
+    assert described.json()["name"] == "models/ollama/llama3:8b"
     listed = proxied.http.get("/v1/models", headers={"x-goog-api-key": proxied.server.api_key}).json()
     assert [each["name"] for each in listed["models"]] == named
     with pytest.raises(errors.ClientError):
