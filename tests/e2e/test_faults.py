@@ -108,7 +108,8 @@ def error_of(spoken: str, answer: Answer) -> dict[str, Any]:
     assert answer.headers["content-type"].startswith("application/json")
     if spoken == "anthropic_messages":
         assert body["type"] == "error"
-        assert body["error"]["type"].endswith("_error")
+        kind = body["error"]["type"]
+        assert kind == "request_too_large" if answer.status == 413 else kind.endswith("_error")
     error: dict[str, Any] = body["error"]
     assert error["message"]
     return error
