@@ -36,6 +36,9 @@ def main() -> None:
             raise
         _print_no_more()
         sys.exit(f"streamviz: {error.filename or 'standard output'}: {error.strerror}.")
+    # Otherwise Python would end itself with SIGINT if Ctrl-C had come while it ran code from a string, as dataclasses
+    # are made by: it takes the KeyboardInterrupt for unhandled even if somebody caught it.
+    sys.exit()
 
 
 def _run_in_venv() -> None:

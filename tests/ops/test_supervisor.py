@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from pytest_django import Settings
 
 from streamviz.faults import Fault
 from streamviz.ops.supervisor import STOP_SIGNALS, pages_url, run, stoppable
+from tests.services import ROOT, clean_environment
 
 
 @pytest.mark.parametrize(
@@ -94,3 +97,28 @@ def test_a_signal_stops_it(number: signal.Signals) -> None:
         os.kill(os.getpid(), number)
         told.append("goes on")
     assert told == ["Stopping", "Stopped; nothing is left running"]
+
+
+def test_it_has_ended_well_whatever_python_was_doing_when_it_was_stopped() -> None:
+    """Python exits as if nobody had caught a KeyboardInterrupt that code from a string let through."""
+    script = """
+import django
+from streamviz import __main__
+django.setup()
+from streamviz.ops.supervisor import stoppable
+
+def run():
+    with stoppable(print):
+        exec("import os, signal; os.kill(os.getpid(), signal.SIGINT); print('goes on')")
+
+__main__._run = run
+__main__.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=clean_environment(DJANGO_SETTINGS_MODULE="streamviz.settings"),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "Stopping\nStopped; nothing is left running\n"), done.stderr
