@@ -56,7 +56,8 @@ def with_notices(fields: JsonObject, notices: Sequence[JsonObject]) -> JsonObjec
     message = as_object(messages[at])
     content = message.get("content")
     had = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
-    told = {**message, "content": [*had, *(notice for notice in notices if notice not in had)]}
+    said = {as_text(part.get("text")) for part in objects(had)}
+    told = {**message, "content": [*had, *(notice for notice in notices if as_text(notice["text"]) not in said)]}
     return {**fields, "messages": [*messages[:at], told, *messages[at + 1 :]]}
 
 

@@ -15,7 +15,7 @@ from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
 from streamviz.policies import build
 from streamviz.proxy.denied_calls import DeniedCalls
-from streamviz.proxy.denied_notices import notices_of
+from streamviz.proxy.denied_notices import notices_of, with_notices
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -214,3 +214,19 @@ async def test_in_chat_the_answer_itself_says_so(guarded: Worker, answering: Cal
     assert b"[no]" in client.data
     assert b"call_1" in client.data
     assert b"call_2" not in client.data
+
+
+def test_many_notices_are_not_compared_with_each_of_many_results() -> None:
+    compared = 0
+
+    class Result(dict[str, Any]):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().__eq__(other)
+
+    results = [Result(type="tool_result", tool_use_id=f"toolu_{n}") for n in range(100)]
+    notices: list[JsonObject] = [{"type": "text", "text": f"notice {n}"} for n in range(100)]
+    told = with_notices({"messages": [{"role": "user", "content": results}]}, notices)
+    assert len(told["messages"][0]["content"]) == 200
+    assert compared == 0
