@@ -55,6 +55,8 @@ read_once()
 # hash contains its number of iterations, so servers can check it.
 PBKDF2PasswordHasher.iterations = 1_000
 
+PROCESSES = 4
+WITHOUT_WAITING = [Path(__file__).parent / name for name in ("core", "exchange")]
 # The share of a run's files after which all e2e ones have begun.
 WAITING_UNTIL = 0.8
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
@@ -89,6 +91,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Collect the tests with real clients only if asked for by name, as these are downloaded from their registries."""
     is_wanted = config.option.markexpr == "clients" or collection_path.parts[-2:] != ("tests", "clients")
     return None if is_wanted else True
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run tests in four processes, as most wait for others half of the time; those that never wait, in one a core, as
+    each process imports and collects everything."""
+    chosen = [(config.rootpath / argument.partition("::")[0]).resolve() for argument in config.args]
+    is_waiting = not all(any(path.is_relative_to(each) for each in WITHOUT_WAITING) for path in chosen)
+    return PROCESSES if is_waiting else min(PROCESSES, os.cpu_count() or 1)
 
 
 def pytest_collection() -> None:

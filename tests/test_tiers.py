@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.conftest import pytest_ignore_collect
+from tests.conftest import PROCESSES, pytest_ignore_collect, pytest_xdist_auto_num_workers
 from tests.services import ROOT
 
 ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
@@ -56,3 +58,16 @@ def test_a_run_of_chosen_tests_has_the_slow_ones(chosen: list[str]) -> None:
 def test_real_clients_run_only_where_they_are_asked_for(pytestconfig: pytest.Config) -> None:
     assert pytest_ignore_collect(ROOT / "tests" / "clients", pytestconfig) is True
     assert pytest_ignore_collect(ROOT / "tests" / "core", pytestconfig) is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "most"),
+    [
+        (["tests/core", "./tests/exchange/test_life.py::test_x"], os.cpu_count()),
+        (["tests/core", "tests/e2e"], PROCESSES),
+        (["tests"], PROCESSES),
+    ],
+)
+def test_tests_that_never_wait_run_in_one_process_a_core(chosen: list[str], most: int) -> None:
+    run: Any = SimpleNamespace(rootpath=ROOT, args=chosen)
+    assert pytest_xdist_auto_num_workers(run) == min(PROCESSES, most)

@@ -258,7 +258,7 @@ async def test_so_is_a_long_error_that_is_no_event() -> None:
     assert run.state.failure.message == "overloaded"
 
 
-@pytest.mark.parametrize("payload", [MANY, [], "x", {"choices": [{"index": 0, "delta": MANY}] * 2_001}])
+@pytest.mark.parametrize("payload", [MANY, [], "x", {"choices": [{"index": 0, "delta": {"content": "c"}}] * 2_001}])
 def test_what_was_prepared_comes_to_the_same(payload: object) -> None:
     found = []
     for is_prepared in (False, True):

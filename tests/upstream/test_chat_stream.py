@@ -1,4 +1,4 @@
-"""LiteLLM's chunks as one typed chunk, and its chat streams without their overhead."""
+"""LiteLLM's chunks as one typed chunk, its chat streams without their overhead, and its accumulator as a client."""
 
 import json
 from typing import Any
@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.upstream.chat_chunk import typed_chunk
 from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.lite import litellm
+from tests.core.support import About, active, delta, run
+from tests.core.wire.official import payloads
 from tests.simulator.process import Simulator
 
 # LiteLLM imports more of itself at the first call, some of it with warnings.
@@ -82,3 +85,17 @@ async def test_nothing_of_a_long_stream_stays_in_memory(simulator: Simulator, pr
     assert max(kept) < 5
     assert len(usage) == has_usage
     assert len(ids) == 1
+
+
+async def test_thinking_that_is_allowed_stays_as_litellm_has_it() -> None:
+    """LiteLLM's accumulator reads it the same, whatever became of earlier thinking."""
+    first, second = ({"reasoning_content": text, "thinking_blocks": [{"type": "thinking", "thinking": text}]}
+                     for text in ("bad", "good"))  # fmt: skip
+    sign = {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s2"}]}
+    stream = [delta(**first), delta(content="a"), delta(**second), delta(**sign), delta(finish="stop")]
+    it = await run([active(About(0, Verdict(Decision.DENY, "", "[gone]")))], *stream)
+    made: Any = litellm.stream_chunk_builder([litellm.ModelResponseStream(**each) for each in payloads(it.tape)])
+    message = made.choices[0].message
+    assert message.reasoning_content == "good"
+    assert [(each["thinking"], each["signature"]) for each in message.thinking_blocks] == [("good", "s2")]
+    assert "bad" not in str(made)

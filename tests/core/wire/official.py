@@ -1,6 +1,7 @@
 """Composed streams as the official SDKs' accumulators read them, in a form that is comparable across formats."""
 
 import json
+from functools import cache
 from typing import Any, NamedTuple
 
 from anthropic._models import construct_type as construct_anthropic
@@ -101,6 +102,7 @@ def _without_errors(data: bytes) -> list[Any]:
     return [payload for payload in payloads(data) if "error" not in payload and payload.get("type") != "error"]
 
 
+@cache  # several tests read the same recordings
 def read_back(format: str, data: bytes) -> Told:
     """What the SDK's accumulator makes of a stream, without errors, which the SDK's client raises earlier."""
     readers = {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}

@@ -12,7 +12,6 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
-from streamviz.upstream.lite import litellm
 from tests.core.support import (
     HEAD,
     About,
@@ -28,7 +27,6 @@ from tests.core.support import (
     take_in,
     told,
 )
-from tests.core.wire.official import payloads
 
 SECRET = "my key"
 
@@ -109,21 +107,6 @@ def test_a_signature_that_comes_twice_counts_once() -> None:
     block = [{"type": "thinking", "thinking": "", "signature": "sig"}]
     said = {"reasoning_content": "", "thinking_blocks": block, "provider_specific_fields": {"thinking_blocks": block}}
     assert signatures(aggregate(delta(reasoning_content="hm"), delta(**said))) == ["sig"]
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-async def test_thinking_that_is_allowed_stays_as_litellm_has_it() -> None:
-    """LiteLLM's accumulator reads it the same, whatever became of earlier thinking."""
-    first, second = ({"reasoning_content": text, "thinking_blocks": [{"type": "thinking", "thinking": text}]}
-                     for text in ("bad", "good"))  # fmt: skip
-    sign = {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s2"}]}
-    stream = [delta(**first), delta(content="a"), delta(**second), delta(**sign), delta(finish="stop")]
-    it = await run([active(About(0, Verdict(Decision.DENY, "", "[gone]")))], *stream)
-    made: Any = litellm.stream_chunk_builder([litellm.ModelResponseStream(**each) for each in payloads(it.tape)])
-    message = made.choices[0].message
-    assert message.reasoning_content == "good"
-    assert [(each["thinking"], each["signature"]) for each in message.thinking_blocks] == [("good", "s2")]
-    assert "bad" not in str(made)
 
 
 async def test_what_is_said_aloud_is_content() -> None:
