@@ -12,9 +12,9 @@ from bench import linear
 from bench.linear_policies import FORMATS, POLICIES, STREAMS, chunks, take
 
 # Pieces of a stream, and how much more the last of them may cost than the middle ones. A linear cost varies by less
-# than a thousandth, while one line that each piece executes for every other adds a thirtieth (800 lines). A few lines
-# are executed at random times, by finalizers and caches.
-SIZES, LIMIT, AT_ODD_TIMES = (20, 40, 60), 1.01, 50
+# than a thousandth, while one line that each piece executes for every other adds some 3 % (500 lines). A few lines are
+# executed at random times, by finalizers and caches.
+SIZES, LIMIT, AT_ODD_TIMES = (16, 32, 48), 1.01, 50
 KINDS = ("tool_rule, denies", "redact", "llm_judge", "own, holds all")
 
 
