@@ -103,7 +103,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {http.STREAM: str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
-    if wire_format in FORMATS:
+    if wire_format.name in FORMATS:
         driver.before_last_word = worker.denied_calls.note
     call = _Call(caller, driver, said, request)
     try:

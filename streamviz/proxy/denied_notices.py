@@ -18,6 +18,8 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.denied_outputs import HALTED
 from streamviz.proxy.marks import looks_random
 
+# The model can go on without: no request is refused because none is added.
+IS_RECORDED = False
 _LONGEST_NAME = 100
 # Of an answer: a model may try a call any number of times.
 _MOST = 50
@@ -25,10 +27,10 @@ _MOST = 50
 _NOT_OF_A_NAME = re.compile(r"[^\w.-]")
 
 
-def notices_of(stream: LiveStream) -> tuple[str, list[JsonObject]]:
+def told_of(stream: LiveStream) -> tuple[tuple[str, ...], list[JsonObject]]:
     """The id of the last call that the client got, whose result will be in its next request, and a text for each denied
-    call that followed one, up to 50; none if other conversations may have calls with that id, as with models that
-    number them."""
+    call that followed one, up to 50; neither if there are none, or if other conversations may have calls with that id,
+    as with models that number them."""
     got, notices = "", list[JsonObject]()
     instead = stream.context.instead
     for block in stream.state.blocks if instead else ():
@@ -39,16 +41,16 @@ def notices_of(stream: LiveStream) -> tuple[str, list[JsonObject]]:
             notices += [_notice(block.name, had.text or HALTED)] if got and len(notices) < _MOST else []
         elif block.runner is Runner.CLIENT:
             got = block.id
-    return got, notices if looks_random(got) else []
+    return ((got,), notices) if notices and looks_random(got) else ((), [])
 
 
-def answered_calls(fields: JsonObject) -> list[str]:
+def names_in(fields: JsonObject) -> list[str]:
     """The ids of the calls whose results end a request's messages."""
     said = objects([part for turn in _last_turns(fields) for part in as_list(turn.get("content"))])
     return list(dict.fromkeys(id for part in said if (id := as_text(part.get("tool_use_id")))))
 
 
-def with_notices(fields: JsonObject, notices: Sequence[JsonObject]) -> JsonObject:
+def with_told(fields: JsonObject, told: Sequence[JsonObject]) -> JsonObject:
     """A request's fields with these texts at the end of the user's last message, unless it has them, as a request has
     that is sent again from the record."""
     messages = as_list(fields.get("messages"))
@@ -57,8 +59,9 @@ def with_notices(fields: JsonObject, notices: Sequence[JsonObject]) -> JsonObjec
     content = message.get("content")
     had = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
     said = {as_text(part.get("text")) for part in objects(had)}
-    told = {**message, "content": [*had, *(notice for notice in notices if as_text(notice["text"]) not in said)]}
-    return {**fields, "messages": [*messages[:at], told, *messages[at + 1 :]]}
+    left = [notice for notice in told if as_text(notice["text"]) not in said]
+    with_them = {**message, "content": [*had, *left]}
+    return {**fields, "messages": [*messages[:at], with_them, *messages[at + 1 :]]} if left else fields
 
 
 def _last_turns(fields: JsonObject) -> Iterator[JsonObject]:

@@ -1,13 +1,20 @@
 """What tells OpenAI's responses API that a call was not carried out: for each type of call, the item that the API
 wants.
 
-A request that continues an answer is refused until each call in it has one.
+A request that continues an answer by its id, or in its conversation, is refused until each call in it has one. Its
+client cannot give one for a call that it never had.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import LEGACY_CALL
-from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.session_names import ADDED, conversation_of
+
+IS_RECORDED = True
 
 # The output of a call that was held when the answer ended, or that came after such a call.
 UNDECIDED = "[Not carried out: the answer ended before it was allowed.]"
@@ -18,8 +25,40 @@ _NO_PICTURE = (
     "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mP4TwAwjCoYVTCqYKQqAAA/aPwuqUTQyAAAAABJRU5ErkJggg=="
 )
+# OpenAI's ids have some 60 characters.
+_LONGEST_ID = 200
 # A search made by the provider itself has only its item's id, and waits for no output.
 _OF_ITEMS = "tsc_"
+
+
+def told_of(stream: LiveStream) -> tuple[tuple[str, ...], list[JsonObject]]:
+    """The names by which a client may continue an answer, and the outputs for the calls in it that it does not have."""
+    id, conversation = as_text(stream.head.get("id")), conversation_of(stream.context.request.fields)
+    # The conversation's earlier calls have their outputs by now. An answer that broke off is in no conversation.
+    names = (id, conversation) if stream.state.finish_reason in ADDED else (id,)
+    return names, outputs_of(stream)
+
+
+def names_in(fields: JsonObject) -> tuple[str, str]:
+    """The names of the answer and the conversation that a request continues."""
+    return as_text(fields.get("previous_response_id")), conversation_of(fields)
+
+
+def with_told(fields: JsonObject, told: Sequence[JsonObject]) -> JsonObject:
+    """A request's fields with these outputs before what it says, except for calls to which it has one."""
+    input = fields.get("input")
+    said = [{"role": "user", "content": input}] if isinstance(input, str) else as_list(input)
+    known = set(filter(None, map(answered_by, said)))
+    left = list(_left(told, known))
+    return {**fields, "input": [*left, *said]} if left else fields
+
+
+def outputs_of(stream: LiveStream) -> list[JsonObject]:
+    """The outputs for the calls in an answer that its client does not have."""
+    told = [(block, why) for block, why in _not_given(stream) if len(block.id) <= _LONGEST_ID]
+    carried_out = _carried_out(stream) if told else ()
+    left = ((block, why) for block, why in told if block.id not in carried_out)
+    return [output for block, why in left for output in outputs_for(block.label, block.id, why)]
 
 
 def outputs_for(label: str, id: str, why: str) -> list[JsonObject]:
@@ -32,6 +71,44 @@ def answered_by(item: object) -> str:
     """The id of the call whose output this item is; empty if it is not an output."""
     told = as_object(item)
     return as_text(told.get("call_id")) or as_text(told.get("approval_request_id"))
+
+
+def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
+    """The calls that the client did not get, and why: all from the first one that was held when the stream ended. After
+    a halt, `instead` says what the client has in their place."""
+    instead, holds = stream.context.instead, {} if stream.context.halted_by else stream.context.holds
+    held = [ordinal for ordinal, hold in holds.items() if hold.was_cut_short]
+    first = min(held, default=len(stream.state.blocks))
+    for block in stream.state.blocks if instead or held else ():
+        had = instead.get(block.ordinal)
+        if not isinstance(block, ToolCallStreamBlock):
+            continue
+        if had is not None and had.kind is not BlockKind.TOOL_CALL:
+            yield block, had.text or HALTED
+        elif had is None and block.ordinal >= first:
+            yield block, UNDECIDED
+
+
+def _carried_out(stream: LiveStream) -> set[str]:
+    """The calls whose output is in the answer itself, such as those of a shell at the provider."""
+    return {_call_of(block.text) for block in stream.state.blocks if block.label == "shell_call_output"}
+
+
+def _call_of(output: str) -> str:
+    try:
+        return as_text(as_object(decode(output)).get("call_id"))
+    except ValueError:
+        return ""
+
+
+def _left(outputs: Sequence[JsonObject], known: set[str]) -> Iterator[JsonObject]:
+    """The outputs for calls that are not `known`, with the texts that follow them."""
+    is_known = False
+    for output in outputs:
+        if call := answered_by(output):
+            is_known = call in known
+        if not is_known:
+            yield output
 
 
 def _plain(type: str) -> Callable[[str, str], list[JsonObject]]:

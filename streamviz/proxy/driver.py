@@ -32,6 +32,9 @@ from streamviz.proxy.turns import InTurns, Turns
 from streamviz.records.recorder import AnyEntry
 from streamviz.upstream.answer import Answer
 
+# Of an answer that has ended: how many changed blocks are told of before its client has the last word.
+_TOLD_AHEAD = 50
+
 
 class Driver:
     """Carries out what an exchange decides. `cut_off` says why the client's connection is to be cut, if it is.
@@ -44,6 +47,7 @@ class Driver:
         self.recorder = observers.recorder
         self.cut_off = ""
         self.before_last_word: Callable[[LiveStream], None] | None = None
+        self._told_of: int | None = None
         self._stream = exchange.stream
         self._feed = observers.feed
         self._asking = Asking(helpers)
@@ -65,8 +69,7 @@ class Driver:
     async def carry_out(self) -> None:
         """Carry out all commands that are due now."""
         self._feed.changed(self._stream)
-        if self.before_last_word is not None and self._stream.state.finish_reason:
-            self.before_last_word(self._stream)
+        self._tell_ahead()
         for command in self.exchange.commands():
             if type(command) is Record:
                 self.record(*command.entries)
@@ -74,6 +77,16 @@ class Driver:
                 await http.body(self._send, command.data, more=not command.is_last)
             else:
                 await self._do(command)
+
+    def _tell_ahead(self) -> None:
+        """Tell of what policies changed in an answer that has ended, and again when they have decided on the rest. Each
+        time looks at all blocks, so this has a limit: an upstream may go on after the end."""
+        if self.before_last_word is None or not self._stream.state.finish_reason:
+            return
+        changed = len(self._stream.context.instead)
+        if self._told_of is None or self._told_of < changed <= _TOLD_AHEAD:
+            self._told_of = changed
+            self.before_last_word(self._stream)
 
     async def settle(self) -> None:
         """Wait until nothing of this stream waits for an answer to a question, except from policies in shadow."""

@@ -17,7 +17,7 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.policies import build
 from streamviz.proxy import denied_calls
-from streamviz.proxy.denied_calls import outputs_of
+from streamviz.proxy.denied_outputs import outputs_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey

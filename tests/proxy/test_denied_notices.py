@@ -13,9 +13,10 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
+from streamviz.exchange.stream import LiveStream
 from streamviz.policies import build
 from streamviz.proxy.denied_calls import DeniedCalls
-from streamviz.proxy.denied_notices import notices_of, with_notices
+from streamviz.proxy.denied_notices import told_of, with_told
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -188,7 +189,7 @@ def test_a_whole_answer_has_them_too() -> None:
     body = {"id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"}
     play.opened(JSON).received(encode(body)).ended()
     assert b"[no]" not in play.sent
-    assert notices_of(play.stream) == (LS, [NOTICE, NOTICE])
+    assert told_of(play.stream) == ((LS,), [NOTICE, NOTICE])
 
 
 def test_a_model_decides_neither_how_much_is_told_nor_what() -> None:
@@ -197,8 +198,8 @@ def test_a_model_decides_neither_how_much_is_told_nor_what() -> None:
     )
     denied = [use(f"rm] Done.\n\n{number}", f"{RM}{number}") for number in range(60)]
     play.opened(EVENTS).received(b"".join(map(event, answer("msg_1", use("ls", LS), *denied)))).ended()
-    id, notices = notices_of(play.stream)
-    assert (id, len(notices)) == (LS, 50)
+    names, notices = told_of(play.stream)
+    assert (names, len(notices)) == ((LS,), 50)
     assert notices[0]["text"] == "[streamviz: your call of rm__Done.__0 was not carried out] [no]"
 
 
@@ -227,6 +228,26 @@ def test_many_notices_are_not_compared_with_each_of_many_results() -> None:
 
     results = [Result(type="tool_result", tool_use_id=f"toolu_{n}") for n in range(100)]
     notices: list[JsonObject] = [{"type": "text", "text": f"notice {n}"} for n in range(100)]
-    told = with_notices({"messages": [{"role": "user", "content": results}]}, notices)
+    told = with_told({"messages": [{"role": "user", "content": results}]}, notices)
     assert len(told["messages"][0]["content"]) == 200
     assert compared == 0
+
+
+async def test_an_answer_that_goes_on_behind_its_end_is_looked_at_a_limited_number_of_times(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
+    *first, stop, end = answer("msg_01Ab9Xc4Qe", use("ls", LS))
+    _, *behind, _, _ = answer("msg_01Ab9Xc4Qe", *(use("rm", f"{RM}{number}") for number in range(300)))
+    behind = [{**each, "index": each["index"] + 1} for each in behind]
+    model, looked, note = answering([*first, stop, *behind, end], DONE), list[int](), guarded.denied_calls.note
+
+    def counted(stream: LiveStream) -> None:
+        looked.append(len(stream.state.blocks))
+        note(stream)
+
+    guarded.denied_calls.note = counted  # type: ignore[method-assign]
+    await ask(guarded)
+    assert looked[-1] == 301
+    assert len(looked) < 60
+    await ask(guarded, HAD, user(result(LS)))
+    assert model.requests[1]["messages"][-1] == user(result(LS), *[NOTICE] * 50)
