@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "stream",
             "is_estimated",
-            models.BooleanField(default=False, help_text="Nobody told how many tokens it took: they are estimated."),
+            models.BooleanField(default=False, help_text="Its provider reported no token counts; these are estimates."),
         ),
         migrations.AddField(
             "stream",

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             field=django.contrib.postgres.fields.ArrayField(
                 base_field=models.BigIntegerField(),
                 default=list,
-                help_text="What its parent would be known by.",
+                help_text="The marks that its parent would have.",
                 size=None,
             ),
         ),
@@ -32,14 +32,14 @@ class Migration(migrations.Migration):
             field=django.contrib.postgres.fields.ArrayField(
                 base_field=models.BigIntegerField(),
                 default=list,
-                help_text="What streams that go on from it know it by.",
+                help_text="The marks by which later streams recognise it.",
                 size=None,
             ),
         ),
         migrations.AddField(
             model_name="stream",
             name="parent",
-            field=models.UUIDField(help_text="The stream that it goes on from.", null=True),
+            field=models.UUIDField(help_text="The stream that it continues.", null=True),
         ),
         migrations.AddField(
             model_name="stream",

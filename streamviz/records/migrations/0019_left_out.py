@@ -9,7 +9,9 @@ class Migration(migrations.Migration):
             "stream",
             "left_out",
             models.TextField(
-                blank=True, default="", help_text="What of its request, or of its answer, had no place where that went."
+                blank=True,
+                default="",
+                help_text="What of its request its provider could not take, or of its answer the client's format.",
             ),
         ),
     ]

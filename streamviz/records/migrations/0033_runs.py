@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="What answered it with calls of its own: then it is a run.",
+                help_text="What answered it with calls of its own, which makes it a run.",
             ),
         ),
         migrations.AddField(

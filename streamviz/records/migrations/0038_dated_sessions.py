@@ -14,8 +14,7 @@ class Migration(migrations.Migration):
             models.BooleanField(
                 db_default=True,
                 default=False,
-                help_text="The ids of its streams tell when they were requested, to a day: those of other days are not"
-                " its.",
+                help_text="Its streams' ids begin with their requests' time: those of other days are not searched.",
             ),
         ),
     ]

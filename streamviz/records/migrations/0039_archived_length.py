@@ -10,8 +10,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "archivedpart",
             "length",
-            models.PositiveBigIntegerField(
-                db_default=0, default=0, help_text="Bytes when it is unpacked; 0 where that was not noted yet."
-            ),
+            models.PositiveBigIntegerField(db_default=0, default=0, help_text="Bytes when unpacked; 0 if unknown."),
         ),
     ]

@@ -35,9 +35,7 @@ class ArchivedPart(models.Model):
     object = models.ForeignKey(ArchiveObject, on_delete=models.PROTECT, related_name="parts")
     start = models.BigIntegerField()
     size = models.PositiveIntegerField()
-    length = models.PositiveBigIntegerField(
-        default=0, db_default=0, help_text="Bytes when it is unpacked; 0 where that was not noted yet."
-    )
+    length = models.PositiveBigIntegerField(default=0, db_default=0, help_text="Bytes when unpacked; 0 if unknown.")
     first_seq = models.PositiveIntegerField()
     end_seq = models.PositiveIntegerField()
     first_frame = models.PositiveIntegerField()

@@ -24,7 +24,7 @@ class Session(models.Model):
     is_dated = models.BooleanField(
         default=False,
         db_default=True,
-        help_text="The ids of its streams tell when they were requested, to a day: those of other days are not its.",
+        help_text="Its streams' ids begin with their requests' time: those of other days are not searched.",
     )
 
     class Meta:

@@ -85,25 +85,29 @@ class Stream(models.Model):
     cache_written_tokens = models.BigIntegerField(null=True, help_text="Of its input tokens.")
     reasoning_tokens = models.BigIntegerField(null=True, help_text="Of its output tokens.")
     is_estimated = models.BooleanField(
-        default=False, help_text="Nobody told how many tokens it took: they are estimated."
+        default=False, help_text="Its provider reported no token counts; these are estimates."
     )
     hides_usage = models.BooleanField(
         default=False, help_text="Its client did not ask for usage: it got upstream's chunks without `usage: null`."
     )
 
-    parent = models.UUIDField(null=True, help_text="The stream that it goes on from.")
+    parent = models.UUIDField(null=True, help_text="The stream that it continues.")
     relation = models.CharField(max_length=10, choices=Relation.choices, blank=True)
     is_named = models.BooleanField(default=False, help_text="Whether its client named the session.")
-    asked = ArrayField(models.BigIntegerField(), default=list, help_text="What its parent would be known by.")
-    marks = ArrayField(models.BigIntegerField(), default=list, help_text="What streams that go on from it know it by.")
+    asked = ArrayField(models.BigIntegerField(), default=list, help_text="The marks that its parent would have.")
+    marks = ArrayField(
+        models.BigIntegerField(), default=list, help_text="The marks by which later streams recognise it."
+    )
     left_out = models.TextField(
-        default="", blank=True, help_text="What of its request, or of its answer, had no place where that went."
+        default="",
+        blank=True,
+        help_text="What of its request its provider could not take, or of its answer the client's format.",
     )
     request_headers = models.JSONField(
         default=dict, blank=True, help_text="Those of its request's headers that are kept."
     )
     executor = models.TextField(
-        default="", db_default="", blank=True, help_text="What answered it with calls of its own: then it is a run."
+        default="", db_default="", blank=True, help_text="What answered it with calls of its own, which makes it a run."
     )
     part = models.TextField(default="", db_default="", blank=True, help_text="What a call of a run was for.")
 
