@@ -9,6 +9,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.composer import Composer
 from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, encode
+from streamviz.core.lint.linter import Linter
 from streamviz.core.request_parts import ReadItem
 
 
@@ -38,13 +39,16 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class WireFormat:
-    """One format; `name` is its name in the record.
+    """One format; `name` is its name in the record, `title` that on pages, and `operation` what OpenTelemetry's
+    conventions for generative AI call a call of it ("" if they have no name for it).
 
     Clients send calls to `path`. Upstream they go to `upstream_path` below a base URL: unchanged to `providers`, of
     which `vendor` is the one whose own format it is. `parameters` are those that may be translated for others.
     """
 
     name: str
+    title: str
+    operation: str
     path: str
     upstream_path: str
     vendor: str
@@ -64,6 +68,8 @@ class WireFormat:
     error_body: Callable[[ClientFacingError], JsonObject]
     # Reads the parts of one of a request's turns.
     parts_of: ReadItem
+    # None if its answers are never streams.
+    linter: type[Linter] | None = None
     credential: Credential = field(default_factory=Credential)
 
     def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:

@@ -16,7 +16,7 @@ from django.http import HttpRequest, QueryDict
 from msgspec import structs
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.lint import Note
+from streamviz.core.lint.linter import Note
 from streamviz.core.outcome import Outcome
 from streamviz.core.tape_alignment import align
 from streamviz.core.tapes import Held, Tapes

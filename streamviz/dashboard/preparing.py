@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from streamviz.core.context import Frame
-from streamviz.core.lint import Note
+from streamviz.core.lint.linter import Note
 from streamviz.core.tape_alignment import align
 from streamviz.core.tapes import Held, Row, Sent, Tapes
 from streamviz.core.timeline import NOBODY, Timeline

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from streamviz.core.tokens import Tokens
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard.conversations import Turns
 from streamviz.dashboard.queries import SessionRow, Spent
 from streamviz.live.presentation.block_views import VerdictView
@@ -14,12 +15,6 @@ from streamviz.live.presentation.views import StreamView
 from streamviz.records.models import Session, Stream, Verdict
 from streamviz.records.queries import streams
 
-_FORMATS = {
-    "openai_chat": "chat completions",
-    "openai_responses": "responses",
-    "anthropic_messages": "messages",
-    "gemini": "Gemini",
-}
 _SHOWN_VERDICTS = 20
 
 
@@ -150,4 +145,5 @@ def _outcome(stream: StreamView) -> str:
 
 
 def _format(record: Stream) -> str:
-    return _FORMATS.get(record.wire_format, one_line(record.wire_format, 40))
+    known = WIRE_FORMATS.get(record.wire_format)
+    return known.title if known else one_line(record.wire_format, 40)

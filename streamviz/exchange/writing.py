@@ -11,8 +11,7 @@ from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.core.wire import OPENAI_RESPONSES
-from streamviz.core.wire.translation import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 
@@ -57,7 +56,7 @@ def asks_again_after_errors(stream: LiveStream) -> bool:
     """Whether its client asks again after any error in mid-stream. Kimi Code does, whatever the error says. Mistral
     Vibe in chat and Google's first SDK for Node see no error there, and take the stream for a broken or empty one."""
     is_kimi = stream.user_agent.lower().startswith("kimi-code-cli")
-    overlooks_errors = is_vibe(stream) and stream.wire_format == OPENAI_CHAT
+    overlooks_errors = is_vibe(stream) and stream.wire_format == OPENAI_CHAT.name
     return is_kimi or overlooks_errors or reads_events_alone(stream.request_headers)
 
 

@@ -6,9 +6,9 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
-from streamviz.core.lint import LINTERS, Note
+from streamviz.core.lint.linter import Note
 from streamviz.core.sse import SSEEvent, SSEParser, events_in
-from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire import AGGREGATORS, LINTERS
 from streamviz.records.runs import StoredChunk
 
 

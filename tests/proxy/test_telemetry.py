@@ -47,11 +47,12 @@ def test_a_parent_is_read(header: str, parent: Parent | None) -> None:
 
 
 def test_every_format_has_an_operation_but_what_passes_unread() -> None:
-    assert WIRE_FORMATS.keys() - {PASSED_THROUGH.name} == conventions._OPERATIONS.keys()
+    assert {name for name, known in WIRE_FORMATS.items() if not known.operation} == {PASSED_THROUGH.name}
 
 
 def test_operations_and_providers_that_the_conventions_know_have_their_names() -> None:
-    assert set(conventions._OPERATIONS.values()) <= {each.value for each in GenAiOperationNameValues}
+    operations = {known.operation for known in WIRE_FORMATS.values()} - {""}
+    assert operations <= {each.value for each in GenAiOperationNameValues}
     named = {each.value for each in GenAiProviderNameValues}
     assert set(conventions._PROVIDERS.values()) <= named
     # Makers with a name of their own in the conventions, whatever LiteLLM calls the services that offer them.

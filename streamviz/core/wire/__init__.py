@@ -19,6 +19,8 @@ __all__ = [
     "COMPOSERS",
     "EMBEDDINGS",
     "GEMINI",
+    "LINTERS",
+    "LINT_RULES",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
     "PASSED_THROUGH",
@@ -35,3 +37,6 @@ AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
 # then, and is filled as chunks come, so composers read it anew each time.
 COMPOSERS = {name: known.composer for name, known in WIRE_FORMATS.items()}
 BODY_COMPOSERS = {name: known.body_composer for name, known in WIRE_FORMATS.items()}
+LINTERS = {name: known.linter for name, known in WIRE_FORMATS.items() if known.linter is not None}
+# What each rule of the linters demands, by its name; formats that share a name demand the same.
+LINT_RULES: dict[str, str] = {name: demand for linter in LINTERS.values() for name, demand in linter.rules.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from streamviz.core.composer import Composer
 from streamviz.core.errors import ClientFacingError
 from streamviz.core.json_value import JsonObject
+from streamviz.core.lint import anthropic_messages, gemini, openai_chat, openai_responses
 from streamviz.core.wire import (
     anthropic_messages_composer,
     anthropic_messages_request,
@@ -14,6 +15,7 @@ from streamviz.core.wire import (
     openai_chat_request,
     openai_chat_writer,
     openai_responses_request,
+    translation,
 )
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
@@ -52,7 +54,9 @@ def _no_stream(head: JsonObject, *, source: str = "") -> Composer:
 
 
 OPENAI_CHAT = WireFormat(
-    name="openai_chat",
+    name=translation.OPENAI_CHAT,
+    title="chat completions",
+    operation="chat",
     path="/v1/chat/completions",
     upstream_path="/chat/completions",
     vendor="openai",
@@ -78,9 +82,12 @@ OPENAI_CHAT = WireFormat(
     body_composer=OpenAIChatBodyComposer,
     error_body=_openai_error,
     parts_of=openai_chat_request.parts_of,
+    linter=openai_chat.OpenAIChatLinter,
 )
 ANTHROPIC_MESSAGES = WireFormat(
-    name="anthropic_messages",
+    name=translation.ANTHROPIC_MESSAGES,
+    title="messages",
+    operation="chat",
     path="/v1/messages",
     upstream_path="/v1/messages",
     vendor="anthropic",
@@ -99,10 +106,13 @@ ANTHROPIC_MESSAGES = WireFormat(
     body_composer=AnthropicMessagesBodyComposer,
     error_body=_anthropic_error,
     parts_of=anthropic_messages_request.parts_of,
+    linter=anthropic_messages.AnthropicMessagesLinter,
     credential=Credential("x-api-key", "", {"anthropic-version": "2023-06-01"}),
 )
 OPENAI_RESPONSES = WireFormat(
-    name="openai_responses",
+    name=translation.OPENAI_RESPONSES,
+    title="responses",
+    operation="chat",
     path="/v1/responses",
     upstream_path="/responses",
     vendor="openai",
@@ -122,9 +132,12 @@ OPENAI_RESPONSES = WireFormat(
     body_composer=OpenAIResponsesBodyComposer,
     error_body=_openai_error,
     parts_of=openai_responses_request.parts_of,
+    linter=openai_responses.OpenAIResponsesLinter,
 )
 GEMINI = WireFormat(
-    name="gemini",
+    name=translation.GEMINI,
+    title="Gemini",
+    operation="generate_content",
     path="/v1beta/models",
     upstream_path="/models",
     vendor="gemini",
@@ -142,10 +155,13 @@ GEMINI = WireFormat(
     body_composer=GeminiBodyComposer,
     error_body=_gemini_error,
     parts_of=gemini_request.parts_of,
+    linter=gemini.GeminiLinter,
     credential=Credential("x-goog-api-key", ""),
 )
 EMBEDDINGS = WireFormat(
     name="embeddings",
+    title="embeddings",
+    operation="embeddings",
     path="/v1/embeddings",
     upstream_path="/embeddings",
     vendor="openai",
@@ -166,6 +182,8 @@ EMBEDDINGS = WireFormat(
 PASSED_THROUGH = replace(
     EMBEDDINGS,
     name="passed_through",
+    title="passed through",
+    operation="",
     path="passed through",
     turns="",
     providers=frozenset(),

@@ -12,9 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from streamviz.core.lint import RULES, Note
+from streamviz.core.lint.linter import Note
 from streamviz.core.tapes import Fate, Row
 from streamviz.core.timeline import Piece
+from streamviz.core.wire import LINT_RULES
 from streamviz.dashboard import chunk_queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.finding import Found, find_stream
@@ -94,7 +95,7 @@ def _page(asked: QueryDict, played: Playback, rows: Sequence[Row], notes: Sequen
         "toggles": [(fate, FATES[fate], counts[fate], fate not in hidden) for fate in Fate],
         "hidden": [fate for fate in Fate if fate in hidden],
         "jumps": _jumps(rows, row),
-        "notes": [(note, RULES.get(note.rule, "")) for note in notes],
+        "notes": [(note, LINT_RULES.get(note.rule, "")) for note in notes],
         "earlier": numbered[max(0, start - ROWS_A_PAGE)][0] if start else None,
         "later": numbered[start + ROWS_A_PAGE][0] if start + ROWS_A_PAGE < len(numbered) else None,
     }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from streamviz.core.context import OURSELVES
 from streamviz.core.differences import Part, difference
 from streamviz.core.events import UsageUpdated
-from streamviz.core.lint import Note
+from streamviz.core.lint.linter import Note
 from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.live.presentation import marks

@@ -12,6 +12,7 @@ from streamviz.core.json_value import as_object
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.outcome import Outcome
 from streamviz.core.tokens import Tokens
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 
 Value = str | bool | int | float | list[str]
@@ -27,13 +28,6 @@ _MOST_TOOL_CALLS = 50
 _MOST_ANSWERS = 50
 _LARGEST = 10**9
 
-_OPERATIONS = {
-    "openai_chat": "chat",
-    "openai_responses": "chat",
-    "anthropic_messages": "chat",
-    "gemini": "generate_content",
-    "embeddings": "embeddings",
-}
 # LiteLLM's names of providers, and the conventions'.
 _PROVIDERS = {
     "azure": "azure.ai.openai",
@@ -63,7 +57,7 @@ class Step(NamedTuple):
 
 def operation_of(stream: LiveStream) -> str:
     """The conventions' name for such a call; empty if they have none, as for calls that are passed through."""
-    return _OPERATIONS.get(stream.wire_format, "")
+    return WIRE_FORMATS[stream.wire_format].operation
 
 
 def provider_of(stream: LiveStream) -> str:

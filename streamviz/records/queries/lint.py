@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from streamviz.core.lint import RULES
+from streamviz.core.wire import LINT_RULES
 from streamviz.records.queries.rows import rows
 
 MOST = 50
@@ -26,7 +26,7 @@ class Broken(NamedTuple):
     @property
     def demand(self) -> str:
         """What the rule requires."""
-        return RULES.get(self.rule, "")
+        return LINT_RULES.get(self.rule, "")
 
 
 def broken_rules(since: datetime, until: datetime, most: int = MOST) -> list[Broken]:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import psycopg
 
-from streamviz.core.lint import LINTERS
 from streamviz.core.outcome import Outcome
+from streamviz.core.wire import LINTERS
 from streamviz.records.aggregation import lint
 from streamviz.records.columns import as_array
 from streamviz.records.recorder import StreamClosed

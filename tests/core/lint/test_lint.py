@@ -6,7 +6,8 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.json_value import JsonObject
-from streamviz.core.lint import LINTERS, RULES, Note
+from streamviz.core.lint.linter import Note
+from streamviz.core.wire import LINT_RULES, LINTERS
 from tests.core.support import call, calls, delta, parse, sse
 from tests.recordings import RECORDED_FORMATS, recorded
 
@@ -193,7 +194,7 @@ def test_whatever_comes_nothing_raises(format: str) -> None:
     plain = [dict.fromkeys(members, each) for each in odd]
     typed = [{**each, "type": kind} for each in plain for kind in kinds]
     tape = events(*plain, *typed, *odd, named=False)
-    assert all(note.rule in RULES for note in notes(format, tape))
+    assert all(note.rule in LINT_RULES for note in notes(format, tape))
 
 
 def test_an_answer_that_is_no_stream_has_no_rules() -> None:
