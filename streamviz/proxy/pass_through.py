@@ -39,7 +39,6 @@ from streamviz.upstream.redaction import told_headers
 
 # What a browser shows of an answer can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
-_WAY = {Event.COMPLETED: (Event.FORWARDED, Event.ANSWERED, Event.DRAINED, Event.COMPLETED)}
 _ONE = SessionCounts(streams=1)
 _UNSAID = {"content-type": "application/json"}
 _OF_FILES = ("content-disposition",)
@@ -79,9 +78,7 @@ class _Passing:
         self.stream = stream
         self._clock = clock
         self._send = send
-        self._has_begun = False
-        # How the call ends; if that never becomes known, the server dropped it.
-        self.end = Event.DROPPED
+        self._life = stream.life
 
     def record(self, *entries: AnyEntry) -> None:
         """Record entries. Raises NotRecorded if the call must not continue because part of it could not be recorded."""
@@ -101,7 +98,7 @@ class _Passing:
         try:
             await self._carry(scope, place)
         except (*FAILURES, UpstreamError, NotRecorded) as error:
-            if self._is_over:  # the client has left and is told nothing
+            if self._life.is_ending:  # the client has left and is told nothing
                 return
             raise self._failed(error, place.target.provider) from error
 
@@ -111,6 +108,7 @@ class _Passing:
             headers["content-type"] = kind
         url = URL(place.url, encoded=True)
         data = place.body or None
+        self._life.step(Event.FORWARDED)
         client = self._worker.client
         response = await client.request(
             scope["method"], url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(place.url)
@@ -127,8 +125,9 @@ class _Passing:
             answer.close()
 
     async def _answer(self, answer: BoundedAnswer, response: aiohttp.ClientResponse, key: str) -> None:
-        if self._is_over:
+        if self._life.is_ending:
             return
+        self._life.step(Event.ANSWERED)
         stream = self.stream
         stream.status = response.status
         head = {**_UNSAID, **told_headers(response.headers, key, _OF_FILES), **_INERT}
@@ -140,19 +139,19 @@ class _Passing:
             await self._begin(head)
             async for piece in answer:
                 await self._pass(piece)
-        if not self._is_over:
+        if not self._life.is_ending:
             await http.body(self._send, b"")
-            self._over(Event.COMPLETED if response.status < 400 else Event.FAILED)
+            self._over(*((Event.DRAINED, Event.COMPLETED) if response.status < 400 else (Event.FAILED,)), Event.SENT)
 
     async def _begin(self, head: dict[str, str]) -> None:
-        if self._is_over:
+        if self._life.is_ending:
             return
-        self._has_begun = True
+        self._life.step(Event.BEGAN)
         await http.start(self._send, self.stream.status or 200, head)
 
     async def _pass(self, piece: bytes) -> None:
         """Pass on one piece, recorded before the client gets it."""
-        if self._is_over:
+        if self._life.is_ending:
             return
         stream, now = self.stream, self._clock.now()
         seq = len(stream.received_at)
@@ -177,13 +176,13 @@ class _Passing:
 
     def _stop(self, end: Event, why: str, error: ClientFacingError) -> None:
         """End the call. Raises what the client is to be told, unless it has its whole answer."""
-        if not self._is_over:
+        if not self._life.is_ending:
             raise self._ended(end, why, error)
 
     def _ended(self, end: Event, why: str, error: ClientFacingError) -> Exception:
         """Note how the call ends, and return what to raise so that the client is told, as far as that is possible."""
-        self._over(end, why)
-        if self._has_begun:
+        self._over(end, error=why)
+        if self._life.has_begun:
             return http.CannotEnd(why)
         self.stream.status = error.status
         error.headers[http.STREAM] = str(self.stream.id)
@@ -192,7 +191,7 @@ class _Passing:
     @property
     def has_sent_answer(self) -> bool:
         """Whether the client has its whole answer."""
-        return self.end in (Event.COMPLETED, Event.FAILED)
+        return self._life.is_over
 
     def cancelled(self, by: str) -> None:
         self._stop(Event.CANCELLED, f"cancelled by {by}", errors.cancellation())
@@ -207,30 +206,26 @@ class _Passing:
         """Nothing is left to send."""
 
     def left(self, why: str) -> None:
-        self._over(Event.LEFT, why or "the client left")
+        self._over(Event.LEFT, error=why or "the client left")
 
-    @property
-    def _is_over(self) -> bool:
-        """Whether it is known how the call ends. After its client has left, it continues until it is its turn to
-        end."""
-        return self.end is not Event.DROPPED
-
-    def _over(self, end: Event, error: str = "") -> None:
-        """Note how the call ends. The first reason stays, whatever follows from it."""
-        if not self._is_over:
-            self.end, self.stream.error = end, error
+    def _over(self, *events: Event, error: str = "") -> None:
+        """The call ends. The first reason stays, whatever follows from it: when its client has left, the call continues
+        until it is its turn to end."""
+        if not self._life.is_ending:
+            self.stream.error = error
+            for event in events:
+                self._life.step(event)
 
     def close(self) -> None:
         stream = self.stream
-        for event in _WAY.get(self.end, (self.end,)):
-            stream.life.step(event)
-        if not stream.life.is_over:
-            stream.life.step(Event.SENT)
+        self._over(Event.DROPPED)
+        if not self._life.is_over:
+            self._life.step(Event.SENT)
         stream.ended_at = self._clock.now()
         limiting.add(self._worker, stream, _ONE)
         limiting.settle(self._worker, stream, _ONE)
         self._keep(recording.closed(stream))
-        stream.life.step(Event.CLOSED)
+        self._life.step(Event.CLOSED)
         self._worker.observers.closed(stream)
 
 

@@ -14,6 +14,8 @@ from asgiref.typing import HTTPScope
 
 from streamviz.asgi_types import LEFT
 from streamviz.core.errors import RequestError
+from streamviz.core.outcome import Outcome
+from streamviz.exchange.life import State
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi, passage
@@ -168,6 +170,22 @@ async def test_what_comes_until_its_turn_to_end_is_neither_sent_nor_its_end(
     assert client.frames == bool(before)
     assert client.messages == sent
     assert [each.message for each in caplog.records if each.name.startswith("streamviz")] == []
+
+
+@pytest.mark.parametrize(("before", "state"), [(b"", State.OPENING), (b"0123", State.ANSWERING)])
+async def test_where_a_call_is_can_be_told_while_it_runs(
+    worker: Worker, upstream: Upstream, before: bytes, state: State
+) -> None:
+    upstream.before = before
+    client = Client(worker)
+    await upstream.is_asked.wait()
+    if before:
+        await client.has_some.wait()
+    [stream] = worker.observers.feed.running.values()
+    assert (stream.life.state, stream.life.has_begun) == (state, bool(before))
+    upstream.may_go_on.set()
+    await client.task
+    assert (stream.life.state, stream.outcome) == (State.CLOSED, Outcome.COMPLETED)
 
 
 def a_person(worker: Worker, stream: LiveStream) -> None:
