@@ -146,6 +146,8 @@ class Importing:
                     self._begin(what, value, is_first=number == 1)
                 else:
                     takers[what](value)
+        if not number:
+            raise NotAnExport("The file is empty.")
         if not self._is_over:
             raise NotAnExport(f"It is cut off behind line {number}: the streams before the last one are stored.")
         with _faults_at(number):

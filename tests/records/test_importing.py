@@ -73,6 +73,12 @@ def test_what_people_said_comes_with_the_import_after_one_that_was_killed(
     assert everything(query) == before
 
 
+@pytest.mark.parametrize("held", [b"", b"\n \n"])
+def test_an_empty_file_is_told_that_it_is(held: bytes) -> None:
+    with pytest.raises(NotAnExport, match="empty"):
+        take(list(lines_of(io.BytesIO(held))))
+
+
 def test_exports_behind_one_another_are_taken_as_each_by_itself(query: Query, session: uuid.UUID) -> None:
     store(story(day(0), session="two", number=2))
     sessions = list(Session.objects.order_by("started_at").values_list("pk", flat=True))
