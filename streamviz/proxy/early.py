@@ -12,7 +12,8 @@ from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
 from streamviz.proxy.cors import headers_for
-from streamviz.proxy.paths import canonical, format_of, is_a_clients, is_gemini_call, is_ours, no_such
+from streamviz.proxy.paths import canonical, format_of, is_gemini_call, is_ours, no_such
+from streamviz.proxy.recognising import is_the_proxys
 from streamviz.proxy.refusals import note, refused
 from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
@@ -77,7 +78,8 @@ def no_websocket(target: bytes, headers: Headers) -> bytes | None:
 
 def _scope(path: str, headers: Headers, query: bytes = b"", client: str = "") -> HTTPScope:
     """The scope of a request whose body was not read."""
-    known = {"headers": headers, "path": path, "query_string": query, "client": (client, 0) if client else None}
+    known = {"method": "POST", "headers": headers, "path": path, "query_string": query}
+    known["client"] = (client, 0) if client else None
     return cast(HTTPScope, known)
 
 
@@ -88,7 +90,7 @@ def _path(target: bytes) -> str:
 def _form(path: str, scope: HTTPScope, length: int) -> bytes | None:
     if length <= MOST_OF_A_FORM:
         return None
-    if is_a_clients(path):
+    if is_the_proxys(scope):
         return _told(no_such(path), path, scope)
     return _response(413, {"content-type": "text/plain"}, b"Too large.\n")
 

@@ -13,7 +13,6 @@ from channels.routing import ProtocolTypeRouter
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.db.backends.signals import connection_created
-from django.urls import is_valid_path
 
 from streamviz.asgi_types import Message, Receive, Send
 from streamviz.base_path import below
@@ -30,8 +29,7 @@ from streamviz.live.routing import websocket_application
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.asking import asked
-from streamviz.proxy.http import credentials, header
-from streamviz.proxy.paths import canonical, is_a_clients, is_ours
+from streamviz.proxy.recognising import is_the_proxys
 from streamviz.proxy.worker import worker
 from streamviz.records.database import wait_briefly
 from streamviz.serving import health, members, metrics
@@ -52,26 +50,10 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
         await metrics.application(scope, send)
     elif path.startswith(API):
         await api_application(cast(HTTPScope, {**scope, "path": path}), receive, send)
-    elif _is_the_proxys(scope):
+    elif is_the_proxys(cast(HTTPScope, scope)):
         await proxy_application(scope, receive, send)
     else:
         await django_application({**scope, "path": f"{settings.BASE_PATH}{path}"}, receive, send)
-
-
-def _is_the_proxys(scope: Message) -> bool:
-    """Whether the proxy answers this request, including one from a client of models for a path without a page: its
-    errors are then in that client's format."""
-    if is_ours(canonical(scope["path"])) or _sends_json(scope):
-        return True
-    path = below(scope["path"])
-    is_a_page = path.startswith(below(settings.STATIC_URL)) or is_valid_path(path) or is_valid_path(f"{path}/")
-    return not is_a_page and (is_a_clients(path) or bool(credentials(cast(HTTPScope, scope))))
-
-
-def _sends_json(scope: Message) -> bool:
-    """Whether it is no browser's: pages send forms."""
-    kind = header(cast(HTTPScope, scope), b"content-type")
-    return scope["method"] not in ("GET", "HEAD") and kind.lower().startswith("application/json")
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

@@ -176,7 +176,32 @@ def test_a_long_call_at_another_base_url_is_told_where_it_is(worker: Worker) -> 
     assert answer is not None
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert b"/v1/messages is. Check the base URL." in answer
-    form = passage(worker, b"/sessions/", [])(MOST_OF_A_FORM + 1)
+
+
+JSON = (b"content-type", b"application/json; charset=utf-8")
+BEARER = (b"authorization", b"Bearer a-key")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "kind"),
+    [
+        ("/", [JSON], '{"error":{"message"'),
+        ("/", [JSON, (b"anthropic-version", b"2023-06-01")], '{"type":"error"'),
+        ("/other", [JSON, (b"x-goog-api-key", b"a-key")], '"status":"NOT_FOUND"'),
+        ("/other", [(b"content-type", b"multipart/form-data"), BEARER], '{"error":{"message"'),
+    ],
+)
+def test_a_long_call_at_no_path_of_ours_is_told_so_in_the_clients_format(
+    worker: Worker, path: str, headers: list[tuple[bytes, bytes]], kind: str
+) -> None:
+    answer = (passage(worker, path.encode(), headers)(MOST_OF_A_FORM + 1) or b"").decode()
+    assert answer.startswith("HTTP/1.1 404 ")
+    assert kind in answer
+
+
+def test_a_long_form_is_told_so(worker: Worker) -> None:
+    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    form = passage(worker, b"/sessions/", headers)(MOST_OF_A_FORM + 1)
     assert form is not None
     assert form.startswith(b"HTTP/1.1 413 ")
 
