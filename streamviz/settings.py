@@ -264,13 +264,17 @@ ACCESS_LOG = environment.flag("ACCESS_LOG", default=False)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"broken_off": {"()": "streamviz.serving.broken_off.BrokenOff"}},
+    "filters": {
+        "broken_off": {"()": "streamviz.serving.broken_off.BrokenOff"},
+        "not_shown": {"()": "streamviz.serving.broken_off.NotShown"},
+    },
     "formatters": {"TEXT": {"()": "streamviz.logs.LineFormatter"}, "JSON": {"()": "streamviz.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # Django would otherwise add handlers of its own; the others report every connection at INFO.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "django.request": {"filters": ["not_shown"]},
         "django.server": {"handlers": [], "propagate": True},
         # It would log a traceback at ERROR for every scanner; the error page's own log line is enough.
         "django.security.DisallowedHost": {"level": "CRITICAL"},

@@ -81,7 +81,7 @@ def bare(shown: str) -> list[str]:
 
 
 def test_while_it_is_away_all_but_chunks_is_there(
-    cast: Cast, storage: Storage, stream: uuid.UUID, away: Bucket
+    cast: Cast, storage: Storage, stream: uuid.UUID, away: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
     archive(storage.bucket)
     status, shown = page(cast, f"/streams/{stream}/")
@@ -94,6 +94,7 @@ def test_while_it_is_away_all_but_chunks_is_there(
         assert status == 503, tab
         assert "the object storage does not answer" in shown
         assert (f"/streams/{stream}/request/" in shown) is not tab.startswith("export")
+    assert [each for each in caplog.records if each.exc_info] == []
     assert page(cast, f"/streams/{stream}/export/?as=markdown")[0] == 200
     with pytest.raises(ChunksAway):
         call_command("verify")
