@@ -15,7 +15,6 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, QueryDict
 from msgspec import structs
 
-from streamviz.core.blocks import StreamState
 from streamviz.core.lint.linter import Note
 from streamviz.core.outcome import Outcome
 from streamviz.core.tape_alignment import align
@@ -205,11 +204,13 @@ async def _made(stream_id: UUID) -> Playback | None:
     except Failed as failure:
         log.warning("stream %s cannot be played: %s", stream_id, failure)
         return None
-    return Playback(_with_client(view, made.tapes.client.moment(None)), made.tapes, made.bare, made.compared)
+    told = await asyncio.to_thread(_with_client, view, made.tapes)
+    return Playback(told, made.tapes, made.bare, made.compared)
 
 
-def _with_client(view: StreamView, client: StreamState) -> StreamView:
+def _with_client(view: StreamView, tapes: Tapes) -> StreamView:
     """Add why the answer ended as its client had it, and what the client got in place of blocks."""
+    client = tapes.client.moment(None)
     got = [(block.kind, block.name, block.text) for block in client.blocks]
     instead = instead_of(view, got) if len(view.blocks) <= MOST_BLOCKS else {}
     blocks = [structs.replace(block, instead=instead.get(block.ordinal, "")) for block in view.blocks]

@@ -28,6 +28,8 @@ from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_i
 
 _BARE = 300
 _CHUNKS_A_STEP = 16
+# A larger chunk is read in a thread.
+_LARGE_BYTES = 64 * 1024
 _NICENESS = 10
 # Far more than the longest stream takes that is prepared.
 _LONGEST_SECONDS = 120.0
@@ -118,12 +120,15 @@ async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], rest: Rest)
     """The aggregated tape, and the beginnings of the chunks that say nothing."""
     timeline, bare = Timeline(AGGREGATORS[wire_format]()), dict[int, bytes]()
     for chunk in chunks:
-        timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
+        if chunk.length > _LARGE_BYTES:
+            await asyncio.to_thread(timeline.add, chunk.seq, chunk.received_at, events_of(chunk))
+        else:
+            timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
         if timeline.owner(chunk.seq) == NOBODY and not timeline.told(chunk.seq):
             bare[chunk.seq] = (chunk.raw or b"")[:_BARE]
         if not chunk.seq % _CHUNKS_A_STEP:
             await rest()
-    timeline.close()
+    await asyncio.to_thread(timeline.close)
     return timeline, bare
 
 

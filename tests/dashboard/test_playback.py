@@ -105,6 +105,39 @@ def test_a_step_is_a_link(cast: Cast, stream: uuid.UUID, at: int, step: str, to:
     assert (answer.status_code, answer["location"]) == (302, f"/streams/{stream}/?at={to}&tape=upstream")
 
 
+def test_what_may_take_long_is_not_done_on_the_event_loop(
+    cast: Cast, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One chunk, as an imported stream may have, can begin tens of thousands of blocks."""
+    playback._kept.clear()
+    noted: dict[str, list[bool]] = {}
+
+    def note(of: Any, name: str) -> None:
+        does, noted[name] = getattr(of, name), []
+
+        def do(*arguments: Any) -> Any:
+            noted[name].append(is_in_the_way())
+            return does(*arguments)
+
+        monkeypatch.setattr(of, name, do)
+
+    for of, name in ((Timeline, "add"), (Timeline, "moment"), (Timeline, "close")):
+        note(of, name)
+    stream_id, entries = story(NOW, [sse(delta(content="x" * 70_000)), *RAWS[-2:]], session="moments")
+    write(entries)
+    assert "xxx" in shown(cast, f"/streams/{stream_id}/?at=0")
+    assert noted == {"add": [False, True, True], "moment": [False, False], "close": [False]}
+
+
+def is_in_the_way() -> bool:
+    """Whether an event loop waits for what this thread does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def test_what_is_no_moment_is_the_end(cast: Cast, stream: uuid.UUID) -> None:
     for query in ("at=x", "at=-1", "time=", "at=999999", "step=nowhere&tape=whose"):
         assert text_of(shown(cast, f"/streams/{stream}/?{query}")) == "".join(WORDS)

@@ -25,7 +25,7 @@ from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.asked import asked_of, headers_of
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
-from streamviz.live.presentation.moment import moment_of
+from streamviz.live.presentation.moment import Moment, moment_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.records.archive.bucket import ChunksAway
@@ -51,7 +51,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         asked = asked.stepped(played)
         if not is_part(request):
             return redirect(f"{reverse('stream', args=[stream_id])}{asked.query}")
-    moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
+    moment = None if played is None else await asyncio.to_thread(_moment, played, asked)
     if moment is not None and is_part(request):
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = Found.over(played.view) if played else await _with_client(await find_stream(stream_id, has_times=not away))
@@ -65,6 +65,11 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     # A socket only has the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
+
+
+def _moment(played: Playback, asked: Asked) -> Moment:
+    """Takes some µs for each block that the stream has by then."""
+    return moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
 
 
 async def first_look(request: HttpRequest, stream_id: uuid.UUID, tab: str = "stream") -> HttpResponse | None:
