@@ -8,7 +8,6 @@ from functools import partial
 from uuid import UUID
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from streamviz.api import admission, readers
@@ -20,7 +19,7 @@ from streamviz.proxy.paths import no_such
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
 from streamviz.records.archive.bucket import ChunksAway
-from streamviz.records.archive.reading import require_readable
+from streamviz.records.archive.reading import in_thread, require_readable
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
     with admission.counted(reader):
         stream = await admission.stream_for(reader, UUID(found["id"]))
         if stream.outcome:
-            await database_sync_to_async(require_readable, thread_sensitive=False)(stream.pk)
+            await in_thread(require_readable)(stream.pk)
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)
 
 

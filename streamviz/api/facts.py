@@ -23,6 +23,7 @@ from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 from streamviz.live.feed import feed
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
+from streamviz.records.archive.reading import in_thread
 from streamviz.records.entries import Given
 from streamviz.records.following import Following, News
 from streamviz.records.models import Block, Stream
@@ -92,9 +93,9 @@ class Facts:
         if looks_again:
             self._looked_at = now
             self._known_holds += await self._holds_elsewhere()
-        # A finished stream may be in the archive, which can take a while; other database work should not wait for that.
-        read = database_sync_to_async(self._following.read, thread_sensitive=not self._stream.outcome)
-        news = await read(looks_again=looks_again)
+        may_be_archived = bool(self._stream.outcome)
+        read = in_thread if may_be_archived else database_sync_to_async
+        news = await read(self._following.read)(looks_again=looks_again)
         if news:
             self._news_at = monotonic()
         return news

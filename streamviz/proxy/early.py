@@ -78,7 +78,7 @@ def no_websocket(target: bytes, headers: Headers) -> bytes | None:
 
 def _scope(path: str, headers: Headers, query: bytes = b"", client: str = "") -> HTTPScope:
     """The scope of a request whose body was not read."""
-    known = {"method": "POST", "headers": headers, "path": path, "query_string": query}
+    known: dict[str, object] = {"method": "POST", "headers": headers, "path": path, "query_string": query}
     known["client"] = (client, 0) if client else None
     return cast(HTTPScope, known)
 

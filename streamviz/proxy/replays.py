@@ -12,7 +12,6 @@ from typing import TypeVar
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError
 
 from streamviz.core.errors import RequestError, UpstreamError
@@ -21,6 +20,7 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.records.archive.bucket import ChunksAway
+from streamviz.records.archive.reading import in_thread
 from streamviz.records.configuration import KnownKey
 from streamviz.records.models import Stream
 from streamviz.records.moments import as_microseconds
@@ -83,9 +83,7 @@ class ReplayedAnswer:
         """Nothing is open."""
 
     def _read(self, seq: int) -> "asyncio.Future[list[StoredChunk]]":
-        # They may be in the archive, which can be slow: others must not wait for that.
-        read = database_sync_to_async(chunks_from, thread_sensitive=False)
-        return asyncio.ensure_future(read(self._replay.stream, seq))
+        return asyncio.ensure_future(in_thread(chunks_from)(self._replay.stream, seq))
 
     async def _until(self, received_at: int) -> None:
         """Wait until as much time has passed as upstream took from the request on."""

@@ -1,6 +1,9 @@
 """Pages of streams whose chunks are archived: unchanged, and without the chunks while the storage is down."""
 
+import asyncio
 import json
+import math
+import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -13,6 +16,7 @@ from django.core.management import call_command
 
 from streamviz.dashboard import playback
 from streamviz.dashboard.exports.sse import to_client
+from streamviz.proxy.replays import ReplayedAnswer
 from streamviz.records.archive import reading
 from streamviz.records.archive.bucket import Bucket, ChunksAway
 from streamviz.records.archive.reading import Kept
@@ -20,6 +24,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.exporting import by_turns
 from streamviz.records.partitions import make_days
 from streamviz.records.tapes import client_bytes
+from streamviz.upstream.targets import Replay
 from tests.dashboard.conftest import Cast
 from tests.records.archive.conftest import away, endpoint, storage
 from tests.records.archive.support import Storage, archive
@@ -108,6 +113,37 @@ def test_events_answer_503_while_it_is_away(cast: Cast, storage: Storage, stream
     assert "does not answer" in json.loads(body)["error"]["message"]
 
 
+def test_events_and_replays_wait_for_the_storage_in_threads_of_its_own(
+    cast: Cast, storage: Storage, stream: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive(storage.bucket)
+    get, threads = Bucket.get, list[str]()
+
+    def noted(*asked: Any) -> bytes:
+        threads.append(threading.current_thread().name)
+        return get(*asked)
+
+    monkeypatch.setattr(Bucket, "get", noted)
+    assert async_to_sync(events)(stream, f"sessionid={cast['bob'].cookies['sessionid'].value}")[0] == 200
+    assert len(threads) == 1
+    monkeypatch.setattr(reading, "_kept", Kept(reading.MOST_KEPT_BYTES))
+    assert async_to_sync(replayed)(stream)
+    assert len(threads) == 2
+    assert all(name.startswith("archive") for name in threads), threads
+
+
+async def replayed(stream_id: uuid.UUID) -> bytes:
+    return await sent(aiter(ReplayedAnswer(Replay(stream_id, math.inf, 0, (), hides_usage=False), is_streaming=True)))
+
+
+async def test_while_readers_wait_for_the_storage_others_have_threads() -> None:
+    answers = threading.Event()
+    waiting = [asyncio.ensure_future(reading.in_thread(answers.wait)()) for _ in range(100)]
+    assert await asyncio.to_thread(str, 1) == "1"
+    answers.set()
+    assert all(await asyncio.gather(*waiting))
+
+
 async def events(stream_id: uuid.UUID, cookie: str) -> tuple[int, bytes]:
     from streamviz.api.asgi import application
 
@@ -117,7 +153,8 @@ async def events(stream_id: uuid.UUID, cookie: str) -> tuple[int, bytes]:
         said.append(message)
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.Event().wait()  # the reader stays
+        return {}
 
     scope = {
         "type": "http",

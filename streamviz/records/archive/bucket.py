@@ -8,11 +8,15 @@ from typing import Any
 from django.conf import settings
 
 from streamviz.faults import Fault
+from streamviz.records.archive.time_limit import TimeLimit, limited
 from streamviz.records.rules import Archive
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 15.0
 ATTEMPTS = 2
+# A whole request, with its second attempt, takes no longer than this, and than a slow line needs for its bytes.
+WHOLE_SECONDS = 40.0
+SLOWEST_BYTES_A_SECOND = 64 * 1024
 # After a failure all callers get an error at once for this long, so that pages do not wait for storage that is away.
 PAUSE_SECONDS = 5.0
 _GONE = ("NoSuchKey", "404")
@@ -79,13 +83,17 @@ class Bucket:
 
         if time.monotonic() < self._away_until:
             raise ChunksAway(self._why)
+        seconds = WHOLE_SECONDS + max(size, len(values.get("Body", b""))) / SLOWEST_BYTES_A_SECOND
         try:
-            answer = getattr(self._connected(), operation)(Bucket=self._archive.bucket, **values)
-            return _body(answer, size) if size else b""
+            with TimeLimit(seconds):
+                answer = getattr(self._connected(), operation)(Bucket=self._archive.bucket, **values)
+                return _body(answer, size) if size else b""
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", _SERVER_ERRORS)
             raise self._refused(operation, code, status) from None
+        except TimeoutError:
+            raise self._is_away(f"takes longer than {seconds:.0f} s") from None
         except (BotoCoreError, HTTPError, OSError) as error:
             raise self._is_away(f"does not answer ({type(error).__name__})") from None
 
@@ -157,7 +165,7 @@ def _client(archive: Archive) -> Any:
     session = Session(archive.key_id or None, archive.secret or None, region_name=archive.region)
     client = session.client("s3", endpoint_url=archive.endpoint or None, config=config)
     client.meta.events.register("response-received.s3", _refuse_redirect)
-    return client
+    return limited(client)
 
 
 @cache

@@ -5,9 +5,12 @@ All of this blocks, and raises ChunksAway while the storage does not respond.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 from uuid import UUID
 
+from channels.db import database_sync_to_async
 from django.db.models import QuerySet
 
 from streamviz.records.archive.bucket import ObjectGone, ObjectLost, bucket
@@ -18,6 +21,10 @@ from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
 # An open page asks for the same parts again and again.
 MOST_KEPT_BYTES = 32 * 2**20
 _Place = tuple[UUID, int]
+P = ParamSpec("P")
+T = TypeVar("T")
+# The event loop's own threads, of which there are a few, are for what clients of models wait for.
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="archive")
 
 
 class Kept:
@@ -53,6 +60,12 @@ class Kept:
 
 
 _kept = Kept(MOST_KEPT_BYTES)
+
+
+def in_thread(read: Callable[P, T]) -> Callable[P, Awaitable[T]]:
+    """Turn a function that may read the archive into one for the event loop. While the storage is slow, only others
+    like it wait."""
+    return database_sync_to_async(read, thread_sensitive=False, executor=_THREADS)
 
 
 def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:

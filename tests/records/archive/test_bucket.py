@@ -4,9 +4,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from select import select
 
 import pytest
 
+from streamviz.records.archive import bucket as bucket_module
 from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectAway, ObjectLost
 from streamviz.records.rules import Archive
 
@@ -110,3 +112,51 @@ def test_a_body_that_breaks_off_is_no_object_that_is_cut_off() -> None:
     with answered(answer) as (bucket, _), pytest.raises(ChunksAway, match="does not answer") as raised:
         bucket.get("x", 0, 9)
     assert not isinstance(raised.value, ObjectAway)
+
+
+def slowly(handler: BaseHTTPRequestHandler, head: str) -> bool:
+    """Send a head, and then a byte at a time, until the client is gone; returns whether it took all of them."""
+    handler.close_connection = True
+    handler.wfile.write(head.encode())
+    try:
+        for _ in range(PIECES):
+            handler.wfile.write(b"x")
+            if select([handler.connection], [], [], 0.01)[0]:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "HTTP/1.1 206 OK\r\nx-slow: ",
+        "HTTP/1.1 206 OK\r\ncontent-length: 9999\r\n\r\n",
+        "HTTP/1.1 206 OK\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 500 OK\r\ncontent-length: 9999\r\n\r\n",
+    ],
+    ids=["the head", "the body", "a body without a length", "an error"],
+)
+def test_a_storage_that_sends_a_byte_at_a_time_is_given_up_on(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket_module, "WHOLE_SECONDS", 0.1)
+    taken: list[bool] = []
+    with answered(lambda handler: taken.append(slowly(handler, head))) as (bucket, called):
+        with pytest.raises(ChunksAway, match="takes longer than") as raised:
+            bucket.get("x", 0, 9999)
+        assert not isinstance(raised.value, ObjectAway)
+        with pytest.raises(ChunksAway, match="takes longer than"):
+            bucket.get("x", 0, 9999)  # at once, without asking
+    assert taken == [False] * len(called)
+
+
+def test_a_request_that_was_in_time_leaves_its_connection_to_the_next() -> None:
+    clients: list[tuple[str, int]] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        clients.append(handler.client_address)
+        told(206, b"all of it")(handler)
+
+    with answered(answer) as (bucket, _):
+        assert [bucket.get("x", 0, 9) for _ in range(3)] == [b"all of it"] * 3
+    assert len(set(clients)) == 1
