@@ -6,6 +6,7 @@ from collections.abc import Callable
 from streamviz.core import json_value
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.bounds import BlockLimit
+from streamviz.core.error_words import with_cause
 from streamviz.core.events import (
     CONTRADICTION,
     BlockCompleted,
@@ -99,6 +100,7 @@ class Emitter(BlockLimit):
     def _fail(self, error: object) -> None:
         """Note a failure; `error` is the wire's error object, or just its message."""
         details = json_value.as_object(error)
-        message = json_value.as_text(details.get("message")) or json_value.as_json_text(error)
+        words = with_cause(json_value.as_text(details.get("message")), error, as_read=True)
+        message = words or json_value.as_json_text(error)
         code = json_value.as_json_text(details.get("code"))
         self._emit(StreamFailed(message, json_value.as_text(details.get("type")), code))

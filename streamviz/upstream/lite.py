@@ -22,12 +22,13 @@ from litellm.types.llms.vertex_ai import Candidates
 from litellm.types.utils import StreamingChoices
 
 from streamviz.core.bounds import Bounds
+from streamviz.core.error_words import error_of
 from streamviz.core.errors import UpstreamError, unanswered
 from streamviz.core.json_value import as_object, encode, object_in
 from streamviz.upstream.bounded_body import ENCODINGS, EVENTS, LINES, UNBOUNDED, BoundedBody, require_few_values
 from streamviz.upstream.conversions import convert_in_threads
 from streamviz.upstream.proxies import proxy_for
-from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, error_of, refusal, status_in
+from streamviz.upstream.told_errors import MOST_OF_AN_ERROR, error_in, refusal, status_in
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True

@@ -12,6 +12,7 @@ from functools import partial
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
+from streamviz.core.error_words import said_in
 from streamviz.core.errors import UpstreamError, unanswered
 from streamviz.core.json_value import as_object, as_text, decode, encode
 from streamviz.upstream.bounded_body import ENCODINGS
@@ -19,7 +20,7 @@ from streamviz.upstream.proxies import proxy_for
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.redaction import MOST_CHARACTERS, told_headers, without
 from streamviz.upstream.targets import Target
-from streamviz.upstream.told_errors import known_status, said_in, words_of_refusal
+from streamviz.upstream.told_errors import known_status, words_of_refusal
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from streamviz.core.error_words import error_of, said_in, with_cause, words_in, words_of
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects, value_in
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
 from streamviz.upstream.redaction import told, told_headers, without_secrets
 
 # What providers call an error with this status.
@@ -32,11 +33,6 @@ def refusal(status: int, body: bytes, headers: Mapping[str, str], key: str = "")
     return _as_error(known_status(status), words_of_refusal(status, body, said), error, key, headers)
 
 
-def said_in(body: bytes | str) -> JsonObject:
-    """The JSON object in an error's body, or the first of several; an empty one if there is none."""
-    return next(iter(objects(value_in(body))), {})
-
-
 def known_status(status: int) -> int:
     """The status of a refusal, or 502 for one that no client knows."""
     return status if status < 600 else 502
@@ -45,7 +41,7 @@ def known_status(status: int) -> int:
 def words_of_refusal(status: int, body: bytes, said: JsonObject) -> str:
     """Why a provider refused a call: the message in its JSON, which is `said`, or else the whole body, unless that is a
     web page."""
-    words = _with_cause(_words_in(said), error_of(said))
+    words = with_cause(words_in(said), error_of(said))
     text = body.decode(errors="replace").strip()
     if not words and text.strip("[]{} ") and not text.startswith("<"):
         words = text
@@ -63,7 +59,7 @@ def error_in(line: bytes, key: str = "") -> UpstreamError | None:
     if not error:
         return None
     details = as_object(error)
-    words = _with_cause(_words_of(error), error) or encode(error).decode()
+    words = with_cause(words_of(error), error) or encode(error).decode()
     return _as_error(status_in(details), words, details, key)
 
 
@@ -85,30 +81,3 @@ def _as_error(
     return UpstreamError(
         status, told(words, key), kind=kind, code=told(code, key)[:_LONGEST_CODE] if code else None, headers=came
     )
-
-
-def _words_in(said: JsonObject) -> str:
-    return _words_of(error_of(said) or said) or as_text(said.get("message")) or as_text(said.get("detail"))
-
-
-def _words_of(error: object) -> str:
-    return as_text(error) or as_text(as_object(error).get("message"))
-
-
-def _with_cause(words: str, error: object) -> str:
-    """The words with those of a provider behind OpenRouter, which itself says only `Provider returned error`."""
-    raw = as_object(as_object(error).get("metadata")).get("raw")
-    body = as_text(raw).strip()
-    cause = _words_in(as_object(raw) or said_in(body)) or ("" if body.startswith("<") else body)
-    return words if cause in words else ": ".join(filter(None, (words, cause)))
-
-
-def error_of(said: JsonObject) -> object:
-    """The error in an event or a whole answer, where most providers have it, or where Cohere, vLLM and Databricks
-    do."""
-    if error := said.get("error") or as_object(said.get("delta")).get("error"):
-        return error
-    if said.get("object") == "error":
-        return said
-    code = said.get("error_code")  # 0 from those that say with each chunk that all is well
-    return {"code": code, "message": said.get("message")} if code else None
