@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
-from streamviz.records.models.routes import Route, require_no_comma
+from streamviz.records.models.routes import Route, require_listable
 from streamviz.upstream.providers import PROVIDERS
 
 PREFIX = "sv-"  # how each key begins
@@ -95,7 +95,7 @@ class ApiKey(models.Model):
 
     def clean(self) -> None:
         """Raises ValidationError for an unknown provider, and for a name that cannot be in a list of names."""
-        require_no_comma(self, self.name)
+        require_listable(self, self.name)
         name = self.default_provider
         if name and name not in PROVIDERS and not Route.objects.filter(name=name).exists():
             raise ValidationError({"default_provider": f"There is no provider or route named {name}."})

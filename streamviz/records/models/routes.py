@@ -1,5 +1,6 @@
 """Where a model's calls go and what answers them, and all versions of a route."""
 
+import re
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,11 +12,22 @@ from streamviz.executors import registry
 from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
+# In a terminal they take effect, and a scope, which is one line, could not list a name with a line break.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-def require_no_comma(named: models.Model, name: str) -> None:
-    """Raises ValidationError for a new name that a scope could not list. An old name may stay until it is changed."""
-    if "," in name and not type(named)._default_manager.filter(pk=named.pk, name=name).exists():
-        raise ValidationError({"name": "It may have no comma, as scopes list names with commas between them."})
+
+def require_listable(named: models.Model, name: str) -> None:
+    """Raises ValidationError for a new name that a list of names could not have. An old name may stay until it is
+    changed."""
+    wrong = _wrong_with(name)
+    if wrong and not type(named)._default_manager.filter(pk=named.pk, name=name).exists():
+        raise ValidationError({"name": wrong})
+
+
+def _wrong_with(name: str) -> str:
+    if "," in name:
+        return "It may have no comma, as scopes list names with commas between them."
+    return "It may have no line break and no other control character." if _CONTROL.search(name) else ""
 
 
 class RouteFields(models.Model):
@@ -69,7 +81,7 @@ class Route(RouteFields, Versioned):
     def clean(self) -> None:
         """Raises ValidationError for a base URL that cannot be called, for parameters that the executor does not
         accept, and for a name that cannot be in a list of names."""
-        require_no_comma(self, self.name)
+        require_listable(self, self.name)
         if self.base_url and (why := wrong_with_url(self.base_url)):
             raise ValidationError({"base_url": f"It {why}."})
         try:

@@ -1,5 +1,8 @@
 """API keys: created, recognized, revoked, and their secrets not stored."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -56,15 +59,28 @@ def test_each_secret_is_new_and_long(db: None) -> None:
     assert all(secret.startswith("sv-") and len(secret) >= 43 for secret in secrets)
 
 
-@pytest.mark.parametrize("made", [ApiKey(name="a, b", prefix="sv", digest="0"), Route(name="a, b", target="openai/x")])
-def test_a_name_with_a_comma_is_only_kept(db: None, made: ApiKey | Route) -> None:
-    with pytest.raises(ValidationError, match="no comma"):
+@pytest.mark.parametrize(
+    ("name", "why"), [("a, b", "no comma"), *((f"a{each}b", "no line break") for each in "\n\r\t\x1b\x7f\x9b\u2028")]
+)
+@pytest.mark.parametrize(
+    "make", [partial(ApiKey, prefix="sv", digest="0"), partial(Route, target="openai/x")], ids=["key", "route"]
+)
+def test_a_name_that_no_list_can_have_is_only_kept(
+    db: None, make: Callable[..., ApiKey | Route], name: str, why: str
+) -> None:
+    made = make(name=name)
+    with pytest.raises(ValidationError, match=why):
         made.full_clean()
     made.save()
     made.full_clean()
-    made.name = "a, c"
-    with pytest.raises(ValidationError, match="no comma"):
+    made.name = f"{name}c"
+    with pytest.raises(ValidationError, match=why):
         made.full_clean()
+
+
+def test_a_name_may_have_joiners(db: None) -> None:
+    for name in ("\U0001f469\u200d\U0001f4bb", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"):
+        ApiKey(name=name, prefix="sv", digest="0").full_clean()
 
 
 def test_two_keys_cannot_have_one_name(db: None) -> None:
