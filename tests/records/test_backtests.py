@@ -6,10 +6,14 @@ from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import DatabaseError
 
+from streamviz.core.errors import PolicyParametersError
+from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.backtests import jobs
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import BATCH, Scope, run
@@ -68,6 +72,33 @@ def test_a_character_that_postgres_has_not_is_no_reason_to_fail(guard: Policy) -
     jobs.run_job(job)
     job.refresh_from_db()
     assert (job.state, job.error, len(job.examples)) == ("done", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ChunksAway("the object storage refuses: AccessDenied"), "The object storage refuses: AccessDenied"),
+        (DatabaseError("the disk is full\nCONTEXT: a row"), "The database failed: the disk is full"),
+        (LookupError("a fault of ours"), "It failed because of a fault in streamviz, which the log describes."),
+    ],
+)
+def test_a_back_test_that_fails_says_why_in_words(
+    guard: Policy, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
+) -> None:
+    monkeypatch.setattr(jobs, "run", Mock(side_effect=error))
+    job = Backtest.objects.create(policy=guard, **guard.fields())
+    with pytest.raises(type(error)):
+        jobs.run_job(job)
+    job.refresh_from_db()
+    assert (job.state, job.error) == ("failed", why)
+
+
+def test_so_does_one_of_a_policy_that_cannot_run(guard: Policy) -> None:
+    job = Backtest.objects.create(policy=guard, **guard.fields() | {"parameters": {"names": 7}})
+    with pytest.raises(PolicyParametersError):
+        jobs.run_job(job)
+    job.refresh_from_db()
+    assert job.error.startswith("It cannot run: names: ")
 
 
 def test_holding_is_told_in_the_recordings_own_time(guard: Policy) -> None:

@@ -4,10 +4,11 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from streamviz.core.errors import PolicyParametersError
+from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.columns import clean, clean_json
@@ -46,9 +47,21 @@ def run_job(job: Backtest) -> None:
             raise PolicyParametersError(scoped.trouble)
         _keep(job, _run(job, scoped))
     except Exception as error:
-        _end(job, BacktestState.FAILED, error=f"{type(error).__name__}: {error}")
+        _end(job, BacktestState.FAILED, error=_why(error))
         raise
     _end(job, BacktestState.DONE)
+
+
+def _why(error: Exception) -> str:
+    """What made a back-test fail, in words for people who did not write streamviz."""
+    if isinstance(error, PolicyParametersError | ChunksAway):
+        said = str(error)
+        return f"{said[:1].upper()}{said[1:]}"
+    if isinstance(error, DatabaseError):
+        # Further lines may quote a row, which models and clients wrote.
+        first, _, _ = str(error).partition("\n")
+        return f"The database failed: {first}"
+    return "It failed because of a fault in streamviz, which the log describes."
 
 
 def cancel(job: Backtest) -> None:
