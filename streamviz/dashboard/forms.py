@@ -91,13 +91,14 @@ class SavedViewForm(ViewNameForm):
     query = forms.CharField(max_length=1000, required=False)
 
 
-class WhyForm(forms.Form):
-    """Why something is changed."""
+class PolicyWhyForm(forms.Form):
+    """Why a policy is changed; `seen` is its version on the page that asks."""
 
+    seen = forms.IntegerField(required=False)
     reason = forms.CharField(max_length=500, label="Why")
 
 
-class PolicyModeForm(WhyForm):
+class PolicyModeForm(PolicyWhyForm):
     """A policy's new mode, and why."""
 
     mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])

@@ -126,6 +126,29 @@ def test_a_mode_is_switched_with_a_reason_and_not_without(alice: Client, guard: 
     assert version.changed_by == User.objects.get(username="alice")
 
 
+@pytest.mark.parametrize("path", ["/policies/guard/mode/", "/policies/guard/roll-back/1/"])
+def test_nothing_that_somebody_changed_meanwhile_is_switched_or_rolled_back_unseen(
+    alice: Client, guard: Policy, path: str
+) -> None:
+    for order in (5, 6):
+        guard.order = order
+        guard.save()
+    sent = {"mode": "enforce", "reason": "it is time"}
+    assert "it is now at v3; you were editing v2" in text(alice.post(path, sent | {"seen": 2}, follow=True))
+    assert Policy.objects.get(name="guard").version == 3
+    for _ in range(2):  # as somebody who clicks twice
+        assert "as v4" in text(alice.post(path, sent | {"seen": 3}, follow=True))
+    assert Policy.objects.get(name="guard").version == 4
+
+
+def test_the_pages_say_which_version_they_show(alice: Client, guard: Policy) -> None:
+    guard.order = 5
+    guard.save()
+    for path, action in [("/policies/", "mode/"), ("/policies/guard/", "roll-back/1/")]:
+        form_of = text(alice.get(path)).split(f'action="/policies/guard/{action}"')[1].split("</form>")[0]
+        assert '<input type="hidden" name="seen" value="2">' in form_of
+
+
 def test_what_cannot_run_cannot_be_switched_on(alice: Client, db: None) -> None:
     Policy(name="broken", kind="text_rule", parameters={"patterns": ["("]}).save()
     page = alice.post("/policies/broken/mode/", {"mode": "enforce", "reason": "now"}, follow=True)

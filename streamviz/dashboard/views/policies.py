@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from streamviz.core.verdicts import Mode
 from streamviz.dashboard import chosen_timespans, policy_facts, roles, timespans
-from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
+from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, PolicyWhyForm, TryOutForm
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.dashboard.policy_figures import hold_times, policy_charts
 from streamviz.dashboard.policy_figures import policy_changes as policy_changes_in
@@ -53,9 +53,11 @@ def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Choose a mode and give a reason.")
         return redirect("policies")
-    mode = Mode(form.cleaned_data["mode"])
+    told = form.cleaned_data
     try:
-        policy = policy_changes.switch(policy.pk, mode, signed_in_user(request), form.cleaned_data["reason"])
+        policy = policy_changes.switch(
+            policy.pk, Mode(told["mode"]), signed_in_user(request), told["reason"], told["seen"]
+        )
     except ValidationError as error:
         messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
         return redirect("policies")
@@ -154,12 +156,13 @@ def roll_back(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """Restore one of a policy's earlier versions."""
     found = get_object_or_404(Policy, name=name)
     version = get_object_or_404(found.versions, number=number)
-    form = WhyForm(request.POST)
+    form = PolicyWhyForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Give a reason for the rollback.")
         return redirect("policy", name)
+    told = form.cleaned_data
     try:
-        saved = policy_changes.roll_back(version, signed_in_user(request), form.cleaned_data["reason"])
+        saved = policy_changes.roll_back(version, signed_in_user(request), told["reason"], told["seen"])
     except ValidationError as error:
         messages.error(request, f"Could not roll back: {policy_changes.errors_of(error)}")
     else:
