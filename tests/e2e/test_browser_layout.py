@@ -34,7 +34,8 @@ LIVE = """<div class="app"><nav class="nav"></nav><main class="main"><header cla
 <a class="tally-asks"><span class="state-dot state-asks"></span>12 need you</a><span class="wide-only"><b>12</b>
 running</span><span class="wide-only"><b>12</b> held</span><span class="wide-only"><b>12</b> stalled</span></p><div
 class="topbar-end"><form class="simulate"><select class="field"><option>Thinking first, then
-text</option></select><button class="button">Send a simulated stream</button> </form><button class="button"><svg
+text</option></select><button class="button">Send<span class="wide-only">
+a simulated stream</span></button> </form><button class="button"><svg
 class="icon"></svg><span class="wide-only">Notify me</span></button><button class="button"><svg
 class="icon"></svg><span class="wide-only">Pause</span> <kbd class="wide-only">p</kbd></button><span class="pill">
 1,234 updates dropped, caught up</span></div></header><div class="live"><p class="stream-row"></p></div></main></div>"""
@@ -291,10 +292,11 @@ def test_how_current_a_stream_is_can_be_read_and_lies_over_nothing(chromium: Bro
         assert state["x"] + state["width"] <= end["x"]
 
 
-def test_how_current_live_is_can_be_read_on_a_phone_while_something_needs_a_person(chromium: Browser) -> None:
+@pytest.mark.parametrize("width", [390, 721, 961, 1001, 1024, 1141, 1201, 1261, 1280, 1401])
+def test_how_current_live_is_can_be_read_while_something_needs_a_person(chromium: Browser, width: int) -> None:
     html = LIVE.replace("1,234 updates dropped, caught up", "catching up")
     styles = f'{STYLES}<link rel="stylesheet" href="/css/live.css">'
-    with page_of_ours(chromium, f"<!doctype html>{styles}{html}", viewport={"width": 390, "height": 300}) as page:
+    with page_of_ours(chromium, f"<!doctype html>{styles}{html}", viewport={"width": width, "height": 300}) as page:
         page.goto("/")
         assert page.locator(".pill").evaluate(CUT_OFF) == 0
 
