@@ -120,7 +120,8 @@ def test_an_operator_makes_none(alice: Client) -> None:
 def test_a_mode_is_switched_with_a_reason_and_not_without(alice: Client, guard: Policy) -> None:
     alice.post("/policies/guard/mode/", {"mode": "enforce", "reason": " "})
     assert Policy.objects.get(name="guard").version == 1
-    alice.post("/policies/guard/mode/", {"mode": "enforce", "reason": "it is time"})
+    page = alice.post("/policies/guard/mode/", {"mode": "enforce", "reason": "it is time"}, follow=True)
+    assert '<bdi>it is time</bdi></span> <span class="muted">alice, ' in text(page)
     version = guard.versions.all()[0]
     assert (version.number, version.mode, version.reason) == (2, "enforce", "it is time")
     assert version.changed_by == User.objects.get(username="alice")

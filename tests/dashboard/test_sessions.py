@@ -281,7 +281,7 @@ def test_a_session_says_what_it_took(cast: Cast) -> None:
     recorded(session=first.session, input_tokens=100, output_tokens=9, cost=1, is_estimated=True)
     recorded(session=first.session, outcome="upstream_error")
     of_all = re.sub(r"\s+", " ", cast["bob"].get("/sessions/?range=all").content.decode())
-    assert '≈ 400 out <small class="muted cell-note">≈ 11,308 in<br>9,884 cached</small>' in of_all
+    assert '≈ 400 out <small class="muted cell-note">≈ 11,308 in <br>9,884 cached</small>' in of_all
     assert "≈ $1.50" in of_all
     of_one = re.sub(r"\s+", " ", cast["bob"].get(f"/sessions/{first.session_id}/").content.decode())
     assert "<bdi>≈ 11,308</bdi><small><bdi>in, 9,884 cached, ≈ 400 out</bdi></small>" in of_one

@@ -68,23 +68,23 @@ ago</td><td class="scope"><bdi>sim/content?chunks=400&speed=0.4</bdi>, <bdi>clau
 class="scope" id="keys"><bdi>nightly triage</bdi>, <bdi>first key</bdi></td></tr></tbody></table>"""
 MODE = '<details class="mode-switch"><summary class="mode">enforce</summary></details>'
 # As wide as rows of policies are with many verdicts.
-POLICIES = f"""<table class="table stack policy-table"><thead><tr><th class="number">Order</th><th>Policy</th>
+POLICIES = f"""<table class="table stack many-columns policy-table"><thead><tr><th class="number">Order</th><th>Policy</th>
 <th>Mode</th><th>Last 24 h</th><th class="number">Judged</th><th>Verdicts</th><th class="number">Hold p95</th><th
 class="number">
 Failures</th><th>Needs you</th><th>Version</th><th>Last change</th></tr></thead><tbody><tr><td class="number"
 data-label="order">200</td><td class="wide"><a class="row-link link"><b>injection-judge</b></a><br><span class="muted
 scope">LLM judge · everything</span></td><td>{MODE}</td><td class="small-bars"></td><td class="number">2,042</td>
 <td><div class="outs"><span class="verdict verdict-would"><svg class="icon"></svg>1,009 would deny</span></div></td><td
-class="number">0.83 s</td><td class="number">0</td><td data-label="needs you"><span class="muted">–</span></td><td>v12
+class="number">0.83 s</td><td class="number">0</td><td data-label="needs you"><a class="asks-pill"><span class="state-dot"></span>12 waiting</a></td><td>v12
 <span class="spread"><svg class="icon"></svg>off everywhere</span></td><td class="last-change"><span
-class="clip-reason">Comes with streamviz.</span> <span class="muted">streamviz, 12 min ago</span></td></tr>"""
-VERDICTS = """<table class="table stack"><thead><tr><th>When</th><th>Verdict</th><th>Stream</th><th>Reason</th><th>The
+class="clip-reason">Comes with streamviz.</span> <span class="muted" id="changed">streamviz, 12 min ago</span></td></tr>"""
+VERDICTS = """<table class="table stack many-columns"><thead><tr><th>When</th><th>Verdict</th><th>Stream</th><th>Reason</th><th>The
 client got</th><th>Decided by</th><th class="number">Took</th></tr></thead><tbody><tr><td>12 min ago <small
 class="cell-note">30 Nov 00:58:10</small></td><td><span class="verdict verdict-would"><svg class="icon"></svg>would deny
 </span></td><td><a class="row-link link"><bdi>fix the flaky checkout test, then push…</bdi></a></td><td class="wide
 reason"><bdi>The request declares no tool called read_file.</bdi></td><td class="got">the original</td><td
 class="got">schema-check v2</td><td class="number">&lt; 1 ms</td></tr>"""
-SESSIONS = f"""<table class="table stack session-table"><thead><tr><th>Session</th><th>Key</th><th>Streams</th>
+SESSIONS = f"""<table class="table stack many-columns session-table"><thead><tr><th>Session</th><th>Key</th><th>Streams</th>
 <th>Models</th><th>Outcome</th><th>Last stream</th><th>Duration</th><th>Tokens</th><th>Cost</th></tr></thead><tbody><tr>
 <td class="wide"><a class="row-link"><bdi>{"name " * 40}</bdi></a></td><td class="names"><bdi>{"key " * 40}</bdi></td>
 <td class="number">1,234</td><td class="names"><bdi>{"model " * 40}</bdi></td><td><div class="marks"><span
@@ -118,6 +118,12 @@ LINES = """element => {
     lines[word] = range.getClientRects().length;
   }
   return lines;
+}"""
+
+LINE_COUNT = """element => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return new Set(Array.from(range.getClientRects(), (each) => each.top)).size;
 }"""
 
 
@@ -247,12 +253,23 @@ def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) 
     wrapped = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
     with page_of_ours(chromium, f"<!doctype html>{STYLES}{more}{wrapped}") as page:
         page.goto("/")
-        for width in (390, 721, 900, 960, 1280):
+        for width in (390, 721, 900, 960, 961, 1100, 1240, 1241, 1280, 1400):
             page.set_viewport_size({"width": width, "height": 300})
             assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
             assert not page.evaluate(IS_WIDE), width
         page.set_viewport_size({"width": 390, "height": 300})
         assert page.locator("tbody td").first.evaluate("cell => getComputedStyle(cell).paddingLeft") == "0px"
+
+
+@pytest.mark.parametrize("width", [1280, 1400, 1440])
+def test_who_changed_a_policy_last_and_why_takes_a_line_each(chromium: Browser, width: int) -> None:
+    table = POLICIES.replace("Comes with streamviz.", "The demonstration shows what it denies.")
+    html = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/policies.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{html}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        lines = [page.locator(name).evaluate(LINE_COUNT) for name in (".clip-reason", "#changed")]
+        assert lines == [1, 1]
 
 
 @pytest.mark.parametrize(("around", "width"), [(VIEWS, 390), (VIEWS, 1280), (SHARE, 900), (SHARE, 1280)])
