@@ -68,29 +68,52 @@ ago</td><td class="scope"><bdi>sim/content?chunks=400&speed=0.4</bdi>, <bdi>clau
 class="scope" id="keys"><bdi>nightly triage</bdi>, <bdi>first key</bdi></td></tr></tbody></table>"""
 MODE = '<details class="mode-switch"><summary class="mode">enforce</summary></details>'
 # As wide as rows of policies are with many verdicts.
-POLICIES = f"""<table class="table stack many-columns policy-table"><thead><tr><th class="number">Order</th><th>Policy</th>
-<th>Mode</th><th>Last 24 h</th><th class="number">Judged</th><th>Verdicts</th><th class="number">Hold p95</th><th
-class="number">
+POLICIES = f"""<table class="table stack many-columns policy-table"><thead><tr><th class="number">Order</th><th>
+Policy</th><th>Mode</th><th>Last 24 h</th><th class="number">Judged</th><th>Verdicts</th><th
+class="number">Hold p95</th><th class="number">
 Failures</th><th>Needs you</th><th>Version</th><th>Last change</th></tr></thead><tbody><tr><td class="number"
 data-label="order">200</td><td class="wide"><a class="row-link link"><b>injection-judge</b></a><br><span class="muted
 scope">LLM judge · everything</span></td><td>{MODE}</td><td class="small-bars"></td><td class="number">2,042</td>
 <td><div class="outs"><span class="verdict verdict-would"><svg class="icon"></svg>1,009 would deny</span></div></td><td
-class="number">0.83 s</td><td class="number">0</td><td data-label="needs you"><a class="asks-pill"><span class="state-dot"></span>12 waiting</a></td><td>v12
-<span class="spread"><svg class="icon"></svg>off everywhere</span></td><td class="last-change"><span
-class="clip-reason">Comes with streamviz.</span> <span class="muted" id="changed">streamviz, 12 min ago</span></td></tr>"""
-VERDICTS = """<table class="table stack many-columns"><thead><tr><th>When</th><th>Verdict</th><th>Stream</th><th>Reason</th><th>The
-client got</th><th>Decided by</th><th class="number">Took</th></tr></thead><tbody><tr><td>12 min ago <small
-class="cell-note">30 Nov 00:58:10</small></td><td><span class="verdict verdict-would"><svg class="icon"></svg>would deny
-</span></td><td><a class="row-link link"><bdi>fix the flaky checkout test, then push…</bdi></a></td><td class="wide
-reason"><bdi>The request declares no tool called read_file.</bdi></td><td class="got">the original</td><td
-class="got">schema-check v2</td><td class="number">&lt; 1 ms</td></tr>"""
-SESSIONS = f"""<table class="table stack many-columns session-table"><thead><tr><th>Session</th><th>Key</th><th>Streams</th>
-<th>Models</th><th>Outcome</th><th>Last stream</th><th>Duration</th><th>Tokens</th><th>Cost</th></tr></thead><tbody><tr>
-<td class="wide"><a class="row-link"><bdi>{"name " * 40}</bdi></a></td><td class="names"><bdi>{"key " * 40}</bdi></td>
-<td class="number">1,234</td><td class="names"><bdi>{"model " * 40}</bdi></td><td><div class="marks"><span
-class="outcome"><span class="state-dot"></span>12 upstream errors</span></div></td><td>12 min ago <small
-class="cell-note">30 Nov 00:58:10</small></td><td class="number">40 m 52 s</td><td class="number">≈ 98,765 out<small
-class="cell-note">≈ 1,234,567 in<br>1,200,000 cached</small></td><td class="number">≈ $0.5000</td></tr>"""
+class="number">0.83 s</td><td class="number">0</td><td data-label="needs you"><a class="asks-pill"><span
+class="state-dot"></span>12 waiting</a></td><td>v12 <span class="spread"><svg
+class="icon"></svg>off everywhere</span></td><td class="last-change"><span
+class="clip-reason">Comes with streamviz.</span> <span class="muted" id="changed">streamviz, 12 min ago</span>"""
+VERDICTS = """<table class="table stack many-columns"><thead><tr><th>When</th><th>Verdict</th><th>Stream</th><th>
+Reason</th><th>The client got</th><th>Decided by</th><th class="number">Took</th></tr></thead><tbody><tr><td>12 min ago
+<small class="cell-note">30 Nov 00:58:10</small></td><td><span class="verdict verdict-would"><svg class="icon"></svg>
+would deny</span></td><td class="clip"><a class="row-link link"><bdi>fix the flaky checkout test, then push…</bdi></a>
+</td><td class="wide reason"><bdi>The request declares no tool called read_file.</bdi></td><td class="got">the
+original</td><td class="got">schema-check v2</td><td class="number">&lt; 1 ms</td></tr>"""
+SESSIONS = f"""<table class="table stack many-columns session-table"><thead><tr><th>Session</th><th>Key</th><th>
+Streams</th><th>Models</th><th>Outcome</th><th>Last stream</th><th>Duration</th><th>Tokens</th><th>Cost</th></tr>
+</thead><tbody><tr><td class="wide"><a class="row-link"><bdi>{"name " * 40}</bdi></a></td><td class="names">
+<bdi>{"key " * 40}</bdi></td><td class="number">1,234</td><td class="names"><bdi>{"model " * 40}</bdi></td><td><div
+class="marks"><span class="outcome"><span class="state-dot"></span>12 upstream errors</span></div></td><td>12 min ago
+<small class="cell-note">30 Nov 00:58:10</small></td><td class="number">40 m 52 s</td><td class="number">≈ 98,765
+out<small class="cell-note">≈ 1,234,567 in <br>1,200,000 cached</small></td><td class="number">≈ $0.5000</td></tr>"""
+TIMES = "".join(
+    f'<th class="number"><a class="sort">{name}<svg class="icon"></svg></a></th>'
+    for name in (
+        *("Streams", "Running", "Client left", "Failed", "Tokens in", "Cached", "Tokens out", "Cost"),
+        *("TTFT upstream", "TTFT client", "ITL", "TPOT"),
+    )
+)
+FIGURES_BY_TIME = (
+    "".join(
+        f'<td class="number" data-label="tokens in">{each}</td>'
+        for each in ["12,345", "0", "123", "123", "≈ 12,345,678", "12,345,678", "≈ 1,234,567", "≈ $123.4567"]
+    )
+    + 4 * '<td class="number times" data-label="ITL"><span>1,234 ms,</span> <span>12.34 s</span></td>'
+)
+BY_TIME = f"""<table class="table stack many-columns times-table"><thead><tr><th><a class="sort">From</a></th>{TIMES}
+</tr></thead><tbody><tr><td><a class="link">30 Nov 04:21:30</a></td>{FIGURES_BY_TIME}</tr>"""
+COUNTED = "".join(
+    f'<th class="number">{name}</th>' for name in ["Streams", "Running", "Client left", "Failed or halted"]
+)
+HISTOGRAM = f"""<section class="histogram"><details class="figures" open><summary>As a table</summary><div
+class="table-wrap"><table class="table"><thead><tr><th>From</th>{COUNTED}</tr></thead><tbody><tr><td><a class="link">
+30 Nov 04:21:30</a></td>{4 * '<td class="number">123,456</td>'}</tr>"""
 SYSTEM = "".join(
     f"<div><dt>{name}</dt><dd>forever</dd></div>" for name in ["Starred and intervened streams kept for"] * 4
 )
@@ -253,12 +276,25 @@ def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) 
     wrapped = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
     with page_of_ours(chromium, f"<!doctype html>{STYLES}{more}{wrapped}") as page:
         page.goto("/")
-        for width in (390, 721, 900, 960, 961, 1100, 1240, 1241, 1280, 1400):
+        for width in (320, 390, 721, 900, 960, 961, 1100, 1240, 1241, 1280, 1400):
             page.set_viewport_size({"width": width, "height": 300})
             assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
             assert not page.evaluate(IS_WIDE), width
         page.set_viewport_size({"width": 390, "height": 300})
         assert page.locator("tbody td").first.evaluate("cell => getComputedStyle(cell).paddingLeft") == "0px"
+
+
+@pytest.mark.parametrize(
+    "html", [f'<section class="stats-part"><div class="table-wrap">{BY_TIME}', HISTOGRAM], ids=["stats", "sessions"]
+)
+def test_figures_by_time_fit_windows_of_all_widths(chromium: Browser, html: str) -> None:
+    more = "".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in ("charts", "stats"))
+    framed = f'<meta charset="utf-8">{STYLES}{more}<div class="app"><nav class="nav"></nav><main class="main">{html}'
+    with page_of_ours(chromium, f"<!doctype html>{framed}") as page:
+        page.goto("/")
+        for width in (360, 390, 720, 721, 960, 961, 1240, 1241, 1280, 1400, 1401):
+            page.set_viewport_size({"width": width, "height": 300})
+            assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
 
 
 @pytest.mark.parametrize("width", [1280, 1400, 1440])
