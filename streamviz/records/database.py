@@ -4,7 +4,7 @@ does while Postgres is away or keeps it waiting."""
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import InterfaceError, InternalError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.conninfo import make_conninfo
 
@@ -36,5 +36,5 @@ def wait_briefly(connection: BaseDatabaseWrapper, **signal: Any) -> None:
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether a page failed because Postgres could not answer."""
-    return isinstance(error, DatabaseError | InterfaceError)
+    """Whether a page failed because Postgres could not answer, rather than because of what it was asked."""
+    return isinstance(error, OperationalError | InterfaceError | InternalError)

@@ -14,6 +14,16 @@ from streamviz.records.models import Policy
 from tests.dashboard.conftest import Cast
 
 
+def test_a_statement_that_postgres_refuses_is_no_outage(cast: Cast) -> None:
+    """As of a server whose tables another version has changed."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE records_apikey RENAME COLUMN default_provider TO later")
+    cast["administrator"].raise_request_exception = False
+    answer = cast["administrator"].get("/keys/")
+    assert answer.status_code == 500
+    assert "does not answer" not in answer.content.decode()
+
+
 @pytest.mark.parametrize("who", ["administrator", "bob", "stranger"])
 def test_what_is_not_there(cast: Cast, who: str) -> None:
     answer = cast[who].get("/no-such-page/")
