@@ -39,3 +39,24 @@ def test_what_happened_in_a_session_keeps_off_the_edge_of_the_sheet(chromium: Br
         place = page.locator(".story dd").bounding_box()
         assert place is not None
         assert place["x"] + place["width"] <= 800 - 16
+
+
+def test_what_was_chosen_is_printed_and_what_could_be_is_not(chromium: Browser) -> None:
+    """Figures on paper would mean nothing without their time."""
+    choice = '<nav class="segments"><a>1 h</a><a aria-current="true">24 h</a></nav>'
+    bar = f'<header class="topbar"><div class="topbar-end"><a class="button">Views</a>{choice}</div></header>'
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.emulate_media(media="print")
+        page.set_content(f"<!doctype html><style>{css('tokens', 'base', 'parts')}</style>{bar}")
+        assert page.locator(".topbar-end a:visible").all_inner_texts() == ["24 h"]
+
+
+def test_no_chart_is_torn_between_two_sheets(chromium: Browser) -> None:
+    """Three charts fit two sheets only if one of them is torn."""
+    chart = '<section class="chart"><h2>Streams</h2><div style="height: 400px"></div></section>'
+    charts = f'<div class="charts" style="grid-template-columns: 100%">{3 * chart}</div>'
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.set_content(f"<!doctype html><style>{css('tokens', 'base', 'parts', 'charts', 'stats')}</style>{charts}")
+        assert page.pdf(width="600px", height="750px").count(b"/Type /Page\n") == 3
