@@ -308,6 +308,24 @@ def test_who_changed_a_policy_last_and_why_takes_a_line_each(chromium: Browser, 
         assert lines == [1, 1]
 
 
+@pytest.mark.parametrize("width", [390, 1241, 1280, 1401, 1441, 1600])
+def test_long_names_and_reasons_of_who_changed_a_policy_widen_nothing(chromium: Browser, width: int) -> None:
+    table = POLICIES.replace("streamviz, 12 min ago", f"{'n' * 40}, 12 min ago").replace("Comes with", "comes" * 100)
+    table = table.replace("injection-judge", "n" * 60)
+    html = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{table}'
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/policies.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{html}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0
+
+
+def test_why_a_back_test_failed_is_within_the_window(chromium: Browser) -> None:
+    html = f'<!doctype html>{STYLES}<p class="field-error"><bdi>{"n" * 500}</bdi></p>'
+    with page_of_ours(chromium, html, viewport={"width": 390, "height": 300}) as page:
+        page.goto("/")
+        assert not page.evaluate(IS_WIDE)
+
+
 @pytest.mark.parametrize(("around", "width"), [(VIEWS, 390), (VIEWS, 1280), (SHARE, 900), (SHARE, 1280)])
 def test_an_open_menu_is_in_the_window(chromium: Browser, around: str, width: int) -> None:
     html = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css"><div class="app"><nav class="nav"></nav>{around}'
@@ -362,10 +380,13 @@ def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> Non
             assert not page.evaluate(IS_WIDE), width
 
 
-@pytest.mark.parametrize("place", ['h1 class="clip"', 'a class="row-link"', 'span class="row-why"'])
+@pytest.mark.parametrize(
+    "place", ['h1 class="clip"', 'a class="row-link"', 'span class="row-why"', 'span class="clip-reason"']
+)
 def test_what_is_written_from_right_to_left_is_cut_at_its_end(chromium: Browser, place: str) -> None:
     html = f'<div class="crumbs"><{place} id="cut"><bdi>{FROM_RIGHT_TO_LEFT}</bdi></{place.split()[0]}></div>'
-    with page_of_ours(chromium, f'<!doctype html><meta charset="utf-8">{STYLES}{html}') as page:
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/policies.css">'
+    with page_of_ours(chromium, f'<!doctype html><meta charset="utf-8">{styles}{html}') as page:
         page.set_viewport_size({"width": 260, "height": 300})
         page.goto("/")
         places = page.locator("#cut").evaluate(BEGINNING)
