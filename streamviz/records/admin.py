@@ -7,6 +7,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from django.forms import IntegerField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin, TabularInline
@@ -138,7 +139,8 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
             return TemplateResponse(request, "admin/records/policy/switch.html", context)
         for policy in policies:
             try:
-                changed = policy_changes.switch(policy.pk, mode, _signed_in(request), why)
+                seen = IntegerField(required=False).clean(request.POST.get(f"seen-{policy.pk}"))
+                changed = policy_changes.switch(policy.pk, mode, _signed_in(request), why, seen)
             except ValidationError as error:
                 messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
             else:

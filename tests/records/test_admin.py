@@ -138,6 +138,20 @@ def test_policies_are_switched_in_the_list_and_back(alice: Client, policy: Polic
     assert [version.reason for version in versions[:2]] == ["it is time", "it is time"]
 
 
+def test_no_policy_is_switched_in_the_list_that_somebody_changed_meanwhile(alice: Client, policy: Policy) -> None:
+    asked = {"action": "switch_to_enforce", "_selected_action": [str(policy.pk)]}
+    seen = {f"seen-{policy.pk}": "1"}
+    [(name, value)] = seen.items()
+    assert f'name="{name}" value="{value}"' in alice.post(POLICIES, asked).content.decode()
+    policy.order = 7
+    policy.save()
+    for stale in (seen, {name: "nonsense"}):
+        alice.post(POLICIES, {**asked, **stale, "why": "it is time"})
+        assert Policy.objects.get(pk=policy.pk).mode == "off"
+    alice.post(POLICIES, {**asked, name: "2", "why": "it is time"})
+    assert Policy.objects.get(pk=policy.pk).mode == "enforce"
+
+
 def test_the_list_and_a_policys_page_show_mode_version_and_history(alice: Client, policy: Policy) -> None:
     policy.mode = "enforce"
     policy.save(reason="<b>because</b>")
