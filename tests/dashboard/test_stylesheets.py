@@ -50,3 +50,11 @@ def test_every_icon_is_in_the_sprite() -> None:
     templates = {path.name: path.read_text() for path in TEMPLATES.rglob("*.html")}
     drawn = set(re.findall(r'id="i-(\w+)"', templates["_sprite.html"]))
     assert set(re.findall(r'{% icon "(\w+)"', "".join(templates.values()))) - drawn == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_table_whose_rows_may_become_cards_has_a_frame(page: str) -> None:
+    """The frame is the container in which they do."""
+    source = sources(f"dashboard/{page}.html")
+    framed = re.findall(r'<div class="table-wrap"[^>]*>\s*<table class="table stack', source)
+    assert len(framed) == source.count('<table class="table stack')
