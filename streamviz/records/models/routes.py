@@ -12,8 +12,9 @@ from streamviz.executors import registry
 from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
-# In a terminal they take effect, and a scope, which is one line, could not list a name with a line break.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# In a terminal they take effect, those of direction on pages too, and a scope, which is one line, could not list a name
+# with a line break. Joiners and marks of direction are part of ordinary names.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def require_listable(named: models.Model, name: str) -> None:
