@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import os
+import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ from tests.services import (
 )
 from tests.static_files import find_once
 from tests.thorough import examples, leaves_out_slow
+from tests.tiers import held_to_its_tier, tier
 
 # No deadline: how long an example takes depends on how busy the machine is, and must not decide whether a test passes.
 hypothesis.settings.register_profile(
@@ -51,6 +53,7 @@ hypothesis.settings.load_profile("untimed")
 empty_quickly()
 find_once()
 read_once()
+platform.processor()  # OpenAI's SDK asks for it; Python runs a program to find out, and remembers
 # Hashing is slow on purpose, to make guessing expensive; at the default each password costs a test half a second. The
 # hash contains its number of iterations, so servers can check it.
 PBKDF2PasswordHasher.iterations = 1_000
@@ -59,7 +62,6 @@ PROCESSES = 4
 WITHOUT_WAITING = [Path(__file__).parent / name for name in ("core", "exchange")]
 # The share of a run's files after which all e2e ones have begun.
 WAITING_UNTIL = 0.8
-DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 # For a Postgres that is thrown away. Truncating a table scans all shared buffers, so there are few; and nothing lives
 # long enough to be vacuumed.
 FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "autovacuum": "off"}
@@ -75,16 +77,6 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
     "--process-per-site",  # otherwise each page of a test gets a process that parses all scripts again
 ]
-
-
-def tier(item: pytest.Item) -> str:
-    """A test's tier, by what it needs: real clients, real processes, a database, or none of these."""
-    if "clients" in item.path.parts:
-        return "clients"
-    if "e2e" in item.path.parts:
-        return "e2e"
-    fixtures = set(getattr(item, "fixturenames", ()))
-    return "integration" if item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES else "unit"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -150,6 +142,20 @@ def pytest_collection_finish() -> None:
     huge_pages.collapse()
     gc.set_threshold(20_000)  # tests' garbage is still collected soon enough
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Hold a test's fixtures to its tier. (Not their ends: those that live longer than the test may end here.)"""
+    with held_to_its_tier(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Hold a test to its tier."""
+    with held_to_its_tier(item):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -72,10 +72,12 @@ def run(python: Path, program: str, given: bytes = b"") -> str:
     return done.stdout.decode()
 
 
+@pytest.mark.integration
 def test_ten_lines_tell_what_a_model_is_doing(bare: Path) -> None:
     assert run(bare, example(0), LLM) == TOLD
 
 
+@pytest.mark.integration
 def test_the_other_example_holds(bare: Path) -> None:
     assert run(bare, example(1)) == ""
     assert run(bare, "import importlib.util as imports; print(imports.find_spec('django'))") == "None\n"
@@ -109,6 +111,7 @@ def test_what_a_callback_raises_is_its_callers() -> None:
         Aggregator("anthropic_messages", fail).aggregate(LLM)
 
 
+@pytest.mark.integration
 def test_a_file_that_grows_is_told_as_it_grows(tmp_path: Path) -> None:
     file = tmp_path / "answer.sse"
     first, second = LLM[: LLM.index(b"event: message_delta")], LLM[LLM.index(b"event: message_delta") :]

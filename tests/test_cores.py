@@ -110,6 +110,7 @@ print(os.nice(0), file.read_text() if file.exists() else "")
 WITHIN = "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("before", "of_session"), [([], "7"), ([sys.executable, "-c", WITHIN], "0")])
 def test_who_gives_way_does_so_to_other_sessions_where_it_has_its_own(before: list[str], of_session: str) -> None:
     command = [*before, sys.executable, "-c", SAYS]

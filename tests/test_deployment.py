@@ -87,12 +87,14 @@ def asked(tmp_path: Path) -> Iterator[httpx.Client]:
         running.wait()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["nginx.conf", "nginx-compose.conf"])
 def test_nginx_takes_its_file(tmp_path: Path, name: str) -> None:
     checked = subprocess.run([*nginx_command(tmp_path, name), "-t"], capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.integration
 def test_nginx_takes_our_locations_beside_what_other_tools_of_the_name_are_given(tmp_path: Path) -> None:
     command = nginx_command(tmp_path, "nginx.conf")
     whole = tmp_path / "nginx.conf"
@@ -101,6 +103,7 @@ def test_nginx_takes_our_locations_beside_what_other_tools_of_the_name_are_given
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.integration
 def test_nginx_keeps_the_figures_from_others_below_a_path_too(asked: httpx.Client) -> None:
     for path in ("/metrics", "/streamviz/metrics", "/team/viz/metrics", "/streamviz//metrics", "/streamviz/%6detrics"):
         assert asked.get(path).status_code == 403, path
@@ -108,6 +111,7 @@ def test_nginx_keeps_the_figures_from_others_below_a_path_too(asked: httpx.Clien
         assert asked.get(path).status_code == 200, path
 
 
+@pytest.mark.integration
 def test_systemd_takes_its_unit(tmp_path: Path) -> None:
     unit = tmp_path / "streamviz.service"
     unit.write_text((DEPLOY / "streamviz.service").read_text().replace("/opt/streamviz/bin/streamviz", "/bin/true"))
@@ -129,6 +133,7 @@ def put_into_image(folder: Path) -> None:
             copy(ROOT / name, target)
 
 
+@pytest.mark.integration
 def test_the_image_has_all_from_which_processes_tell_their_version(tmp_path: Path) -> None:
     put_into_image(tmp_path)
     command = [sys.executable, "-m", "streamviz", "--version"]

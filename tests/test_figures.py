@@ -64,6 +64,7 @@ def running() -> Iterator[list[Counting]]:
         each.kill()
 
 
+@pytest.mark.integration
 def test_processes_answer_for_each_other_and_for_those_that_are_gone(tmp_path: Path, running: list[Counting]) -> None:
     folder = tmp_path / "metrics"
     running += [Counting(folder, 1.5), Counting(folder, 4)]
@@ -93,6 +94,7 @@ def test_processes_answer_for_each_other_and_for_those_that_are_gone(tmp_path: P
     assert (found["streamviz_things_total", ""], found["streamviz_thing_metres_count", ""]) == (2, 3)
 
 
+@pytest.mark.integration
 def test_who_dies_while_it_adds_up_makes_nothing_count_twice(tmp_path: Path, running: list[Counting]) -> None:
     running.append(Counting(tmp_path, 1.5))
     running[0].collected()

@@ -41,6 +41,7 @@ def test_whole_pages_of_the_heap_and_of_what_has_no_name_are_moved() -> None:
     assert list(huge_pages._whole_pages(MAPS)) == [(0x55D0C0000000, 0x600000), (0x7F1000200000, 0x200000)]
 
 
+@pytest.mark.integration
 def test_what_a_process_has_stays_what_it_was_wherever_it_lies() -> None:
     moved = int(subprocess.run([sys.executable, "-c", HUGE], capture_output=True, check=True, text=True).stdout)
     # In kB, of some 50 MB; 0 on a system that cannot do it or is configured not to.

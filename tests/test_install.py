@@ -37,6 +37,7 @@ def test_a_lock_files_packages_are_all_that_is_in_it_but_comments(script: Module
     assert all("==" in package and "--hash=sha256:" in package for package in packages)
 
 
+@pytest.mark.integration
 def test_what_cannot_be_installed_is_named(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_what_cannot_be_installed_is_named(
     assert "installing 1 packages" in capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_a_venv_is_made_anew_where_making_it_was_interrupted(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(
         pass
 
 
+@pytest.mark.integration
 def test_why_no_venv_can_be_made_is_told(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(script, "VENV", tmp_path / "file" / ".venv")

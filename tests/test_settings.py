@@ -127,6 +127,7 @@ def test_the_readme_has_a_row_for_each_command() -> None:
     assert commands <= set(re.findall(r"`(\w+)", rows))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["up", "serve"])
 def test_a_command_ends_with_that_line(tmp_path: Path, command: str) -> None:
     refused = run(["manage.py", command], VAR_DIR=str(tmp_path), DATABASE_URL="postgres//ann:hunter2@db/records")
@@ -137,6 +138,7 @@ def test_a_command_ends_with_that_line(tmp_path: Path, command: str) -> None:
     assert "hunter2" not in line
 
 
+@pytest.mark.integration
 def test_on_this_machine_alone_nothing_need_be_set(tmp_path: Path) -> None:
     shown = json.loads(run(["-c", SHOW], VAR_DIR=str(tmp_path)).stdout)
     assert shown["DEBUG"] is False
@@ -147,6 +149,7 @@ def test_on_this_machine_alone_nothing_need_be_set(tmp_path: Path) -> None:
     assert shown["layer"] == {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 
 
+@pytest.mark.integration
 def test_a_public_server_is_strict(tmp_path: Path) -> None:
     shown = json.loads(
         run(
@@ -168,6 +171,7 @@ def test_a_public_server_is_strict(tmp_path: Path) -> None:
     assert not (tmp_path / "secret_key").exists()
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["up", "serve", "write"])
 def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) -> None:
@@ -177,6 +181,7 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) 
     assert refused.stderr == f"streamviz: VAR_DIR={tmp_path / 'file'} cannot be used: File exists.\n"
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"], ["createsuperuser"]])
 def test_where_the_embedded_postgres_does_not_run_a_command_says_what_runs_it(
@@ -217,6 +222,7 @@ def test_tables_of_another_role_are_one_line(tmp_path: Path, database_url: str, 
     assert re.search(r"Cannot use the database at .*: permission denied for table \w+\. The role in DATABASE_URL", line)
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"]])
 def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_path: Path, command: list[str]) -> None:
@@ -228,10 +234,12 @@ def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_pat
     assert "hunter2" not in line
 
 
+@pytest.mark.integration
 def test_the_version_is_ours() -> None:
     assert run(["manage.py", "--version"]).stdout == f"streamviz {version()}\n"
 
 
+@pytest.mark.integration
 def test_djangos_own_server_is_not_started_in_place_of_ours(tmp_path: Path) -> None:
     refused = run(["manage.py", "runserver"], VAR_DIR=str(tmp_path), DATABASE_URL=UNASKED)
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -239,6 +247,7 @@ def test_djangos_own_server_is_not_started_in_place_of_ours(tmp_path: Path) -> N
     assert line.startswith("streamviz: `runserver` is Django's")
 
 
+@pytest.mark.integration
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "django").mkdir()
     (tmp_path / "django" / "__init__.py").write_text("raise ModuleNotFoundError(name='django')")
@@ -247,6 +256,7 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     assert refused.stderr == "streamviz: the Python package 'django' is not installed. Run `make install`.\n"
 
 
+@pytest.mark.integration
 def test_another_python_than_the_clones_hands_over_to_it(tmp_path: Path) -> None:
     for part in ("streamviz/__init__.py", "streamviz/__main__.py", "manage.py"):
         (tmp_path / part).parent.mkdir(exist_ok=True)
@@ -259,6 +269,7 @@ def test_another_python_than_the_clones_hands_over_to_it(tmp_path: Path) -> None
     assert subprocess.run(other, cwd=tmp_path, capture_output=True, text=True).stdout == "key list\n"
 
 
+@pytest.mark.integration
 def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").touch()  # an incomplete installation
@@ -277,6 +288,7 @@ def test_nobody_is_told_to_install_us_by_name() -> None:
     assert not [path for path in written if by_name.search(" ".join(path.read_text().split()))]
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:
     checked = run(

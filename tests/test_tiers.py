@@ -1,8 +1,11 @@
 """What `pytest -m` selects (a test's tier follows from what it uses), and what a plain run of all tests leaves out."""
 
+import asyncio
+import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +14,11 @@ import pytest
 from tests.conftest import PROCESSES, pytest_ignore_collect, pytest_xdist_auto_num_workers
 from tests.services import ROOT
 
+WITH_ANOTHER_PROCESS = [
+    "tests/simulator/test_app.py",
+    "tests/evaluation/test_pool.py",
+    "tests/ops/test_postgres_upgrade.py",
+]
 ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
 QUICK = "tests/e2e/test_crash.py::test_nothing_that_a_client_received_is_lost_when_the_server_is_killed"
 SLOW = "tests/e2e/test_crash.py::test_told_to_stop_the_server_lets_streams_end_and_refuses_new_ones"
@@ -31,18 +39,58 @@ def collected(*arguments: str, thorough: str = "") -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("chosen", "selected"),
     [
         ("unit", {"tests/test_bounded.py"}),
-        ("not e2e", {"tests/test_bounded.py", "tests/records/test_deletion.py"}),
+        ("integration", {"tests/records/test_deletion.py", *WITH_ANOTHER_PROCESS}),
+        ("not e2e", {"tests/test_bounded.py", "tests/records/test_deletion.py", *WITH_ANOTHER_PROCESS}),
     ],
 )
 def test_a_tier_selects_its_tests(chosen: str, selected: set[str]) -> None:
-    assert {line.partition("::")[0] for line in collected("-m", chosen, *ONE_OF_EACH)} == selected
+    assert {
+        line.partition("::")[0] for line in collected("-m", chosen, *ONE_OF_EACH, *WITH_ANOTHER_PROCESS)
+    } == selected
+
+
+async def start_and_await() -> None:
+    await asyncio.create_subprocess_exec("true")
+
+
+STARTS: dict[str, Callable[[], object]] = {
+    "subprocess": lambda: subprocess.run(["true"]),
+    "asyncio": lambda: asyncio.run(start_and_await()),
+    "multiprocessing": lambda: multiprocessing.get_context("spawn").Process(target=print).start(),
+    "posix_spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
+    "fork": lambda: os.fork() or os._exit(0),
+}
+
+
+@pytest.fixture
+def started_by_a_fixture() -> str:
+    with pytest.raises(pytest.fail.Exception) as failed:
+        subprocess.run(["true"])
+    return str(failed.value)
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_a_unit_test_that_starts_a_process_fails(start: Callable[[], object]) -> None:
+    with pytest.raises(pytest.fail.Exception, match="mark `integration`"):
+        start()
+
+
+def test_a_unit_test_whose_fixture_starts_a_process_fails(started_by_a_fixture: str) -> None:
+    assert "mark `integration`" in started_by_a_fixture
+
+
+@pytest.mark.integration
+def test_a_test_that_is_marked_may_start_a_process() -> None:
+    assert subprocess.run(["true"]).returncode == 0
 
 
 @pytest.mark.slow
+@pytest.mark.integration
 def test_a_plain_run_of_all_leaves_out_the_slow_ones() -> None:
     everything = ("-o", "testpaths=tests/e2e/test_crash.py")
     assert collected(*everything) == [QUICK]
@@ -50,6 +98,7 @@ def test_a_plain_run_of_all_leaves_out_the_slow_ones() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("chosen", [["./tests/e2e/test_crash.py"], ["-m", "e2e"], ["-k", "crash"]])
 def test_a_run_of_chosen_tests_has_the_slow_ones(chosen: list[str]) -> None:
     assert collected("-o", "testpaths=tests/e2e/test_crash.py", *chosen) == [QUICK, SLOW]

@@ -174,6 +174,7 @@ def told(timeline: Timeline, seq: int | None) -> list[BlockRecord]:
     return [BlockRecord.of(block) for block in timeline.moment(seq).blocks]
 
 
+@pytest.mark.integration
 async def test_a_process_of_its_own_makes_the_same_of_a_stream() -> None:
     rows = [(0, 5, [0, 1, 2], [len(raw) for raw in RAWS[:3]], b"".join(RAWS[:3])), (3, 9, [0], [7], None)]
     sent = [(0, 6, [0, 1], 0, "", [0, 0], b""), (2, 9, [0], None, "guard", [len(RAWS[5])], RAWS[5])]
@@ -190,6 +191,7 @@ async def test_a_process_of_its_own_makes_the_same_of_a_stream() -> None:
     ]
 
 
+@pytest.mark.integration
 async def test_a_stream_that_a_process_cannot_read_is_a_failure_of_that_stream_alone() -> None:
     with pytest.raises(Failed):
         await prepared_elsewhere(Recorded("no format", False, True, [(0, 5, [0], [1], b"x")], [], []))

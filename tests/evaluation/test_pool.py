@@ -23,6 +23,8 @@ from streamviz.policies import build_short
 from tests.policies.support import block, context
 from tests.services import ROOT
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 async def pool() -> AsyncIterator[Pool]:

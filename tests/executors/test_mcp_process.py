@@ -18,6 +18,8 @@ from mcp_types import JSONRPCRequest
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_process import Ends, Lines, spoken_to
 
+pytestmark = pytest.mark.integration
+
 MOST = 300
 
 

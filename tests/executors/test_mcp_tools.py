@@ -25,6 +25,8 @@ from streamviz.executors.tools import Result, Toolbox
 from tests.executors import mcp_server
 from tests.services import free_port
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = (sys.executable, "-I", str(Path(__file__).with_name("plain_server.py")))
 SERVER = McpServer("calc", PROGRAM, variables=("CALCULATOR_TOKEN", "PRELUDE"), tools=("*",))
 ADD = ("mcp__calc__add", '{"a": 2, "b": 3}')

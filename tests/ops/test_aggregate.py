@@ -14,7 +14,7 @@ from streamviz.ops.management.commands.aggregate import growing
 from tests.recordings import RECORDED_FORMATS, differences, recorded
 from tests.services import ROOT, clean_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 HELLO = b'data: {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}\n\n'
 USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\ndata: [DONE]\n\n'

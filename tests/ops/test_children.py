@@ -19,6 +19,7 @@ def no_threads() -> Iterator[None]:
     threading.stack_size(before)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("no_threads")
 def test_one_that_no_thread_can_watch_over_is_ended_and_is_a_fault(tmp_path: Path) -> None:
     others = set(psutil.Process().children())

@@ -28,7 +28,7 @@ from streamviz.ops.embedded_postgres import (
 )
 from tests.services import Program, clean_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 START_AND_STAY = """
 import sys

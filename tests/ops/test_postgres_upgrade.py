@@ -24,7 +24,7 @@ from streamviz.ops.embedded_postgres import (
 from streamviz.ops.postgres_upgrade import upgrade
 from tests.conftest import missing
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 
 @pytest.fixture(scope="module")

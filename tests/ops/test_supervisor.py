@@ -99,6 +99,7 @@ def test_a_signal_stops_it(number: signal.Signals) -> None:
     assert told == ["Stopping", "Stopped; nothing is left running"]
 
 
+@pytest.mark.integration
 def test_it_has_ended_well_whatever_python_was_doing_when_it_was_stopped() -> None:
     """Python exits as if nobody had caught a KeyboardInterrupt that code from a string let through."""
     script = """

@@ -10,6 +10,7 @@ import pytest
 from streamviz.ops import system_account
 
 
+@pytest.mark.integration
 def test_several_may_make_the_account_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several workers or test processes may start on a bare machine: one creates the account, the others find it."""
     name = f"streamviz-test-{os.getpid()}"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.services import ROOT, clean_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
 WORKER = """
 import asyncio

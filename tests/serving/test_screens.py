@@ -15,6 +15,8 @@ from streamviz.live.wall import Wall
 from streamviz.serving.screens import Screens
 from tests.e2e.proxied import until
 
+pytestmark = pytest.mark.integration
+
 ASKED = (
     "GET /ws/live/ HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nUpgrade: {upgrade}\r\n"
     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"

@@ -21,6 +21,8 @@ from tests.e2e.proxied import until
 from tests.services import Program, clean_environment, free_port
 from tests.serving.server_app import PART, PARTS
 
+pytestmark = pytest.mark.integration
+
 SMALL_BUFFER = 64 * 1024
 MOST_PARTS_IN_SOCKETS = 16  # 1 MiB: what kernel and server buffer on both sides, with a margin
 MOST_GROWTH_KIB = 40 * 1024

@@ -4,11 +4,14 @@ import queue
 import socket
 from tempfile import TemporaryFile
 
+import pytest
+
 from streamviz.ops.children import Child
 from streamviz.ops.workers import Server
 from streamviz.serving.sharing import Share, Shares
 
 
+@pytest.mark.integration
 def test_a_server_that_was_killed_is_waited_for_by_none() -> None:
     ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
     with socket.create_server(("127.0.0.1", 0)) as listening, TemporaryFile() as file:

@@ -8,6 +8,8 @@ import pytest
 from streamviz.serving.websockets import MESSAGE_BYTES
 from tests.serving.test_server import WEBSOCKET_REQUEST, Served, get_request
 
+pytestmark = pytest.mark.integration
+
 TOO_LONG = b"\x81\xfe" + (MESSAGE_BYTES + 1).to_bytes(2) + bytes(4) + bytes(MESSAGE_BYTES + 1)
 VERSION = b"Sec-WebSocket-Version: 13\r\n"
 

@@ -4,7 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.simulator.process import ROOT, Simulator
+
+pytestmark = pytest.mark.integration
 
 
 def test_a_taken_port_costs_one_line(simulator: Simulator) -> None:

@@ -8,6 +8,8 @@ import pytest
 from streamviz.upstream.loading import is_needed
 from tests.services import ROOT, clean_environment
 
+pytestmark = pytest.mark.integration
+
 SERVER = """
 import sys
 import django

@@ -456,6 +456,7 @@ def stranger(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.integration
 async def test_a_certificate_that_is_not_trusted_is_told(
     client: aiohttp.ClientSession, stranger: ssl.SSLContext
 ) -> None:
