@@ -9,9 +9,12 @@ from typing import Self
 
 import aiohttp
 
+from tests.e2e.proxied import until
+
 ENDED = b"data: [DONE]\n\n"
 # Paced like a model, a little faster, and over in a few seconds.
 MODEL = "content?seed={seed}&chunks=150&pace=15"
+STREAM_BYTES = 49_000  # roughly, of such a call
 
 
 @dataclass
@@ -48,6 +51,10 @@ class Load:
         self._thread.start()
         assert self._is_flowing.wait(120)
         return self
+
+    def wait_for(self, size: int) -> None:
+        """Wait until all clients together have received this many bytes."""
+        until(lambda: sum(len(tape.received) for tape in self.tapes) >= size)
 
     def finish(self) -> list[Tape]:
         """Begin no more calls, let the running ones end by themselves, and return all tapes."""

@@ -5,13 +5,12 @@ CRASH_KILLS and CRASH_CLIENTS set more kills and clients than a run of all tests
 
 import os
 import random
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.load import Load, Tape
+from tests.e2e.load import STREAM_BYTES, Load, Tape
 from tests.e2e.machine import Machine, check_record
 from tests.services import NewDatabase
 from tests.simulator.process import running_simulator
@@ -37,7 +36,7 @@ def test_nothing_that_a_client_received_is_lost_when_the_server_is_killed(machin
     tapes: list[Tape] = []
     for n in range(KILLS):
         load = Load(machine.base_url, machine.key, CLIENTS).start()
-        threading.Event().wait(chance.uniform(0.0, 2.5))  # so that kills happen at any moment of a stream
+        load.wait_for(chance.randrange(CLIENTS * STREAM_BYTES))  # so that kills happen at any moment of a stream
         if n % 2:
             machine.kill_writer()
         machine.kill_server()

@@ -10,6 +10,7 @@ import pytest
 from streamviz.proxy import afterwards as module
 from streamviz.proxy.afterwards import Afterwards
 from streamviz.proxy.turns import Turns
+from tests.clock import Clock
 
 
 async def until(done: list[int], many: int) -> None:
@@ -31,9 +32,11 @@ async def test_it_is_done_by_itself_in_its_order() -> None:
 async def test_it_waits_while_requests_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
     turns, done = Turns(), list[int]()
+    clock = Clock()
     Afterwards(turns).add(partial(done.append, 1))
     turns.taken_at = inf  # as if requests came in all the time
-    await asyncio.sleep(5 * module._PAUSE_SECONDS)
+    for _ in range(5):
+        await clock.pass_on(module._PAUSE_SECONDS)
     assert done == []
     turns.taken_at = 0
     await until(done, 1)
@@ -90,10 +93,10 @@ async def test_what_fails_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -
 
 
 async def test_as_the_server_stops_all_of_it_is_done() -> None:
-    afterwards, done = Afterwards(Turns()), list[int]()
+    afterwards, done, clock = Afterwards(Turns()), list[int](), Clock()
     for number in range(20):
         afterwards.add(partial(done.append, number))
     afterwards.finish()
     assert done == list(range(20))
-    await asyncio.sleep(0.01)  # the task that would have done it finds nothing to do
+    await clock.pass_on(module._PAUSE_SECONDS)  # the task that would have done it finds nothing to do
     assert done == list(range(20))
