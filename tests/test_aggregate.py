@@ -78,7 +78,7 @@ def test_ten_lines_tell_what_a_model_is_doing(bare: Path) -> None:
 
 
 @pytest.mark.integration
-def test_the_other_example_holds(bare: Path) -> None:
+def test_the_second_example_of_the_documentation_holds(bare: Path) -> None:
     assert run(bare, example(1)) == ""
     assert run(bare, "import importlib.util as imports; print(imports.find_spec('django'))") == "None\n"
 

@@ -49,7 +49,7 @@ def test_a_quota_of_version_2_counts(tmp_path: Path, quota: str, expected: int) 
     assert usable(tmp_path, "0::/\n", cpu_of_max=f"{quota}\n") == expected
 
 
-def test_so_do_those_of_the_groups_around(tmp_path: Path) -> None:
+def test_the_quotas_of_the_groups_around_count(tmp_path: Path) -> None:
     files = {"cpu_of_max": "max 100000", "pods__cpu_of_max": "200000 100000", "pods__a__cpu_of_max": "400000 100000"}
     assert usable(tmp_path, "0::/pods/a\n", **files) == 2
 

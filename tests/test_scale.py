@@ -54,7 +54,7 @@ def test_so_many_nodes_as_the_fullest_of_postgres_needs() -> None:
     assert postgres_needed(uses(COSTS, replace(LOAD, requests=1), FLEET, BEARABLE)) == 1
 
 
-def test_it_is_told_in_words() -> None:
+def test_what_a_fleet_needs_is_told_in_words() -> None:
     told = table(uses(COSTS, LOAD, FLEET, BEARABLE))
     assert len(told.splitlines()) == 10
     assert amount(2_500_000_000, "B/s") == "2.5 GB/s"

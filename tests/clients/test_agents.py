@@ -26,7 +26,7 @@ def opened() -> set[str]:
 
 
 @pytest.mark.parametrize(("case", "task"), CASES)
-def test_a_task(
+def test_an_agent_does_its_task(
     case: Case, task: str, between: Between, opened: set[str], programs: Callable[[str], Path], tmp_path: Path
 ) -> None:
     if case.name not in opened:

@@ -68,7 +68,7 @@ def told(said: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("scenario", RECORDED)
-def test_a_recorded_stream(scenario: str, between: Between, read: Read) -> None:
+def test_the_events_of_a_recorded_stream_tell_what_its_page_shows(scenario: str, between: Between, read: Read) -> None:
     answer = between.proxied.post({"model": f"sim/{scenario}", "messages": MESSAGES, "stream": True})
     stream = answer.headers["x-streamviz-stream"]
     said = read(stream)
@@ -99,7 +99,9 @@ def test_the_events_of_all_recorded_streams_are_verified(programs: Callable[[str
 
 
 @pytest.mark.parametrize(("model", "executor"), RUNNING)
-def test_a_running_stream(model: str, executor: str, between: Between, read: Read) -> None:
+def test_the_events_of_a_running_stream_tell_what_its_page_shows(
+    model: str, executor: str, between: Between, read: Read
+) -> None:
     body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": True}
     with ThreadPoolExecutor() as others, between.proxied.posting(body, x_streamviz_executor=executor) as response:
         stream = response.headers["x-streamviz-stream"]
@@ -110,7 +112,7 @@ def test_a_running_stream(model: str, executor: str, between: Between, read: Rea
     assert bool(executor) == any("count_words" in thought for thought in told(said)["thoughts"])
 
 
-def test_a_running_stream_whose_call_is_denied(between: Between, read: Read) -> None:
+def test_the_events_of_a_running_stream_tell_nothing_of_a_denied_call(between: Between, read: Read) -> None:
     """Readers of the events get what the client got: the text in place of the call."""
     between.proxied.sign_in()
     between.proxied.switch("shell-guard", "enforce")
@@ -129,7 +131,7 @@ def test_a_running_stream_whose_call_is_denied(between: Between, read: Read) -> 
 
 
 @pytest.mark.parametrize("decision", ["allow", "deny"])
-def test_a_running_stream_that_a_person_decides_on(
+def test_the_events_of_a_running_stream_tell_what_a_person_decided(
     decision: str, between: Between, guarded: Guarded, read: Read
 ) -> None:
     """A reader with the key gets what the client got, and a person's browser what the page shows."""

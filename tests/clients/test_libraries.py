@@ -45,7 +45,7 @@ def told(between: Between, programs: Callable[[str], Path]) -> Callable[[Case], 
 
 
 @pytest.mark.parametrize(("case", "task"), CASES)
-def test_a_task(case: Case, task: str, told: Callable[[Case], Told], between: Between) -> None:
+def test_a_library_does_its_task(case: Case, task: str, told: Callable[[Case], Told], between: Between) -> None:
     said = told(case)[task]
     CHECKS.get(task, answered)(case, said, between.recorded(case.model(task), COUNTS.get(task, 1)))
 

@@ -18,7 +18,7 @@ def test_an_address_of_a_server_can_be_used(url: str) -> None:
         *("http://host:99999999", "http://[::1", "http://host/a b", "http://host/\n", "unix:///x", ""),
     ],
 )
-def test_anything_else_cannot(url: str) -> None:
+def test_it_rejects_urls_that_are_no_servers_and_quotes_no_password(url: str) -> None:
     assert wrong_with_url(url)
     assert "secret" not in wrong_with_url(url)
 

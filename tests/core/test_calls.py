@@ -34,7 +34,7 @@ def test_what_names_a_tool_or_has_what_one_is_given_may_be_a_call(members: dict[
         {"type": "new_call_output", "call_id": "c"},
     ],
 )
-def test_all_else_is_none_and_neither_is_a_result(members: dict[str, object]) -> None:
+def test_neither_a_note_nor_a_result_may_be_a_call(members: dict[str, object]) -> None:
     assert not may_be_call(members)
 
 

@@ -85,7 +85,7 @@ async def test_it_can_end_the_stream_legally() -> None:
     assert it.context.is_terminated
 
 
-async def test_others_judge_its_blocks_all_the_same() -> None:
+async def test_other_policies_judge_the_blocks_that_it_lets_through() -> None:
     it = await Run([active(Gate(from_the_second), name="gate"), active(deny_names("rm"))]).finish(STREAM)
     assert told(it.client_state) == [("content", "ab[not allowed]")]
     assert it.client_state.finish_reason == "stop"

@@ -31,7 +31,7 @@ def nested(levels: int, name: str, inner: Any) -> Any:
 @pytest.mark.parametrize("name", ["text", "summary", "thinking", "reasoning"])
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "thinking"])
 @pytest.mark.parametrize("text", ["", "so it is"])
-def test_thinking_in_many_levels(field: str, name: str, text: str) -> None:
+def test_thinking_nested_in_a_hundred_levels_is_read_once(field: str, name: str, text: str) -> None:
     """Doubling the cost at each level would make it 2^100."""
     delta = {"content": "a", field: nested(100, name, text)}
     state = aggregated("openai_chat", {"choices": [{"index": 0, "delta": delta}]})

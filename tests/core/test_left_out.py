@@ -74,7 +74,7 @@ STREAMS = [
 
 
 @pytest.mark.parametrize(("format", "payloads"), STREAMS)
-def test_it_goes_on_without_it(format: str, payloads: list[Any]) -> None:
+def test_a_stream_goes_on_without_what_is_left_out(format: str, payloads: list[Any]) -> None:
     made, raw = run(format, payloads)
     assert (made.context.state.contradiction, made.context.state.failure) == ("", None)
     assert SAID.encode() not in made.tape
@@ -85,7 +85,7 @@ def test_it_goes_on_without_it(format: str, payloads: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("format", "payloads"), STREAMS)
-def test_the_record_has_what_was_sent(format: str, payloads: list[Any]) -> None:
+def test_the_record_has_what_the_client_was_sent(format: str, payloads: list[Any]) -> None:
     frames = run(format, payloads)[0].context.outbox
     sent = FramesSent.of(uuid7(), 0, 0, frames)
     cut = [frame for frame in frames if frame.origin == OURSELVES]
@@ -95,7 +95,7 @@ def test_the_record_has_what_was_sent(format: str, payloads: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("format", "payloads"), STREAMS)
-def test_a_shadow_changes_nothing(format: str, payloads: list[Any]) -> None:
+def test_a_policy_in_shadow_leaves_nothing_out(format: str, payloads: list[Any]) -> None:
     made, raw = run(format, payloads, Mode.SHADOW)
     assert made.tape == raw
 
@@ -110,7 +110,7 @@ def test_a_shadow_changes_nothing(format: str, payloads: list[Any]) -> None:
         ("gemini", answer({"args": {"command": SAID}})),
     ],
 )
-def test_what_may_be_a_call_ends_it(format: str, payloads: list[Any]) -> None:
+def test_what_may_be_a_call_ends_the_stream(format: str, payloads: list[Any]) -> None:
     made, _ = run(format, payloads)
     assert made.context.state.contradiction
     assert SAID.encode() not in made.tape
@@ -127,7 +127,7 @@ def test_what_is_left_out_is_told_to_policies_all_the_same() -> None:
     assert SAID in [told.text for told in aggregator.state.beside]
 
 
-def test_a_whole_answer_goes_on_without_it_too() -> None:
+def test_a_whole_answer_goes_on_without_what_is_left_out() -> None:
     message = {"role": "assistant", "content": "Hi", "tool_plan": SAID}
     body = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
     raw = json.dumps(body).encode()

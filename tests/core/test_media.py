@@ -32,7 +32,7 @@ def test_a_medium_has_its_type_and_its_size_or_its_place(payload: object, medium
 @pytest.mark.parametrize(
     "payload", ["", "{", "null", '"text"', "{}", '{"image_url": 7}', '{"data": {"data": []}}', "[[]]"]
 )
-def test_what_is_none_is_none(payload: str) -> None:
+def test_what_has_no_medium_has_none(payload: str) -> None:
     assert media_in(payload) == []
 
 

@@ -236,7 +236,7 @@ def is_sound(format: str, data: bytes, state: StreamState) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-async def test_recorded_streams_under_random_policies(format: str) -> None:
+async def test_recorded_streams_come_out_as_random_policies_decide(format: str) -> None:
     denied = replaced = checked = 0
     for path in sample(format, 40):
         data = path.read_bytes()
@@ -292,7 +292,7 @@ def generated(made: list[Any]) -> bytes:
 @pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=examples(40))
 @given(made=PIECES, seed=st.integers(0, 10_000))
-async def test_generated_streams_under_random_policies(format: str, made: list[Any], seed: int) -> None:
+async def test_generated_streams_come_out_as_random_policies_decide(format: str, made: list[Any], seed: int) -> None:
     data = generated(made)
     if format != "openai_chat":
         data = compose(*take_in_format("openai_chat", data), "openai_chat", format)

@@ -124,13 +124,13 @@ async def test_a_chunk_that_can_be_read_in_two_ways_ends_a_stream_that_policies_
     assert run.processor.broken_by.kind == CONTRADICTION
 
 
-async def test_a_block_that_begins_in_such_a_chunk_goes_nowhere() -> None:
+async def test_a_block_that_begins_in_an_ambiguous_chunk_goes_nowhere() -> None:
     begins = {**calls(call(0, "x", "look", "{}")), "doubt": 1}
     run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begins))
     assert run.tape == DOUBTED[0].raw
 
 
-async def test_a_held_call_that_such_a_chunk_changes_goes_nowhere() -> None:
+async def test_a_held_call_that_an_ambiguous_chunk_changes_goes_nowhere() -> None:
     """Otherwise the client would get it without the change."""
     begun, changes = calls(call(0, "x", "rm")), {**calls(call(0, None, "-list")), "doubt": 1}
     run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begun, changes))
@@ -138,7 +138,7 @@ async def test_a_held_call_that_such_a_chunk_changes_goes_nowhere() -> None:
     assert not run.chain.is_holding
 
 
-async def test_nor_does_one_that_a_chunk_changes_which_tells_of_too_much() -> None:
+async def test_a_held_call_that_a_chunk_of_too_many_blocks_changes_goes_nowhere() -> None:
     run = Run([active(deny_names("rm"))], aggregator=OpenAIChatAggregator(most_blocks=4))
     # The first change is applied before the aggregator notices that there are too many blocks.
     many = calls(call(0, None, "-list"), *(call(n, f"y{n}", "ls", "{}") for n in range(1, 4)))
@@ -149,7 +149,7 @@ async def test_nor_does_one_that_a_chunk_changes_which_tells_of_too_much() -> No
     assert run.tape == begun[0].raw
 
 
-async def test_one_that_it_does_not_change_is_judged_all_the_same() -> None:
+async def test_a_held_call_that_an_ambiguous_chunk_leaves_alone_is_judged() -> None:
     begun = chunks(calls(call(0, "x", "ls", "{}")), {**delta(content="b"), "doubt": 1})
     run = await doubted(Mode.ENFORCE).finish(begun)
     assert run.tape == begun[0].raw
@@ -243,7 +243,7 @@ async def test_only_a_long_chunk_is_looked_at_aside() -> None:
     assert (aside, run.state.blocks[0].text) == ([True], "acd")
 
 
-async def test_so_is_a_long_error_that_is_no_event() -> None:
+async def test_a_long_error_that_is_no_event_is_looked_at_aside() -> None:
     aside: list[int] = []
 
     async def note(work: Callable[[], None]) -> None:

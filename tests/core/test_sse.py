@@ -203,7 +203,7 @@ def test_an_event_of_very_many_lines_is_not_read(line: bytes) -> None:
     assert is_ambiguous(raw, None)
 
 
-def test_one_of_many_lines_is() -> None:
+def test_an_event_of_many_lines_is_read() -> None:
     raw = b"data: 1\n" * 19_000 + b"\n"
     assert [event.data for event in events_in(raw)] == [b"\n".join([b"1"] * 19_000)]
     assert not is_ambiguous(raw, events_in(raw)[0].data)

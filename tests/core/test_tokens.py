@@ -32,7 +32,7 @@ def test_the_input_is_all_input_and_the_output_all_output(usage: dict[str, Any],
     assert tokens_of(usage) == want
 
 
-def test_unknown_is_not_zero() -> None:
+def test_an_unknown_count_of_tokens_is_not_zero() -> None:
     assert tokens_of(None) == tokens_of({}) == Tokens()
     assert tokens_of({"cache_read_input_tokens": 5, "output_tokens": 1}) == Tokens(None, 1, cache_read=5)
     assert tokens_of({"promptTokenCount": "many", "totalTokenCount": 3}) == Tokens()

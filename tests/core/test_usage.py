@@ -20,11 +20,11 @@ from streamviz.core.usage import Usage, normalise
         ({"promptTokenCount": 1, "thoughtsTokenCount": 2, "totalTokenCount": 9}, Usage(1, None, 9, 2)),
     ],
 )
-def test_it_finds_each_count(usage: dict[str, Any], want: Usage) -> None:
+def test_it_finds_the_counts_of_each_format(usage: dict[str, Any], want: Usage) -> None:
     assert normalise(usage) == want
 
 
-def test_unknown_is_not_zero() -> None:
+def test_unknown_usage_is_none_and_not_zero() -> None:
     assert normalise({}) == Usage(None, None, None, None, None)
     assert normalise(None) is None
 

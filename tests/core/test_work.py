@@ -32,7 +32,7 @@ def answer(it: Run, question: Question, said: Judged | Unanswered) -> str:
     return it.tape.decode()
 
 
-async def test_it_is_held_until_a_process_has_judged() -> None:
+async def test_a_block_is_held_until_a_process_has_judged_it() -> None:
     it, question = await held()
     assert (it.tape, question.is_awaited, question.is_for_a_person) == (b"", True, False)
     assert question.work is not None
@@ -46,7 +46,7 @@ async def test_it_is_held_until_a_process_has_judged() -> None:
     assert [judgement.verdict for judgement in it.context.judgements] == [ALLOW]
 
 
-async def test_what_it_denies_is_denied() -> None:
+async def test_what_a_process_denies_is_denied() -> None:
     it, question = await held()
     sent = answer(it, question, Judged(DENIED))
     assert "[no]" in sent
@@ -87,7 +87,7 @@ HUGE: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", HUGE)
-async def test_each_kind_puts_off_what_may_take_long(kind: str) -> None:
+async def test_each_kind_of_policy_puts_off_what_may_take_long(kind: str) -> None:
     parameters, arguments, request = HUGE[kind]
     it = Run([active(build_short(kind, parameters))])
     it.context.request = ModelCall("openai_chat", request)

@@ -58,7 +58,7 @@ async def sent(pieces: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
-def test_its_pages_are_as_before(cast: Cast, storage: Storage, stream: uuid.UUID) -> None:
+def test_the_pages_of_an_archived_stream_are_as_before(cast: Cast, storage: Storage, stream: uuid.UUID) -> None:
     paths = [f"/streams/{stream}/{tab}" for tab in TABS]
     before = [page(cast, path) for path in paths]
     archive(storage.bucket)

@@ -29,7 +29,7 @@ def test_a_little_among_much_is_seen() -> None:
     assert [each.height for each in bar.segments] == ["99.99%", "2.00%"]
 
 
-def test_nothing_is_no_drawing() -> None:
+def test_a_chart_of_nothing_is_not_drawn() -> None:
     assert charts.stacked([None, column(("calm", 0))], str) == ([], "")
     assert charts.spreads([None, Spread(NOW, "", "", None, None)], str) == ([], "")
 
@@ -58,7 +58,7 @@ def test_ranges_stand_on_a_log_scale_of_whole_powers_of_ten() -> None:
     assert charts.ranges([None], str, 1_000) == ([], "")
 
 
-def test_one_that_stands_far_above_the_others_does_not_flatten_them() -> None:
+def test_a_bar_far_above_the_others_does_not_flatten_them() -> None:
     chart = charts.stacked([column(("calm", each)) for each in (10, 20, 30, 40, 4_000)], str)
     assert [bar.segments[0].height for bar in chart.bars] == ["20.00%", "40.00%", "60.00%", "80.00%", "100.00%"]
     assert ([bar.over for bar in chart.bars], chart.top) == (["", "", "", "", "4000"], "50.0")

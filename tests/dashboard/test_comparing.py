@@ -103,7 +103,7 @@ def test_no_cell_is_a_formula_where_commas_part_none(delimiter: str, name: str) 
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_nor_where_a_value_has_more_lines(end: str) -> None:
+def test_no_cell_is_a_formula_where_a_value_has_several_lines(end: str) -> None:
     """After a comma, its quotes are not at the beginning of a field and so do not hold the lines together."""
     written = csv_of([["a", f"b{end}=cmd()"]])
     rows = list(csv.reader(StringIO(written, newline=""), delimiter=";"))

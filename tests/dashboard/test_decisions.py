@@ -55,7 +55,7 @@ def test_nobody_else_is_asked_about_a_stream_that_runs_here(
 
 
 @pytest.mark.parametrize(("action", "told"), TOLD)
-def test_nor_about_one_that_has_just_ended_here(
+def test_nobody_else_is_asked_about_a_stream_that_has_just_ended_here(
     cast: Cast, others: NobodyElse, action: str, told: dict[str, Any]
 ) -> None:
     running = asyncio.run(Running(feed).end())

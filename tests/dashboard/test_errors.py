@@ -25,7 +25,7 @@ def test_a_statement_that_postgres_refuses_is_no_outage(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("who", ["administrator", "bob", "stranger"])
-def test_what_is_not_there(cast: Cast, who: str) -> None:
+def test_a_page_that_is_not_there_is_a_plain_404(cast: Cast, who: str) -> None:
     answer = cast[who].get("/no-such-page/")
     assert answer.status_code == 404
     assert "Page not found" in answer.content.decode()
@@ -33,7 +33,7 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_what_is_not_there_is_not_there_either_after_postgres_has_restarted(cast: Cast) -> None:
+async def test_a_page_that_is_not_there_is_a_404_after_postgres_has_restarted_too(cast: Cast) -> None:
     client = AsyncClient()
     client.cookies = cast["bob"].cookies
     for _ in range(2):
@@ -55,7 +55,7 @@ def test_strangers_are_led_to_the_sign_in_page(cast: Cast) -> None:
     assert "Go to" not in page
 
 
-def test_what_one_may_not_do(cast: Cast) -> None:
+def test_who_may_not_see_a_page_is_told_whom_to_ask(cast: Cast) -> None:
     answer = cast["bob"].get("/policies/new/redact/")
     assert answer.status_code == 403
     assert "Ask an administrator for a role" in answer.content.decode()
@@ -69,7 +69,7 @@ def test_who_may_see_nothing_is_not_sent_round_in_a_circle(cast: Cast) -> None:
     assert "Go to Live" in cast["bob"].get("/policies/new/redact/").content.decode()
 
 
-def test_a_form_without_its_token(cast: Cast) -> None:
+def test_a_form_without_its_token_has_expired(cast: Cast) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = cast["alice"].cookies
     answer = strict.post("/sign-out/")

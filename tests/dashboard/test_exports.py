@@ -239,7 +239,9 @@ def test_a_filtered_list_has_its_streams_and_no_others(cast: Cast, stream: Strea
     assert [next(iter(line)) for line in lines] == ["streamviz", "session", "stream", "end"]
 
 
-def test_one_that_is_deleted_as_it_is_asked_for_is_not_found(cast: Cast, stream: Stream, path: str) -> None:
+def test_a_stream_that_is_deleted_as_its_export_is_asked_for_is_not_found(
+    cast: Cast, stream: Stream, path: str
+) -> None:
     def delete(**_: object) -> None:
         Stream.objects.filter(pk=stream.pk).delete()
 

@@ -64,7 +64,7 @@ async def test_a_stream_of_many_blocks_is_looked_at_in_turns() -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_so_it_is_for_the_page_of_another_worker() -> None:
+async def test_a_stream_of_many_blocks_is_looked_at_in_turns_for_another_worker_too() -> None:
     own, sent = Feed(), Sent()
     running = await _running(own)
     assert await _rounds_of(PeerAnswers(own, sent).say_found("there", 1, running.id)) > BLOCKS
@@ -73,7 +73,7 @@ async def test_so_it_is_for_the_page_of_another_worker() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_one_that_waits_at_another_worker_says_so_though_its_beginning_is_on_record(
+async def test_a_stream_that_waits_at_another_worker_says_so_though_its_beginning_is_on_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     layer = InMemoryChannelLayer()
@@ -94,7 +94,7 @@ async def test_one_that_waits_at_another_worker_says_so_though_its_beginning_is_
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_nor_is_it_lost_where_that_worker_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_is_not_lost_where_its_worker_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 0.05)
     alone = Worker(InMemoryChannelLayer())
     await alone.peers.start()

@@ -37,7 +37,7 @@ def pages(cast: Cast, stream: Stream) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("kind", "unit"), [("content", "x"), ("thinking", MARKUP), ("tool_call", MARKUP), ("content", CONTROLS)]
 )
-def test_a_block_of_five_megabytes(cast: Cast, kind: str, unit: str) -> None:
+def test_a_block_of_five_megabytes_makes_small_pages(cast: Cast, kind: str, unit: str) -> None:
     stream, text = recorded(), unit * (5_000_000 // len(unit.encode()))
     hold(stream, ["before", text, "after"], kind=kind)
     shown = pages(cast, stream)
@@ -48,7 +48,7 @@ def test_a_block_of_five_megabytes(cast: Cast, kind: str, unit: str) -> None:
     assert cast["bob"].get(whole).content == text.encode()
 
 
-def test_three_thousand_blocks(cast: Cast) -> None:
+def test_three_thousand_blocks_are_on_several_pages(cast: Cast) -> None:
     stream = recorded()
     hold(stream, [f"block-{n:04} " + "x" * 3_000 for n in range(3_000)], kind="tool_call")
     pages(cast, stream)
@@ -67,7 +67,7 @@ def test_three_thousand_blocks(cast: Cast) -> None:
     assert 'id="b700"' in page(cast, f"/streams/{stream.pk}/?from=700")
 
 
-def test_a_request_of_ten_megabytes(cast: Cast) -> None:
+def test_a_request_of_ten_megabytes_makes_small_pages(cast: Cast) -> None:
     body = json.dumps({"messages": [{"role": "user", "content": MARKUP * 2_500_000}]}).encode()
     stream = recorded(request=body)
     shown = pages(cast, stream)["request/"]
@@ -75,14 +75,14 @@ def test_a_request_of_ten_megabytes(cast: Cast) -> None:
     assert cast["bob"].get(f"/streams/{stream.pk}/request/file/").content == body
 
 
-def test_a_request_of_many_values_in_many_lists(cast: Cast) -> None:
+def test_a_request_of_many_values_in_many_lists_makes_small_pages(cast: Cast) -> None:
     body = b'{"metadata":' + b"[" * 190 + b",".join([b"0"] * 190_000) + b"]" * 190 + b"}"
     assert len(readable(body)) < 20 * len(body)
     assert readable(b'{"a":[{"b":"c"}]}') == '{\n  "a": [\n    {\n      "b": "c"\n    }\n  ]\n}'
     pages(cast, recorded(request=body))
 
 
-def test_a_call_of_a_hundred_thousand_arguments(cast: Cast) -> None:
+def test_a_call_of_a_hundred_thousand_arguments_makes_small_pages(cast: Cast) -> None:
     stream, text = recorded(), json.dumps({f"argument-{n}": MARKUP for n in range(100_000)})
     hold(stream, [text], kind="tool_call")
     shown = pages(cast, stream)[""]
@@ -91,13 +91,13 @@ def test_a_call_of_a_hundred_thousand_arguments(cast: Cast) -> None:
     assert cast["bob"].get(f"/streams/{stream.pk}/blocks/0/").content == text.encode()
 
 
-def test_many_calls_of_many_arguments(cast: Cast) -> None:
+def test_many_calls_of_many_arguments_make_small_pages(cast: Cast) -> None:
     stream = recorded()
     hold(stream, [json.dumps({f"{MARKUP}-{n}": MARKUP * 1_000 for n in range(50)})] * 200, kind="tool_call")
     pages(cast, stream)
 
 
-def test_chunks_of_megabytes(cast: Cast) -> None:
+def test_chunks_of_megabytes_are_had_on_their_own(cast: Cast) -> None:
     stream, raws = recorded(chunk_count=5), [MARKUP.encode() * 500_000, *[b"data: short\n\n"] * 4]
     hold(stream, [], raws)
     shown = pages(cast, stream)["chunks/"]
@@ -107,7 +107,7 @@ def test_chunks_of_megabytes(cast: Cast) -> None:
     assert cast["bob"].get(f"/streams/{stream.pk}/chunks/0/").content == raws[0]
 
 
-def test_a_chunk_of_many_blocks(cast: Cast) -> None:
+def test_a_chunk_of_many_blocks_makes_small_pages(cast: Cast) -> None:
     stream = recorded(chunk_count=200)
     hold(stream, ["x"] * 300, [b"data: {}\n\n"] * 200)
     assert "and 295 more" in pages(cast, stream)["chunks/"]
@@ -135,7 +135,7 @@ def test_a_chunks_bytes_are_had_without_its_blocks(cast: Cast) -> None:
     assert not read
 
 
-def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:
+def test_thousands_of_long_verdicts_are_cut_short(cast: Cast, guard: Policy) -> None:
     stream = recorded()
     hold(stream, ["x"])
     version = guard.versions.get()
@@ -152,7 +152,7 @@ def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:
 
 
 @pytest.mark.parametrize("words", ["{0} ! ", "{0}<&", "{0} same "])
-def test_two_streams_beside_each_other(cast: Cast, words: str) -> None:
+def test_two_huge_streams_beside_each_other_make_a_small_page(cast: Cast, words: str) -> None:
     streams = []
     for side in "ab":
         text = (words.format(side) * LONG)[:LONG]
@@ -170,14 +170,14 @@ def test_many_short_blocks_beside_each_other_are_whole(cast: Cast) -> None:
     assert "characters not shown" not in page(cast, f"/compare/?a={a.pk}&b={b.pk}")
 
 
-def test_a_session_of_streams_with_thousands_of_blocks(cast: Cast) -> None:
+def test_a_session_of_streams_with_thousands_of_blocks_makes_small_pages(cast: Cast) -> None:
     first = recorded()
     for stream in [first, *(recorded(session=first.session, minutes=n) for n in range(1, 12))]:
         hold(stream, ["x" * 100] * 400, kind="tool_call")
     pages(cast, first)
 
 
-def test_long_errors_and_names(cast: Cast) -> None:
+def test_long_errors_and_names_are_cut_short(cast: Cast) -> None:
     long = MARKUP * 500_000
     stream = recorded(long, error=long, finish_reason=long, requested_model=long[:100_000], user_agent=long)
     shown = pages(cast, stream)

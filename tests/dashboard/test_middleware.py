@@ -16,7 +16,7 @@ def directives(policy: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("path", [*PAGES, *STATIC])
 @pytest.mark.parametrize("who", ["administrator", "stranger"])
-def test_it_is_strict(cast: Cast, path: str, who: str) -> None:
+def test_the_content_security_policy_is_strict(cast: Cast, path: str, who: str) -> None:
     found = directives(cast[who].get(path).headers["Content-Security-Policy"])
     assert found["default-src"] == found["script-src"] == found["style-src"] == ["'self'"]
     assert found["object-src"] == found["base-uri"] == found["frame-ancestors"] == ["'none'"]
@@ -35,7 +35,7 @@ def test_a_stylesheet_is_kept(cast: Cast) -> None:
     assert "max-age" in cast["stranger"].get(STATIC[0]).headers["Cache-Control"]
 
 
-def test_a_streams_pages_have_it_too(cast: Cast) -> None:
+def test_the_content_security_policy_of_a_streams_pages_is_strict(cast: Cast) -> None:
     stream = recorded()
     for tab in ("", "chunks/", "request/"):
         policy = cast["bob"].get(f"/streams/{stream.pk}/{tab}").headers["Content-Security-Policy"]

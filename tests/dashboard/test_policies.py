@@ -105,14 +105,14 @@ CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out
 
 @pytest.mark.parametrize("path", [*CHANGES, "/policies/new/tool_rule/"])
 @pytest.mark.parametrize("name", ["stranger", "charlie", "bob"])
-def test_who_may_not_cannot(cast: Cast, guard: Policy, name: str, path: str) -> None:
+def test_who_may_not_change_policies_cannot(cast: Cast, guard: Policy, name: str, path: str) -> None:
     response = cast[name].post(path, {**form(mode="enforce"), "streams": 10, "version": 1})
     assert response.status_code == (302 if name == "stranger" else 403)
     assert Policy.objects.get(name="guard").version == 1
     assert not Backtest.objects.exists()
 
 
-def test_an_operator_makes_none(alice: Client) -> None:
+def test_an_operator_makes_no_policies(alice: Client) -> None:
     assert alice.post("/policies/new/tool_rule/", form(name="mine")).status_code == 403
     assert not Policy.objects.filter(name="mine").exists()
 
@@ -157,7 +157,7 @@ def test_what_cannot_run_cannot_be_switched_on(alice: Client, db: None) -> None:
     assert Policy.objects.get(name="broken").mode == "off"
 
 
-def test_its_form_changes_parameters_and_scope(alice: Client, guard: Policy) -> None:
+def test_a_policys_form_changes_its_parameters_and_scope(alice: Client, guard: Policy) -> None:
     arguments = [{"path": "$.command", "pattern": "rm"}]
     sent = form(mode="shadow", tools_scope="run_*", fail_open="on") | {"p.arguments": json.dumps(arguments)}
     assert alice.post("/policies/guard/", sent).status_code == 302
@@ -236,7 +236,7 @@ def test_an_expression_is_checked_at_its_field(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", REGISTRY)
-def test_each_kind_has_a_form(administrator: Client, kind: str) -> None:
+def test_each_kind_of_policy_has_a_form(administrator: Client, kind: str) -> None:
     page = text(administrator.get(f"/policies/new/{kind}/"))
     properties = REGISTRY[kind].schema["properties"]
     assert isinstance(properties, dict)

@@ -45,7 +45,7 @@ def test_the_last_day_is_added_up(judged: Policy) -> None:
     assert found.people == [("alice", 2), ("bob", 1)]
 
 
-def test_a_week_has_more(judged: Policy) -> None:
+def test_a_week_counts_more_verdicts_than_a_day(judged: Policy) -> None:
     found = done(judged, timezone.now() - 7 * DAY, timezone.now())
     assert (found.judged, found.denied) == (9, 4)
 

@@ -25,7 +25,7 @@ def test_a_row_of_the_record_has_its_sparkline(cast: Cast) -> None:
     assert counts == {"one": 7, "two": 0}
 
 
-def test_one_that_says_what_nobody_knows_keeps_no_other_from_being_shown(
+def test_a_stream_with_an_unknown_kind_of_block_keeps_no_other_from_being_shown(
     cast: Cast, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd, _ = recorded("odd"), recorded("two", minutes=1)

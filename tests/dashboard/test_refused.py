@@ -26,7 +26,7 @@ def page(cast: Cast, headers: dict[str, str] | None = None) -> str:
     return str(cast["bob"].get("/errors/refused/", headers=headers or {}).content.decode())
 
 
-def test_nothing_was_refused(cast: Cast) -> None:
+def test_where_nothing_was_refused_the_page_says_so(cast: Cast) -> None:
     assert "No refused requests" in page(cast)
     assert '<a class="wide-only" href="/errors/" data-list data-up>Errors</a>' in page(cast)
     assert "Refused" not in page(cast, LINE)

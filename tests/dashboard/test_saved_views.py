@@ -26,7 +26,7 @@ def test_a_view_is_in_the_navigation_of_who_kept_it(cast: Cast) -> None:
     assert 'aria-current="page"' in cast["bob"].get(URL).content.decode().split("nav-view")[1][:200]
 
 
-def test_the_same_name_is_another_view(cast: Cast) -> None:
+def test_a_view_of_the_same_name_replaces_the_one_before(cast: Cast) -> None:
     cast["bob"].post("/views/", NIGHTLY)
     cast["bob"].post("/views/", NIGHTLY | {"page": "errors", "query": "range=1h"})
     assert [view.url for view in SavedView.objects.all()] == ["/errors/?range=1h"]
@@ -62,7 +62,7 @@ def test_what_is_no_view_is_not_kept(cast: Cast, change: dict[str, str]) -> None
     assert names() == []
 
 
-def test_there_are_not_too_many(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_keeps_no_more_views_than_the_limit(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_views, "MOST", 1)
     cast["bob"].post("/views/", NIGHTLY)
     cast["bob"].post("/views/", NIGHTLY | {"name": "another"})

@@ -77,7 +77,7 @@ def test_the_page_offers_what_each_may_do(cast: Cast, path: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["star", "note", "delete"])
-def test_there_must_be_such_a_session(cast: Cast, what: str) -> None:
+def test_a_session_that_is_not_there_cannot_be_changed(cast: Cast, what: str) -> None:
     assert cast["administrator"].post(f"/sessions/{uuid.uuid4()}/{what}/").status_code == 404
     assert log() == []
 

@@ -82,7 +82,7 @@ FINDS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), FINDS.items(), ids=FINDS)
-def test_it_finds(history: None, text: str, expected: set[str]) -> None:
+def test_a_filter_finds_its_sessions(history: None, text: str, expected: set[str]) -> None:
     filters, problems = asked(text)
     names = dict(Session.objects.values_list("pk", "label"))
     assert {names[each] for each in session_page(filters, None, 50).ids} == expected
@@ -105,7 +105,7 @@ def test_what_cannot_be_asked_is_said_and_asks_nothing(db: None, text: str) -> N
     assert [problem.startswith(f"{text}: ") for problem in problems] == [True]
 
 
-def test_the_rest_is_text_and_what_is_quoted_a_phrase(db: None) -> None:
+def test_what_is_no_condition_is_text_and_what_is_quoted_a_phrase(db: None) -> None:
     assert asked('alpha model:"a b" "two words" http://x')[0].text == "alpha two-words http://x"
 
 

@@ -187,7 +187,7 @@ def test_a_secret_that_was_not_given_leads_nowhere(cast: Cast, stream: Stream) -
         assert cast["stranger"].get(f"/shared/{guess}/").status_code == 404
 
 
-def test_nobody_makes_one_where_that_is_off(cast: Cast, stream: Stream, settings: Any) -> None:
+def test_nobody_makes_a_link_where_sharing_is_off(cast: Cast, stream: Stream, settings: Any) -> None:
     settings.PUBLIC_LINKS = False
     assert cast["administrator"].post(f"/sessions/{stream.session_id}/share/").status_code == 403
     page = cast["administrator"].get(f"/sessions/{stream.session_id}/").content.decode()

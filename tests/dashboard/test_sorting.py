@@ -79,7 +79,7 @@ def test_filters_and_pages_stay_with_the_order(cast: Cast, sessions: None, monke
     assert cast["bob"].get("/sessions/", asked | {"from": "9" * 30}).status_code == 200
 
 
-def test_figures_by_time_and_broken_rules_too(cast: Cast) -> None:
+def test_figures_by_time_and_broken_rules_can_be_sorted(cast: Cast) -> None:
     early, late = (recorded(minutes=minutes, requested_at=at) for minutes, at in ((0, NOON - FORTNIGHT), (9, NOON)))
     recorded(minutes=1, session=late.session, requested_at=NOON)
     for stream, rule, times in ((early, "one", 3), (late, "two", 1)):
@@ -96,7 +96,7 @@ def test_figures_by_time_and_broken_rules_too(cast: Cast) -> None:
         assert seen[0] == seen[1][::-1]
 
 
-def test_errors_and_keys_too(cast: Cast) -> None:
+def test_errors_and_keys_can_be_sorted(cast: Cast) -> None:
     for minutes, error in enumerate(("timeout", "no such model", "no such model")):
         recorded(minutes=minutes, outcome="upstream_error", error=error)
     says = [r for sort in ("streams", "-streams", "says") for r in _first(cast, f"/errors/?range=all&sort={sort}")]

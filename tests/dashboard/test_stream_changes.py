@@ -44,7 +44,7 @@ def test_a_star_a_note_and_labels_are_kept_shown_and_logged(cast: Cast, stream: 
     assert "flaky" not in cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
 
 
-def test_it_is_found_by_them(cast: Cast, stream: Stream) -> None:
+def test_a_stream_is_found_by_its_star_note_and_labels(cast: Cast, stream: Stream) -> None:
     recorded("another")
     keep(cast, stream, starred="yes", note="Ask the provider", labels="flaky, slow start")
     for written in ("starred:yes", "label:flak*", 'label:"slow start"', 'note:"the prov"'):

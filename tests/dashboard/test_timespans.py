@@ -51,5 +51,5 @@ def test_what_is_no_time_is_the_usual_one(query: dict[str, str]) -> None:
     assert chosen({**query, "range": "all"}, NOW, OLD).name == "all"
 
 
-def test_all_time_of_nothing_is_a_moment() -> None:
+def test_all_time_is_a_moment_where_nothing_is_recorded() -> None:
     assert len(chosen({"range": "all"}, NOW, None).steps) == 1

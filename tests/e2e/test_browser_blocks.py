@@ -73,7 +73,7 @@ def test_what_somebody_is_at_goes_once_they_have_left_it(page: Page, be_at: str,
     assert stay(page, "b1") == [False]
 
 
-def test_so_does_thinking_that_was_opened(page: Page) -> None:
+def test_thinking_that_was_opened_stays(page: Page) -> None:
     page.evaluate("b3.open = true")
     leave(page, 1, 3)
     assert stay(page, "b3") == [True]

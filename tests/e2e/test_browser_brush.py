@@ -56,7 +56,7 @@ def test_a_drag_chooses_whole_steps(page: Page) -> None:
     assert parse_qs(urlsplit(page.url).query) == asked
 
 
-def test_a_click_follows_the_bar(page: Page) -> None:
+def test_a_click_follows_the_link_of_the_bar(page: Page) -> None:
     page.mouse.click(70, 80)
     page.wait_for_url("**/bar")
 

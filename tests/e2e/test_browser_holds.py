@@ -85,7 +85,7 @@ def verdict(visitor: Visitor) -> str:
     return entry.inner_text()
 
 
-def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_a_person_allows_goes_out(proxied: Proxied, alice: Visitor) -> None:
     ask_a_person(proxied, 90)
     call = held_call(proxied, alice)
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
@@ -102,7 +102,7 @@ def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
     expect(raw).to_be_visible()
 
 
-def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_a_person_denies_does_not_go_out(proxied: Proxied, alice: Visitor) -> None:
     ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
     button(alice, "Deny").click()
@@ -111,7 +111,7 @@ def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
     assert re.search(r"deny.*by admin", verdict(alice), re.DOTALL)
 
 
-def test_nobody_answers(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_nobody_decides_on_is_denied_once_its_time_is_up(proxied: Proxied, alice: Visitor) -> None:
     ask_a_person(proxied, 20)
     call = held_call(proxied, alice)
     assert call.result().arguments == {}

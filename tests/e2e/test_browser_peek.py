@@ -39,6 +39,6 @@ def test_a_peek_that_does_not_come_closes(page: Page, kind: str) -> None:
     assert "peek" not in page.url
 
 
-def test_one_that_was_left_for_another_closes_nothing(page: Page) -> None:
+def test_a_peek_that_was_left_for_another_closes_nothing(page: Page) -> None:
     page.evaluate(FAILS, ["htmx:responseError", OTHER])
     expect(page.locator("#peek")).to_be_visible()

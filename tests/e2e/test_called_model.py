@@ -61,7 +61,7 @@ def test_the_policies_of_the_model_that_a_policy_names_judge_the_request(guarded
     assert status(guarded, "slow", path=path) == 200
 
 
-def test_and_so_does_one_that_has_judged_it_under_its_old_name(guarded: Guarded) -> None:
+def test_a_policy_that_judged_a_request_under_its_old_name_judges_it_again(guarded: Guarded) -> None:
     guarded.add("request_rule", {"models": ["*seed=2"]}, order=100)
     assert status(guarded, "fast") == 200
     guarded.add("request_rule", {"set": {"model": "cheap"}}, models_scope="fast", order=200)

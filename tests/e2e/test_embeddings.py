@@ -33,7 +33,7 @@ def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
 
 
 @pytest.mark.parametrize("model", ["vectors", "sim/any", "elsewhere"])
-def test_they_are_a_call_in_the_record(proxied: Proxied, model: str) -> None:
+def test_embeddings_are_a_call_in_the_record(proxied: Proxied, model: str) -> None:
     session = uuid.uuid4().hex
     answer = proxied.sdk.embeddings.create(
         model=model, input=["one", "two"], encoding_format="float", extra_headers={"x-session-id": session}
@@ -58,7 +58,7 @@ def test_what_a_policy_masks_does_not_go_upstream(proxied: Proxied) -> None:
     assert proxied.post({"model": "vectors", "input": [[1, 2]]}, "/v1/embeddings").status == 200
 
 
-def test_errors_are_openais(proxied: Proxied) -> None:
+def test_errors_of_embeddings_are_openais(proxied: Proxied) -> None:
     for body, code in (({"model": "vectors", "input": "x", "stream": True}, "invalid_type"),
                        ({"input": "x"}, "invalid_type")):  # fmt: skip
         assert proxied.post(body, "/v1/embeddings").error["code"] == code

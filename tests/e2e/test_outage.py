@@ -228,7 +228,7 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     until(lambda: once(full_soon)[0].status == 200)
 
 
-def test_or_they_go_on_unrecorded(full_soon: Machine) -> None:
+def test_with_a_full_disk_streams_go_on_unrecorded_where_that_is_set(full_soon: Machine) -> None:
     full_soon.environment["JOURNAL_FULL"] = "unrecorded"
     full_soon.start_server()
     running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=400&pace=15").start()

@@ -162,7 +162,7 @@ def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
     assert Upstream.asked[-1][3] == b'{"model":"any","seed":12345678901234567890,"x":1.0}'
 
 
-def test_a_form_may_name_it_too(proxied: Proxied) -> None:
+def test_a_form_may_name_the_model(proxied: Proxied) -> None:
     form = b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nfiles\r\n--x--\r\n'
     own = {"x-streamviz-provider": "", "content-type": "multipart/form-data; boundary=x"}
     assert ask(proxied, "POST", "/v1/audio/transcriptions", form, **own)[0] == 200
@@ -223,7 +223,7 @@ def test_a_refusal_is_the_providers_without_its_credential(proxied: Proxied) -> 
     assert headers["cache-control"] == "no-store"
 
 
-def test_nor_does_an_answer_that_is_no_http_tell_it_or_the_address(proxied: Proxied) -> None:
+def test_an_answer_in_broken_http_tells_neither_the_credential_nor_the_address(proxied: Proxied) -> None:
     status, _, body = ask(proxied, "GET", "/v1/files/broken")
     assert (status, json.loads(body)["error"]["message"]) == (502, "openai answered in broken HTTP: Bad status line")
 

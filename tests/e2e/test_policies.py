@@ -94,7 +94,7 @@ KEEP_ALIVES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("score", [0.1, 0.9])
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
-def test_a_judge_decides(guarded: Guarded, session: str, score: float, stream: bool) -> None:
+def test_a_judges_score_decides_on_a_call(guarded: Guarded, session: str, score: float, stream: bool) -> None:
     name = guarded.add("llm_judge", judging(score), **SCOPE)
     answer = guarded.ask("dangerous?speed=inf", session, stream=stream)
     assert (b"run_shell" in answer.body) is (score < 0.5)
@@ -370,7 +370,7 @@ def test_a_judge_that_answers_in_html_has_failed(guarded: Guarded, session: str,
 
 
 @pytest.mark.slow
-def test_fifty_policies_at_once(guarded: Guarded, session: str) -> None:
+def test_fifty_policies_at_once_all_judge(guarded: Guarded, session: str) -> None:
     names = [guarded.add("tool_rule", {"names": [f"tool_{number}"]}, order=number, **SCOPE) for number in range(25)]
     names += [guarded.add("text_rule", {"patterns": [f"word{number}"]}, order=number, **SCOPE) for number in range(25)]
     answer = guarded.ask("dangerous?speed=inf", session)

@@ -103,7 +103,7 @@ def wait_until_all_have(guarded: Guarded, policy: str) -> None:
         ({"cost": 3.5 * DOLLARS}, 4, "priced"),
     ],
 )
-def test_fifty_at_once_over_three_servers(
+def test_fifty_calls_at_once_over_three_servers_stay_within_a_sessions_limits(
     guarded: Guarded, both: list[str], priced: str, limits: dict[str, float], most: int, model: str
 ) -> None:
     wait_until_all_have(guarded, guarded.add("limits", {"session": limits}))

@@ -63,13 +63,13 @@ def check(machine: Machine, vanished: list[Vanishing]) -> None:
     assert [line for said in machine.said for line in said.splitlines() if "Traceback" in line] == []
 
 
-def test_clients_that_leave(machine: Machine) -> None:
+def test_clients_that_leave_have_their_outcomes(machine: Machine) -> None:
     vanished = clients(CLIENTS)
     asyncio.run(vanish_all(Server(machine.port, machine.key, machine.database_url), vanished, AT_ONCE))
     check(machine, vanished)
 
 
-def test_clients_whose_process_is_killed(machine: Machine) -> None:
+def test_clients_whose_process_is_killed_have_their_outcomes(machine: Machine) -> None:
     server, vanished = Server(machine.port, machine.key, machine.database_url), clients(CLIENTS, ("killed",))
     for first in range(0, CLIENTS, AT_ONCE_IN_A_PROCESS):
         kill_once_there(server, vanished[first : first + AT_ONCE_IN_A_PROCESS])

@@ -69,7 +69,7 @@ def test_it_has_its_pages_and_what_they_are_drawn_with(proxied: Proxied) -> None
         assert proxied.http.get(path, follow_redirects=True).status_code == httpx.codes.OK, path
 
 
-def test_its_data_is_in_the_users_folder(bare: Path, tmp_path: Path) -> None:
+def test_the_data_of_an_installed_wheel_is_in_the_users_folder(bare: Path, tmp_path: Path) -> None:
     shown = ["shell", "-v0", "-c", "from django.conf import settings; print(settings.VAR_DIR)"]
     environment = clean_environment(XDG_DATA_HOME=str(tmp_path))
     command = [bare / "bin" / "streamviz", *shown]

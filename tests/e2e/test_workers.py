@@ -133,7 +133,7 @@ def clear_temporary_folder(pid: int) -> None:
             file.unlink()
 
 
-def test_one_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: Proxied) -> None:
+def test_a_worker_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: Proxied) -> None:
     with ThreadPoolExecutor(STREAMS) as clients:
         calls = [clients.submit(call, proxied, "content?pace=40&chunks=200", f"killed {n}") for n in range(STREAMS)]
         until(lambda: len(proxied.open_upstream()) == STREAMS)

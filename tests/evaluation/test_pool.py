@@ -69,7 +69,7 @@ async def test_a_process_says_of_a_call_what_the_policy_would(
     assert decision(await ask(pool, asked)) is expected
 
 
-async def test_it_judges_requests_and_texts(pool: Pool) -> None:
+async def test_a_process_judges_requests_and_texts(pool: Pool) -> None:
     fields = {"messages": [{"role": "user", "content": "mail bob@example.com"}]}
     answer = await ask(pool, work("redact", {}, ModelCall("openai_chat", fields)))
     assert isinstance(answer, Judged)
@@ -120,7 +120,7 @@ async def test_more_memory_than_it_may_have_is_the_policys_failure() -> None:
         pool.close()
 
 
-async def test_it_has_no_setting_and_no_credential(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_has_no_setting_and_no_credential(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("DATABASE_URL", "postgres://x")
     assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW
@@ -205,7 +205,7 @@ async def test_those_who_left_the_queue_hold_nobody_back(pool: Pool) -> None:
     assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW
 
 
-async def test_none_is_left_when_it_is_closed() -> None:
+async def test_no_process_is_left_when_the_pool_is_closed() -> None:
     pool = Pool(2, 64)
     pool.warm()
     async with asyncio.timeout(60):

@@ -151,7 +151,7 @@ def check_events(play: Play, format: str) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(50))
-def test_a_stream(format: str, seed: int) -> None:
+def test_a_stream_ends_legally_whatever_happens(format: str, seed: int) -> None:
     chance = Chance(seed)
     tape = tape_of(format, chance)
     play = Play(format, policies_of(chance))
@@ -167,7 +167,7 @@ def test_a_stream(format: str, seed: int) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(40))
-def test_a_whole_answer(format: str, seed: int) -> None:
+def test_a_whole_answer_ends_legally_whatever_happens(format: str, seed: int) -> None:
     chance = Chance(seed)
     body: Any = BODIES[format](chance, chance.random() < 0.5)
     tape = json.dumps(body).encode() if chance.random() < 0.9 else b'{"choices": ['

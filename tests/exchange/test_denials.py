@@ -111,7 +111,9 @@ def test_who_asks_again_for_an_incomplete_answer_is_told_that_one_failed_which_a
 
 
 @pytest.mark.parametrize(("user_agent", "is_translated"), [("codex_exec/0.169.0", False), ("OpenAI/Python 3.5", True)])
-def test_others_and_whoever_calls_openai_itself_get_its_end_as_it_is(user_agent: str, is_translated: bool) -> None:
+def test_other_clients_and_whoever_calls_openai_itself_get_a_filtered_end_as_it_is(
+    user_agent: str, is_translated: bool
+) -> None:
     _, last = filtered(user_agent, is_translated=is_translated)
     assert last["type"] == "response.incomplete"
     assert last["response"]["incomplete_details"] == {"reason": "content_filter"}

@@ -77,7 +77,7 @@ def test_our_own_error_comes_as_its_client_reads_it(user_agent: str, is_bare: bo
     assert "cancelled" in json.loads(said.removeprefix("data: "))["error"]["message"].lower()
 
 
-def test_so_does_googles_error_behind_what_a_policy_changed() -> None:
+def test_googles_error_behind_what_a_policy_changed_comes_as_its_client_reads_it() -> None:
     [user_agent, *_] = AGENTS
     play = Play("gemini", [active(build("redact", {}))], user_agent=user_agent)
     play.opened().received(said(KEY), BARE).ended()
@@ -93,7 +93,7 @@ def test_a_broken_event_does_not_swallow_it() -> None:
     assert json.loads(error)["error"]["code"] == 500
 
 
-def test_other_formats_have_no_such_errors() -> None:
+def test_other_formats_have_no_errors_without_data_lines() -> None:
     [user_agent, *_] = AGENTS
     play = Play(user_agent=user_agent).opened().received(event({"choices": [{"delta": {"content": "hi"}}]})).ended()
     assert b'data: {"error"' in play.sent

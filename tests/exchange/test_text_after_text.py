@@ -72,7 +72,7 @@ def check(played: Play, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("which", WHOLE)
-def test_in_a_whole_answer(which: str) -> None:
+def test_what_was_found_in_a_text_is_not_found_again_in_the_next_of_a_whole_answer(which: str) -> None:
     wire_format = which.partition(",")[0]
     played = play(wire_format, is_streaming=False).opened(JSON).received(json.dumps(WHOLE[which]).encode()).ended()
     check(played, read(wire_format, [Chunk(0, 0, played.sent, played.sent)]))
@@ -124,7 +124,9 @@ STREAMS = {
 
 @pytest.mark.parametrize("wire_format", STREAMS)
 @pytest.mark.parametrize("is_at_once", [True, False])
-def test_in_a_stream(wire_format: str, is_at_once: bool) -> None:
+def test_what_was_found_in_a_text_is_not_found_again_in_the_next_of_a_stream(
+    wire_format: str, is_at_once: bool
+) -> None:
     stream = STREAMS[wire_format]
     reads = [b"".join(stream)] if is_at_once else stream
     played = play(wire_format).opened().received(*reads).ended()

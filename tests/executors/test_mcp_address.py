@@ -32,7 +32,7 @@ def body() -> _Bounded:
     return _Bounded(response, Allowance())
 
 
-async def test_one_in_tiny_pieces_leaves_others_their_turns() -> None:
+async def test_an_answer_in_tiny_pieces_leaves_others_their_turns() -> None:
     turns = 0
 
     async def others() -> None:
@@ -141,7 +141,7 @@ async def test_a_credential_may_end_with_a_line(monkeypatch: pytest.MonkeyPatch)
         assert await toolbox.run("mcp__calc__add", "{}") == Result("5")
 
 
-async def test_one_that_is_no_header_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_credential_that_cannot_be_sent_in_a_header_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_KEY", "precious'0123\"\n456")
     async with toolbox_of("", credential="MCP_KEY") as toolbox:
         assert toolbox.failures == ["mcp__calc__*, its credential cannot be sent in a header"]

@@ -52,7 +52,7 @@ async def gone(process: int) -> None:
     assert not psutil.pid_exists(process)
 
 
-async def test_its_tools_work_within_their_list(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_tools_of_a_server_work_if_they_are_in_its_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", "t-1")
     monkeypatch.setenv("OTHER_TOKEN", "t-2")
     server = McpServer("calc", PROGRAM, variables=("CALCULATOR_TOKEN",), tools=("add", "token", "l*"))
@@ -88,7 +88,7 @@ async def test_a_model_reads_what_is_no_text_too(given: object, told: str) -> No
 
 # Variables that are set from files may end in a line break, which programs strip.
 @pytest.mark.parametrize("end", ["", "\n"], ids=["plain", "line"])
-async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+async def test_the_credential_of_a_server_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", f"precious-0123{end}")
     async with opened() as toolbox:
         assert await toolbox.run("mcp__calc__token", "{}") == Result(f"***{end}")
@@ -105,7 +105,7 @@ async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.Mon
         ('"plain","', {}),  # the rest is not JSON
     ],
 )
-async def test_its_credential_is_in_no_schema(
+async def test_the_credential_of_a_server_is_in_no_schema(
     monkeypatch: pytest.MonkeyPatch, secret: str, parameters: dict[str, Any]
 ) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", secret)
@@ -128,7 +128,7 @@ async def test_what_has_a_credential_in_its_name_is_no_tool(monkeypatch: pytest.
         assert not [tool for tool in toolbox.tools if "story" in tool.name]
 
 
-async def test_one_that_changes_its_tools_meanwhile_is_an_error_of_their_calls_alone() -> None:
+async def test_a_server_that_changes_its_tools_meanwhile_is_an_error_of_their_calls_alone() -> None:
     async with opened() as toolbox:
         told = [tool.name for tool in toolbox.tools]
         assert await toolbox.run("mcp__calc__forget", "{}") == Result("done")
@@ -148,21 +148,21 @@ async def test_short_messages_are_counted_as_longer_ones(
         assert said.is_error == is_too_much
 
 
-async def test_one_that_dies_is_an_error_of_its_call_alone() -> None:
+async def test_a_server_that_dies_is_an_error_of_its_call_alone() -> None:
     async with opened() as toolbox:
         assert (await toolbox.run("mcp__calc__die", "{}")).is_error
         assert (await toolbox.run(*ADD)).is_error
         assert await toolbox.run("count_words", '{"text": "a b"}') == Result("2")
 
 
-async def test_one_that_is_killed_in_a_call_is_an_error_of_it(note: Path) -> None:
+async def test_a_server_that_is_killed_in_a_call_is_an_error_of_it(note: Path) -> None:
     async with opened() as toolbox:
         running = asyncio.ensure_future(toolbox.run("mcp__calc__hang", json.dumps({"file": str(note)})))
         os.kill(int(await asyncio.to_thread(note.read_text)), signal.SIGKILL)
         assert (await running).is_error
 
 
-async def test_one_that_hangs_is_stopped_with_its_process(note: Path) -> None:
+async def test_a_server_that_hangs_is_stopped_with_its_process(note: Path) -> None:
     async with opened() as toolbox:
         running = asyncio.ensure_future(toolbox.run("mcp__calc__hang", json.dumps({"file": str(note)})))
         process = int(await asyncio.to_thread(note.read_text))
@@ -170,7 +170,7 @@ async def test_one_that_hangs_is_stopped_with_its_process(note: Path) -> None:
     await gone(process)
 
 
-async def test_what_it_started_ends_with_it() -> None:
+async def test_what_a_server_started_ends_with_it() -> None:
     async with opened() as toolbox:
         started = await toolbox.run("mcp__calc__child", "{}")
     await gone(int(started.text))
@@ -302,20 +302,20 @@ async def test_an_answer_without_end_is_an_error_of_its_call_alone() -> None:
         assert other == Result("5")
 
 
-async def test_one_that_writes_without_end_and_sense_is_read_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_writes_without_end_and_sense_is_read_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened() as toolbox:
         assert (await toolbox.run("mcp__calc__nameless", json.dumps({"bytes": TOO_LONG}))).is_error
         assert (await toolbox.run(*ADD)).is_error
 
 
-async def test_one_that_cannot_be_had_is_told_and_the_others_work() -> None:
+async def test_a_server_that_cannot_be_had_is_told_and_the_others_work() -> None:
     gone = (McpServer("gone", ("/nowhere/server",)), McpServer("deaf", url=f"http://127.0.0.1:{free_port()}/mcp"))
     async with Toolbox((*gone, BuiltIn()), ("*",), SECONDS) as toolbox:
         assert sorted(failure.split(",")[0] for failure in toolbox.failures) == ["mcp__deaf__*", "mcp__gone__*"]
         assert [tool.name for tool in toolbox.tools] == ["count_words", "wait"]
 
 
-async def test_one_whose_tools_nobody_may_use_is_not_asked() -> None:
+async def test_a_server_whose_tools_nobody_may_use_is_not_asked() -> None:
     async with Toolbox((McpServer("gone", ("/nowhere/server",)),), ("mcp__other__*", "wait"), SECONDS) as toolbox:
         assert not toolbox.failures
 
@@ -340,7 +340,7 @@ async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     await running
 
 
-async def test_one_at_an_address_works_too(address: str) -> None:
+async def test_a_server_at_an_address_works_too(address: str) -> None:
     async with opened(McpServer("calc", url=address, tools=("*",))) as toolbox:
         assert await toolbox.run(*ADD) == Result("5")
         assert (await toolbox.run("mcp__calc__long", '{"bytes": 5000000}')).is_error

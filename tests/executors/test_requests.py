@@ -64,7 +64,7 @@ def test_what_lets_the_model_choose_is_answered(choice: Any) -> None:
 @pytest.mark.parametrize(
     ("mode", "is_refused"), [("ANY", True), ("AUTO", False), ("NONE", False), ("VALIDATED", False)]
 )
-def test_so_is_geminis_way_to_want_a_call(mode: str, is_refused: bool) -> None:
+def test_geminis_way_to_demand_a_call_is_refused(mode: str, is_refused: bool) -> None:
     tools = [{"functionDeclarations": [{"name": "f"}]}]
     config = {"functionCallingConfig": {"mode": mode}}
     chat = as_chat({"contents": [], "tools": tools, "toolConfig": config})

@@ -72,7 +72,7 @@ async def heard(layer: HubLayer, name: str) -> bytes:
         return data
 
 
-async def test_one_or_all_get_what_is_sent_in_its_order(hub: Running) -> None:
+async def test_one_process_or_all_get_what_is_sent_in_its_order(hub: Running) -> None:
     (one, first), (two, second), (three, third) = [await joined(hub) for _ in range(3)]
     sent = [b"x", b"y" * 3_000_000, b""]
     for data in sent:
@@ -82,7 +82,7 @@ async def test_one_or_all_get_what_is_sent_in_its_order(hub: Running) -> None:
     assert [await heard(three, third), await heard(one, first)] == [b"to all", b"to all"]
 
 
-async def test_one_that_leaves_or_dies_is_sent_nothing(hub: Running) -> None:
+async def test_a_process_that_leaves_or_dies_is_sent_nothing(hub: Running) -> None:
     (one, first), (two, second), (three, third) = [await joined(hub) for _ in range(3)]
     await two.group_discard(GROUP, second)
     await two.send(second, {"data": b"it has left"})
@@ -97,7 +97,7 @@ async def test_one_that_leaves_or_dies_is_sent_nothing(hub: Running) -> None:
         await heard(three, third)
 
 
-async def test_all_find_each_other_again_where_the_hub_dies(hub: Running) -> None:
+async def test_all_processes_find_each_other_again_where_the_hub_dies(hub: Running) -> None:
     (one, first), (two, second) = [await joined(hub) for _ in range(2)]
     await hub.die()
     for layer, name in ((one, first), (two, second)):

@@ -35,7 +35,7 @@ async def test_what_one_sends_the_other_gets(ends: tuple[Link, Link]) -> None:
     assert (await here.receive("streamviz.worker.server"))["data"] == b"back"
 
 
-async def test_one_says_when_it_is_ready(ends: tuple[Link, Link]) -> None:
+async def test_an_end_of_a_link_says_when_it_is_ready(ends: tuple[Link, Link]) -> None:
     here, there = ends
     await there.send("any", {"data": b"before"})
     assert await here.receive("any") == {"data": b"before"}
@@ -65,7 +65,7 @@ async def test_the_end_of_one_is_seen_by_the_other(ends: tuple[Link, Link]) -> N
     assert (await there.receive("any"))["data"] == b"last"
 
 
-async def test_one_that_takes_nothing_costs_no_more_than_so_much() -> None:
+async def test_an_end_that_takes_nothing_costs_a_bounded_amount_of_memory() -> None:
     server, screens = socket.socketpair()
     link = Link(server, "server")
     await link.open()

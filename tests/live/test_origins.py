@@ -67,6 +67,6 @@ def test_over_tls_the_page_is_too() -> None:
     assert not opened("http://viz.example:8443", host="viz.example:8443", scheme="wss")
 
 
-def test_two_origins_are_none() -> None:
+def test_a_request_with_two_origins_has_none() -> None:
     headers = [(b"host", b"viz.example"), (b"origin", b"http://viz.example"), (b"origin", b"http://evil.test")]
     assert not is_own({"scheme": "ws", "headers": headers})

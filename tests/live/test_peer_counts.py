@@ -31,7 +31,7 @@ def test_the_newest_question_of_all_is_known() -> None:
     assert counts.newest_ask == 9
 
 
-def test_it_is_forgotten_in_the_end() -> None:
+def test_a_silent_server_is_forgotten_in_the_end() -> None:
     counts = PeerCounts()
     counts.take(messages.Counted("a", 0, 0, member(7)))
     counts.forget(monotonic())

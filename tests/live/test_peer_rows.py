@@ -36,7 +36,7 @@ async def taking(monkeypatch: pytest.MonkeyPatch) -> Taking:
     return Taking(rows, wall, asyncio.create_task(rows.take(message, Pace())))
 
 
-async def test_they_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(taking: Taking) -> None:
+async def test_rows_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(taking: Taking) -> None:
     rows, wall, task = taking
     seen = set()
     while not task.done():
@@ -50,7 +50,7 @@ async def test_they_are_painted_in_turns_and_have_come_once_all_are_on_the_wall(
     assert rows.came.is_set()
 
 
-async def test_those_painted_while_silent_workers_are_looked_for_go_with_theirs_too(taking: Taking) -> None:
+async def test_rows_painted_while_silent_workers_are_looked_for_go_with_theirs_too(taking: Taking) -> None:
     rows, wall, task = taking
     await asyncio.sleep(0)
     assert not task.done()

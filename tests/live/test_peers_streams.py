@@ -144,7 +144,7 @@ async def test_nothing_is_painted_for_those_that_a_worker_has_left(workers: tupl
     assert not there.publisher._channels
 
 
-async def test_one_who_comes_to_a_stream_leaves_the_pages_of_the_others_alone(workers: tuple[Worker, Worker]) -> None:
+async def test_who_comes_to_a_stream_leaves_the_pages_of_the_others_alone(workers: tuple[Worker, Worker]) -> None:
     here, there = workers
     running = await there.run().say("one")
     first, second = Browser(), Browser()

@@ -29,7 +29,7 @@ async def test_only_the_tail_is_told_while_only_text_grows() -> None:
     assert (second.view, second.tail.ending) == (None, "one two")
 
 
-async def test_all_is_told_of_what_is_held_and_of_the_end() -> None:
+async def test_a_whole_row_is_told_when_a_stream_is_held_or_ends() -> None:
     running = await Running(policies=[active(deny_names("rm"))]).say("one")
     sources = RowSources(running.feed)
     sources.of(running.stream, running.now)

@@ -91,7 +91,7 @@ def test_it_sends_a_browser_away_that_takes_nothing_at_all() -> None:
     assert closes[0] == TRY_AGAIN
 
 
-def test_one_that_confirms_what_it_never_took_is_sent_away_too() -> None:
+def test_a_browser_that_confirms_what_it_never_took_is_sent_away_too() -> None:
     subscriber = Subscriber()
     stream = Stream(subscriber)
     for _ in range(MOST // PIECE + 2):

@@ -21,7 +21,7 @@ def no_threads() -> Iterator[None]:
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("no_threads")
-def test_one_that_no_thread_can_watch_over_is_ended_and_is_a_fault(tmp_path: Path) -> None:
+def test_a_child_that_no_thread_can_watch_over_is_ended_and_is_a_fault(tmp_path: Path) -> None:
     others = set(psutil.Process().children())
     child = Child("hub", ["streamviz.live.hub", str(tmp_path / "hub")], lambda: True, {})
     with pytest.raises(Fault, match="watch over the hub: can't start new thread"):

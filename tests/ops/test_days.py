@@ -12,7 +12,7 @@ from tests.records.history import make_policy
 NO_DATES = ["1000000", "inf", "nan", "-1"]
 
 
-def test_it_is_a_moment() -> None:
+def test_so_many_days_back_are_a_moment() -> None:
     then = since(2.5)
     assert then is not None
     assert abs(datetime.now(UTC) - timedelta(days=2.5) - then) < timedelta(minutes=1)
@@ -31,7 +31,7 @@ def test_what_reaches_no_date_is_refused_in_words(command: str, days: str) -> No
 
 
 @pytest.mark.django_db
-def test_a_back_test_refuses_it_too() -> None:
+def test_a_back_test_refuses_days_that_reach_no_date() -> None:
     make_policy()
     with pytest.raises(CommandError, match="--days takes a number of days"):
         call_command("backtest", "guard", "--days=1000000")

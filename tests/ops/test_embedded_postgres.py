@@ -216,7 +216,7 @@ def test_a_disk_that_is_full_is_why_no_database_can_be_made() -> None:
     assert "No space left" in _reason(said)
 
 
-def test_its_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Path) -> None:
+def test_the_servers_log_is_its_owners_alone_and_quotes_nothing_that_was_said(folder: Path) -> None:
     data, log = folder / "postgres", folder / "postgres.log"
     log.write_text("of an earlier version\n")
     log.chmod(0o644)

@@ -34,7 +34,7 @@ def test_a_file_stays_as_it_is_until_another_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root alone gives files away")
-def test_one_that_is_somebody_elses_stays_theirs(tmp_path: Path) -> None:
+def test_a_file_that_is_somebody_elses_stays_theirs(tmp_path: Path) -> None:
     path = tmp_path / "backup.jsonl"
     path.touch(0o600)
     os.chown(path, 1234, 2345)
@@ -43,7 +43,7 @@ def test_one_that_is_somebody_elses_stays_theirs(tmp_path: Path) -> None:
     assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 2345, 0o600)
 
 
-def test_one_that_was_not_there_is_its_owners_alone(tmp_path: Path) -> None:
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     _save(path := tmp_path / "new.jsonl", [b"a line\n"])
     assert path.stat().st_mode & 0o777 == 0o600
 

@@ -13,7 +13,7 @@ from streamviz.records.models.access import digest
 pytestmark = pytest.mark.django_db
 
 
-def test_it_is_made_once(tmp_path: Path) -> None:
+def test_the_first_key_is_made_once(tmp_path: Path) -> None:
     file = tmp_path / "first_key"
     made = issue_first_key(file)
     assert made is not None
@@ -39,7 +39,7 @@ def test_each_start_has_a_link_until_an_administrator_has_a_password(tmp_path: P
     assert not file.exists()
 
 
-def test_there_is_none_where_nobody_could_read_it(tmp_path: Path) -> None:
+def test_no_first_key_is_made_where_nobody_could_read_it(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="cannot be written to"):
         issue_first_key(tmp_path / "missing" / "first_key")
     assert not ApiKey.objects.exists()

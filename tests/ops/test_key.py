@@ -30,20 +30,20 @@ def test_a_key_is_written_to_a_file_that_its_owner_alone_can_read(tmp_path: Path
     assert (key.name, key.models_scope, key.default_provider) == ("laptop", "gpt-*", "openai")
 
 
-def test_a_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     secret = said("create", "laptop").split()[0]
     assert ApiKey.objects.get(digest=digest(secret)).name == "laptop"
 
 
-def test_without_a_terminal_or_a_file_none_is_made() -> None:
+def test_without_a_terminal_or_a_file_no_key_is_made() -> None:
     with pytest.raises(CommandError, match="--file"):
         said("create", "laptop")
     assert not ApiKey.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["here", "missing/here"])
-def test_nor_where_the_file_cannot_be_written(tmp_path: Path, name: str) -> None:
+def test_no_key_is_made_where_the_file_cannot_be_written(tmp_path: Path, name: str) -> None:
     (tmp_path / "here").write_text("precious")
     with pytest.raises(CommandError, match=name):
         said("create", "laptop", "--file", str(tmp_path / name))

@@ -68,7 +68,7 @@ def killed_as_it_copies(words: str) -> None:
         raise KeyboardInterrupt
 
 
-def test_its_data_is_taken_over_and_the_old_folder_is_kept(old: Path, old_programs: Path) -> None:
+def test_the_data_of_an_older_version_is_taken_over_and_its_folder_is_kept(old: Path, old_programs: Path) -> None:
     version = made_by(old)
     with pytest.raises(Fault, match=f"upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"):
         EmbeddedPostgres(old).start()

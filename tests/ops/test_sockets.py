@@ -23,7 +23,7 @@ def test_the_hub_has_a_socket_where_the_temporary_folder_has_a_long_path() -> No
 
 
 @pytest.mark.usefixtures("_long_tmpdir")
-def test_postgres_has_one_too(tmp_path: Path) -> None:
+def test_postgres_has_a_socket_where_its_folder_has_a_long_path(tmp_path: Path) -> None:
     assert len(str(socket_dir(tmp_path / ("y" * 100)) / SOCKET_NAME)) < 100
 
 

@@ -33,7 +33,7 @@ CALL = block('{"command": "rm -rf /", "list": [1, 2]}', name="run_shell")
         ("stream.tool_calls > 0", False),
     ],
 )
-def test_what_an_expression_can_see(expression: str, is_denied: bool) -> None:
+def test_an_expression_sees_the_call_its_request_and_its_session(expression: str, is_denied: bool) -> None:
     tools = [{"type": "function", "function": {"name": "search"}}]
     of = context({"model": "m", "temperature": 0.7, "tools": tools}, session=SessionCounts(streams=3, cost=0.2))
     verdict = judge(build("cel_rule", {"expression": expression}), CALL, of)

@@ -99,7 +99,7 @@ _LONG = "x" * 4_000
         ("openai_responses", {"input": "", "prompt": {"id": "p", "variables": {"of": _LONG}}}),
     ],
 )
-async def test_what_was_asked_costs_too(format: str, fields: dict[str, Any]) -> None:
+async def test_what_was_asked_counts_towards_the_cost(format: str, fields: dict[str, Any]) -> None:
     it = Run([active(build("limits", {"stream": {"cost": 0.01}}))])
     it.context.request = ModelCall(format, fields)
     it.context.price = price

@@ -28,18 +28,18 @@ from streamviz.policies.optional_parts import optional_parts
         ("a?\n?", 2),
     ],
 )
-def test_all_are_counted(pattern: str, number: int) -> None:
+def test_all_optional_parts_are_counted(pattern: str, number: int) -> None:
     assert optional_parts(pattern) == number
 
 
 @pytest.mark.parametrize("mark", ["(", ")", "[", "[:", "[:a", "{", "{0", "\\", "a?", "(?", "\\Q", "|", "(|", "a|b"])
-def test_they_are_counted_in_one_pass(mark: str) -> None:
+def test_optional_parts_are_counted_in_one_pass(mark: str) -> None:
     """Scanning the rest for each mark would take hours."""
     assert optional_parts(mark * 100_000) in (0, 100_000)
 
 
 @pytest.mark.parametrize("pattern", ["a?" * 100_000, "a{0,1000}" * 100, "(?:a?b?c?){900}" * 100])
-def test_too_many_are_refused(pattern: str) -> None:
+def test_too_many_optional_parts_are_refused(pattern: str) -> None:
     for kind, parameters, field in (
         ("text_rule", {"patterns": [pattern]}, "patterns"),
         ("tool_rule", {"arguments": [{"pattern": pattern}]}, "arguments.0.pattern"),
@@ -49,7 +49,7 @@ def test_too_many_are_refused(pattern: str) -> None:
         assert raised.value.field.startswith(field)
 
 
-def test_so_are_many_patterns_that_have_them_together() -> None:
+def test_patterns_with_too_many_optional_parts_together_are_refused() -> None:
     with pytest.raises(PolicyParametersError, match="optional parts"):
         build("text_rule", {"patterns": ["ba{0,1000}"] * 7})
 
@@ -58,7 +58,7 @@ def test_long_words_are_not_too_many() -> None:
     assert build("text_rule", {"patterns": [f"{letter}" * 3_900 for letter in "abc"]})
 
 
-def test_nor_are_many_short_rows() -> None:
+def test_many_short_rows_of_optional_parts_are_not_too_many() -> None:
     """As the rules of a scanner for secrets have them: RE2 compiles all of them in a fraction of a second."""
     key = r"[\w.-]{0,50}?(?:name%d)[ \t\w.-]{0,20}[\s'\"]{0,3}(?:=|:{1,3}=)['\"\s=]{0,5}([a-z0-9]{8})(?:['\"\s;]|$)"
     assert build("text_rule", {"patterns": [key % number for number in range(120)], "ignore_case": True})

@@ -30,7 +30,7 @@ HARMLESS = ["4111 1111 1111 1112", "GB82 WEST 1234 5698 7654 33", "000-12-3456",
 
 
 @pytest.mark.parametrize(("kind", "secret"), [(kind, secret) for kind, secrets in REAL.items() for secret in secrets])
-async def test_it_masks(kind: str, secret: str) -> None:
+async def test_it_masks_secrets_and_personal_data(kind: str, secret: str) -> None:
     it = await said("redact", {}, "It is ", secret, ", keep it.")
     assert told(it.client_state) == [("content", f"It is [{kind} removed], keep it.")]
     [judgement] = it.context.judgements
@@ -39,12 +39,12 @@ async def test_it_masks(kind: str, secret: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-async def test_it_leaves_alone(text: str) -> None:
+async def test_it_leaves_harmless_text_alone(text: str) -> None:
     it = await said("redact", {}, f"It is {text}, keep it.")
     assert told(it.client_state) == [("content", f"It is {text}, keep it.")]
 
 
-async def test_a_secret_split_over_twenty_chunks() -> None:
+async def test_a_secret_split_over_twenty_chunks_is_masked() -> None:
     for secret in (KEY, PEM):
         cuts = sorted(random.Random(1).sample(range(1, len(secret)), 19))
         pieces = [secret[start:end] for start, end in zip([0, *cuts], [*cuts, len(secret)], strict=True)]

@@ -39,7 +39,7 @@ def verdict(parameters: dict[str, Any], request: dict[str, Any] = REQUEST, forma
         ({"patterns": [{"pattern": "password", "roles": ["tool"]}]}, "Message 3 (tool) matches password."),
     ],
 )
-def test_it_denies(parameters: dict[str, Any], reason: str) -> None:
+def test_it_denies_requests_with_what_is_forbidden(parameters: dict[str, Any], reason: str) -> None:
     denied = verdict({**parameters, "text": "not here"})
     assert (denied.decision, denied.reason, denied.text) == (Decision.DENY, reason, "not here")
 
@@ -49,7 +49,7 @@ def test_it_denies(parameters: dict[str, Any], reason: str) -> None:
     [{}, {"models": ["claude-*"]}, {"tools": ["run"]}, {"parameters": ["n"]}, {"drop": ["n"]},
      {"set": {"temperature": 2}}, {"patterns": [{"pattern": "password", "roles": ["user", "system"]}]}],
 )  # fmt: skip
-def test_it_lets_pass(parameters: dict[str, Any]) -> None:
+def test_it_lets_other_requests_pass(parameters: dict[str, Any]) -> None:
     assert verdict(parameters) == ALLOW
 
 

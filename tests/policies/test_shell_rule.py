@@ -975,12 +975,12 @@ def decided(command: object, parameters: JsonObject | None = None, name: str = "
 
 
 @pytest.mark.parametrize("command", HARMFUL + EVASIONS)
-def test_it_denies(command: str) -> None:
+def test_it_denies_harmful_commands_however_they_are_written(command: str) -> None:
     assert decided(command) is Decision.DENY
 
 
 @pytest.mark.parametrize("command", HARMLESS)
-def test_it_allows(command: str) -> None:
+def test_it_allows_harmless_commands(command: str) -> None:
     assert decided(command) is Decision.ALLOW
 
 
@@ -1088,7 +1088,7 @@ def test_other_texts_are_no_commands(name: str, arguments: JsonObject) -> None:
     assert judge(build("shell_rule", {}), block(json.dumps(arguments), name=name)).decision is Decision.ALLOW
 
 
-def test_each_of_several_commands_is_one() -> None:
+def test_each_of_several_commands_is_judged() -> None:
     called = block('{"commands": ["ls", "reboot"]}', name="shell")
     assert judge(build("shell_rule", {}), called).decision is Decision.DENY
 
@@ -1249,12 +1249,12 @@ def test_what_may_join_lines_is_found_in_one_pass(mark: str) -> None:
     assert readings(mark * 300_000 + "x")
 
 
-def test_so_is_when_a_table_of_jobs_runs_them() -> None:
+def test_when_a_table_of_jobs_runs_its_commands_is_found_in_one_pass() -> None:
     assert _SCHEDULE.sub("", "\n" * 300_000 + "1 2 3 4 5 rm") == "\n" * 300_000 + "rm"
     assert _SCHEDULE.sub("", " \t@daily rm\n\n  * * * * * ls") == " rm\n\nls"
 
 
-def test_so_is_a_command_in_words_or_a_part_of_a_variable() -> None:
+def test_a_command_in_words_or_a_part_of_a_variable_is_found_in_one_pass() -> None:
     assert lines_in({"command": ["{," * 100_000, "x"]}, of_shell=True)
     assert changed("abc", ":" + " " * 100_000 + "x", {}) is None
     words = ["{a,b}", "x}{a{b,,c}", "{a}", "a,b}", "{a},{b"]
@@ -1262,7 +1262,7 @@ def test_so_is_a_command_in_words_or_a_part_of_a_variable() -> None:
 
 
 @pytest.mark.parametrize("mark", ["'\\", '"\\', "'\\\"\\", "'", '"', "`", "%x(", "qx", "'\n", "\\"])
-def test_so_are_the_strings_of_a_program(mark: str) -> None:
+def test_the_strings_of_a_program_are_found_in_one_pass(mark: str) -> None:
     assert "rm -rf /" in list(quoted(f"system('rm -rf /'){mark * 100_000}"))
     assert "rm -rf /" in list(quoted(f"don't {mark} \"\nsystem('rm -rf /')"))
 

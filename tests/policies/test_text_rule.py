@@ -75,7 +75,7 @@ async def test_only_the_kinds_it_reads_are_read() -> None:
     assert told(it.client_state) == [("thinking", "[gone]")]
 
 
-async def test_capitals_and_words() -> None:
+async def test_patterns_may_ignore_case_and_match_whole_words() -> None:
     assert await content({**RULE, "ignore_case": True}, "SEC", "ret") == "[gone]"
     assert (
         await content({**RULE, "patterns": [r"\bcat\b"]}, "con", "cat", "enate cat", "s cat")

@@ -65,7 +65,7 @@ async def test_however_many_come_in_it_is_done() -> None:
     await until(done, 1)
 
 
-async def test_a_request_is_noticed() -> None:
+async def test_the_time_of_the_last_request_is_known() -> None:
     turns = Turns()
     before = asyncio.get_running_loop().time()
     await turns.take()

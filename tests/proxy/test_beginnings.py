@@ -198,6 +198,6 @@ def test_a_line_with_data_is_an_event(body: bytes) -> None:
         b"\n" * 1_000_000,
     ],
 )
-def test_nothing_else_is(body: bytes) -> None:
+def test_a_body_without_a_line_of_data_has_no_events(body: bytes) -> None:
     assert not has_events(body)
     assert all(event.data is None for event in events_in(body[:100]))

@@ -58,7 +58,9 @@ def _said(run: Run) -> list[list[Any]]:
 
 @pytest.mark.parametrize("policies", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("stream", [STREAM, [delta(content="Write to a@b.example"), *STREAM]], ids=["", "mail"])
-async def test_a_stream(policies: Sequence[ActivePolicy], stream: list[Any]) -> None:
+async def test_what_is_noted_of_a_stream_is_what_its_client_reads(
+    policies: Sequence[ActivePolicy], stream: list[Any]
+) -> None:
     run = await Run(policies).finish(chunks(*stream))
     had, noted = _said(run)
     assert noted == had
@@ -74,7 +76,9 @@ async def test_a_stream_of_two_choices_of_which_the_second_is_halted() -> None:
 
 @pytest.mark.parametrize("policies", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("format", BODIES)
-async def test_a_whole_answer(policies: Sequence[ActivePolicy], format: str) -> None:
+async def test_what_is_noted_of_a_whole_answer_is_what_its_client_reads(
+    policies: Sequence[ActivePolicy], format: str
+) -> None:
     answer = Said("The secret is a@b.example.", (("ls", {}), ("rm", {"path": "/"})))
     raw = json.dumps(BODIES[format](answer, Ids())).encode()
     wire_format = WIRE_FORMATS[format]

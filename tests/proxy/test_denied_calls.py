@@ -128,7 +128,7 @@ async def test_a_conversation_that_has_gone_on_when_an_answer_in_it_ends_is_told
     assert [each["input"] for each in model.requests[1:]] == [[OUTPUT, ASKED], [ASKED]]
 
 
-async def test_so_has_a_call_that_nobody_decided_on_before_its_client_left(
+async def test_a_call_that_nobody_decided_on_before_its_client_left_has_an_output_too(
     guarded: Worker, answering: Callable[..., Model]
 ) -> None:
     [rule] = guarded.configuration.policies
@@ -150,7 +150,7 @@ async def test_so_has_a_call_that_nobody_decided_on_before_its_client_left(
     assert [each["call_id"] for each in ours] == ["call_rm", "call_mv"]
 
 
-async def test_another_worker_knows_too(guarded: Worker, answering: Callable[..., Model]) -> None:
+async def test_another_worker_knows_of_denied_calls(guarded: Worker, answering: Callable[..., Model]) -> None:
     there, told = denied_calls.DeniedCalls(), []
     guarded.denied_calls.tell_others = lambda *each: told.append(each)
     answering(answer("resp_1", call("rm")), answer("resp_2"), answer("resp_3"))
@@ -257,7 +257,9 @@ async def test_a_client_may_go_on_before_the_stream_is_over(
     assert model.requests[1]["input"] == [OUTPUT, ASKED]
 
 
-async def test_so_has_a_call_at_which_the_answer_was_halted(guarded: Worker, answering: Callable[..., Model]) -> None:
+async def test_a_call_at_which_the_answer_was_halted_has_an_output_too(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
     rule = ActivePolicy(build("limits", {"stream": {"tool_calls": 1}}), "limits", 1, 1, Mode.ENFORCE)
     guarded.configuration.policies = (ScopedPolicy("limits", 1, Mode.ENFORCE, (), (), rule),)
     model = answering(answer("resp_1", call("ls"), call("rm")), answer("resp_2"))

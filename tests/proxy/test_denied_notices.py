@@ -136,7 +136,9 @@ async def test_it_stands_behind_all_that_is_said(
     [answer("msg_03", use("ls", LS)), answer("msg_04", use("rm", RM), use("ls", LS))],
     ids=["all allowed", "told before the call"],
 )
-async def test_nothing_else_is_told(guarded: Worker, answering: Callable[..., Model], first: list[Any]) -> None:
+async def test_a_call_that_needs_no_notice_has_none(
+    guarded: Worker, answering: Callable[..., Model], first: list[Any]
+) -> None:
     model = answering(first, DONE)
     await ask(guarded)
     await ask(guarded, HAD, user(result(LS)))
@@ -154,7 +156,7 @@ async def test_nobody_is_told_of_a_call_by_an_id_that_others_may_have(
     assert model.requests[1]["messages"][-1] == said
 
 
-async def test_another_key_is_told_nothing(guarded: Worker, answering: Callable[..., Model]) -> None:
+async def test_another_key_is_told_nothing_of_denied_calls(guarded: Worker, answering: Callable[..., Model]) -> None:
     model = answering(TWO, DONE)
     await ask(guarded)
     await ask(guarded, HAD, user(result(LS)), key="sv-another")
@@ -181,7 +183,7 @@ async def test_another_worker_knows_before_the_client_has_the_last_word(
     assert json.loads(told.body)["messages"][-1] == user(result(LS), NOTICE)
 
 
-def test_a_whole_answer_has_them_too() -> None:
+def test_a_whole_answer_has_notices_too() -> None:
     play = Play(
         "anthropic_messages", [active(build("tool_rule", {"names": ["rm"], "text": "[no]"}))], is_streaming=False
     )

@@ -49,7 +49,7 @@ async def test_a_call_and_those_of_its_run_tell_how_far_it_has_come(
     assert set(told) == {"3"}
 
 
-async def test_a_judge_tells_it_too(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_judges_call_tells_how_far_it_has_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     question = Consult("sim/judge", "Is it bad?", "Hi", lambda said: ALLOW)
 
     async def opened(*given: Any) -> Any:

@@ -25,7 +25,7 @@ def kept(*headers: tuple[str, str]) -> dict[str, str]:
     return kept_headers(scope)
 
 
-def test_those_that_say_how_it_was_sent_are_kept() -> None:
+def test_headers_that_say_how_a_request_was_sent_are_kept() -> None:
     assert kept(*KEPT.items()) == KEPT
 
 

@@ -115,14 +115,14 @@ def _kept(wire_format: str, more: dict[str, Any]) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.parametrize(("wire_format", "more"), REQUESTS.values(), ids=REQUESTS)
-def test_they_go_upstream_and_are_kept_nowhere(wire_format: str, more: dict[str, Any]) -> None:
+def test_credentials_for_third_parties_go_upstream_and_are_kept_nowhere(wire_format: str, more: dict[str, Any]) -> None:
     sent, kept = _kept(wire_format, more)
     assert sent.count(CANARY.encode()) == json.dumps(more).count(CANARY)
     assert CANARY.encode() not in kept
     assert json.loads(kept).keys() == json.loads(sent).keys()
 
 
-def test_all_else_keeps_its_bytes() -> None:
+def test_a_request_without_credentials_is_kept_byte_for_byte() -> None:
     sent, kept = _kept("openai_responses", PLAIN)
     assert kept == sent
     [tool] = json.loads(_kept("openai_responses", {"tools": [{**MCP, "authorization": CANARY}]})[1])["tools"]

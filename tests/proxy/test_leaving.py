@@ -114,14 +114,14 @@ async def test_a_call_comes_to_its_end(worker: Worker) -> None:
     assert running.leaving.cancelled()
 
 
-async def test_that_its_client_left_is_told_before_the_call_is_tidied_up(worker: Worker) -> None:
+async def test_a_client_that_left_is_told_of_before_its_call_is_tidied_up(worker: Worker) -> None:
     running = await Running(worker, Endable()).begun()
     running.leaving.set_result({})
     assert not await running.task
     assert running.ended.happened == ["begun", "left", "tidied up"]
 
 
-async def test_one_that_left_with_the_whole_answer_has_it_ended_by_upstream(worker: Worker) -> None:
+async def test_a_client_that_left_with_the_whole_answer_has_it_ended_by_upstream(worker: Worker) -> None:
     running = await Running(worker, Endable(has_sent_answer=True)).begun()
     running.leaving.set_result({})
     await asyncio.sleep(0)
@@ -203,7 +203,7 @@ async def test_a_failure_is_told_unless_somebody_ended_the_call(worker: Worker) 
     assert not await running.task
 
 
-async def test_those_who_leave_are_ended_in_turns(worker: Worker) -> None:
+async def test_calls_of_clients_that_leave_are_ended_in_turns(worker: Worker) -> None:
     turn: Any = Turn()
     worker.floods = turn
     running = await Running(worker, Endable()).begun()

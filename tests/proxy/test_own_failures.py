@@ -232,5 +232,5 @@ def test_a_websocket_is_refused_where_models_are_called(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/ws/streams/", "/", "/sessions/"])
-def test_those_of_pages_are_not(target: str) -> None:
+def test_a_websocket_of_a_page_is_not_refused(target: str) -> None:
     assert no_websocket(target.encode(), []) is None

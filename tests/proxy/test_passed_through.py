@@ -311,7 +311,7 @@ MODEL = (b'"model"', b"whisper-1")
         (b'{"a": "%b", "model": "whisper-1"}' % (b"x" * 200_000), b"application/json"),
     ],
 )
-def test_the_model_that_a_body_names(body: bytes, kind: bytes) -> None:
+def test_the_model_that_a_body_names_is_found(body: bytes, kind: bytes) -> None:
     assert named(body, kind) == "whisper-1"
 
 
@@ -337,14 +337,14 @@ def test_the_model_that_a_body_names(body: bytes, kind: bytes) -> None:
         (b'{"model": "whisper-1"}', b"text/plain"),
     ],
 )
-def test_or_that_it_does_not(body: bytes, kind: bytes) -> None:
+def test_a_body_without_a_model_names_none(body: bytes, kind: bytes) -> None:
     assert named(body, kind) == ""
 
 
 @pytest.mark.parametrize(
     "body", [b'{"model": "files", "a": [%b0]}' % (b"0," * 100_000), b"{%b}" % (b'"a":1,' * 200_000)]
 )
-def test_nor_is_it_looked_for_among_very_many_values(body: bytes) -> None:
+def test_no_model_is_looked_for_among_very_many_values(body: bytes) -> None:
     with pytest.raises(RequestError) as refused:
         named(body, b"application/json")
     assert refused.value.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE

@@ -53,7 +53,7 @@ def test_what_is_meant_for_the_provider_goes_on(headers: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize("headers", STAY.values(), ids=STAY)
-def test_what_is_not_stays_here(headers: dict[str, str]) -> None:
+def test_what_is_not_meant_for_the_provider_stays_here(headers: dict[str, str]) -> None:
     assert _seen(headers) == {}
 
 

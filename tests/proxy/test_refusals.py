@@ -87,20 +87,20 @@ async def test_credentials_and_the_query_are_not_kept(feed: Feed) -> None:
     assert [secret for secret in (key, "a1a1", "AIzaSecret") if secret in kept] == []
 
 
-def test_nor_is_more_than_a_page_shows(feed: Feed) -> None:
+def test_no_more_is_kept_than_a_page_shows(feed: Feed) -> None:
     long = "sv-" + "x" * 100_000
     refusals.refused(scope(user_agent=long), f"/v1/{long}", RequestError(404, "y" * 100_000))
     found = the_one(feed)
     assert [found.user_agent, found.path, len(found.message)] == ["sv-***", "/v1/sv-***", 300]
 
 
-def test_nor_is_the_beginning_of_a_key_that_was_cut_off(feed: Feed) -> None:
+def test_the_beginning_of_a_key_that_was_cut_off_is_not_kept(feed: Feed) -> None:
     path = f"/v1/sv-{'x' * 370}/AIza{'Sy' * 17}"
     refusals.refused(scope(), path, RequestError(404, "No."))
     assert the_one(feed).path == "/v1/sv-***/"
 
 
-def test_nor_what_a_policy_masks(worker: Worker, feed: Feed) -> None:
+def test_what_a_policy_masks_is_not_kept(worker: Worker, feed: Feed) -> None:
     rule = ActivePolicy(build("redact", {"find": ["e-mail"]}), "mask", 1, 1, Mode.ENFORCE)
     worker.configuration.policies = (ScopedPolicy("mask", 1, Mode.ENFORCE, (), (), rule),)
     agents = ("bot (ann@example.com)", f"bot ({'o' * 282}, ann.lee@example.com)")
@@ -134,7 +134,7 @@ def test_what_is_refused_unread_is_kept_too(worker: Worker, feed: Feed) -> None:
     assert (found.status, found.path, found.user_agent, found.client) == (401, "/v1/messages", "claude-cli/2.0", CLIENT)
 
 
-def test_so_is_a_client_that_speaks_tls(feed: Feed) -> None:
+def test_a_client_that_speaks_tls_is_kept(feed: Feed) -> None:
     malformed(b"", 400, "This port takes http://, not https://.")
     malformed(b"/sessions/", 400)  # of a page
     assert the_one(feed).message == "This port takes http://, not https://."

@@ -70,7 +70,7 @@ def test_the_target_goes_by_all_names_of_the_recorded_model(stream: Stream, key:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_bytes_come_and_none_before_its_time(stream: Stream, key: KnownKey) -> None:
+def test_all_bytes_of_a_replay_come_and_none_before_its_time(stream: Stream, key: KnownKey) -> None:
     replay = target(f"replay/{stream.pk}?speed=0.5", key).replay
     assert replay is not None
 
@@ -101,7 +101,7 @@ def test_that_postgres_is_away_is_told_as_that(stream: Stream, key: KnownKey, mo
 
 
 @pytest.mark.parametrize("speed", ["2", "inf", "0.1"])
-def test_a_speed_is_taken(stream: Stream, key: KnownKey, speed: str) -> None:
+def test_a_replay_takes_a_speed(stream: Stream, key: KnownKey, speed: str) -> None:
     replay = target(f"replay/{stream.pk}?speed={speed}", key).replay
     assert replay is not None
     assert replay.speed == float(speed)

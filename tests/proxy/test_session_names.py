@@ -28,7 +28,7 @@ def _name(headers: Mapping[bytes, str] | None = None, **request: object) -> str:
         b"x-affinity",
     ],
 )
-def test_a_header_names_it(header: bytes) -> None:
+def test_a_header_names_the_session(header: bytes) -> None:
     assert _name({header: UUID}) == UUID
 
 
@@ -46,7 +46,7 @@ def test_a_header_names_it(header: bytes) -> None:
     ],
     ids=lambda request: next(iter(request)),
 )
-def test_a_field_names_it(request_: JsonObject) -> None:
+def test_a_field_of_the_request_names_the_session(request_: JsonObject) -> None:
     assert _name(**request_) == UUID
 
 

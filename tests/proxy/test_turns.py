@@ -15,7 +15,7 @@ async def begin(turns: Turns, name: int, begun: list[int]) -> None:
     begun.append(name)
 
 
-async def test_alone_nobody_waits() -> None:
+async def test_a_request_that_is_alone_does_not_wait() -> None:
     turns = Turns()
     begun: list[int] = []
     coroutine = begin(turns, 1, begun)

@@ -23,7 +23,7 @@ LONG = Random(1).randbytes(300_000)
     ],
     ids=["one", "three", "many", "deflate", "none"],
 )
-async def test_it_is_what_was_packed(encoding: str, packed: bytes) -> None:
+async def test_a_compressed_body_is_unpacked(encoding: str, packed: bytes) -> None:
     assert await unpacked(packed, encoding) == LONG
 
 
@@ -32,7 +32,7 @@ async def test_it_is_what_was_packed(encoding: str, packed: bytes) -> None:
     [gzip.compress(LONG)[:-1], gzip.compress(LONG)[:70_000], gzip.compress(b"") * 10_001, gzip.compress(b"") + b"x"],
     ids=["cut at its end", "cut", "very many", "something behind it"],
 )
-async def test_what_is_none_is_refused(packed: bytes) -> None:
+async def test_a_body_that_cannot_be_unpacked_is_refused(packed: bytes) -> None:
     with pytest.raises(RequestError) as raised:
         await unpacked(packed, "gzip")
     assert (raised.value.status, raised.value.code) == (400, "invalid_encoding")

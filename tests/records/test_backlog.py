@@ -38,7 +38,7 @@ def test_it_has_the_size_of_all_journals_and_which_limit_is_reached(tmp_path: Pa
     assert backlog(tmp_path, Limits(1, 60.0, refuses=True)).full == "the journal takes 0 MiB"
 
 
-def test_one_whose_disk_is_broken_says_so(tmp_path: Path) -> None:
+def test_a_journal_whose_disk_is_broken_says_so(tmp_path: Path) -> None:
     journal = journal_of(tmp_path, [opened(uuid.uuid4())])
     segment = folder.segment(journal.path, 1)
     segment.unlink()

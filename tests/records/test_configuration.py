@@ -234,7 +234,7 @@ async def test_it_goes_on_following_when_its_connection_is_killed(follower: Foll
 
 
 @pytest.mark.parametrize("error", [OSError, InterfaceError, LookupError])
-async def test_that_it_cannot_follow_is_said_once_a_minute(
+async def test_a_configuration_that_cannot_follow_says_so_once_a_minute(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: type[Exception]
 ) -> None:
     monkeypatch.setattr("streamviz.records.configuration.RETRY_SECONDS", 0)
@@ -283,7 +283,7 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("make", CHANGES.values(), ids=CHANGES)
-def test_it_is_notified_when(transactional_db: None, make: Callable[[], object]) -> None:
+def test_the_configuration_is_notified_of_changes(transactional_db: None, make: Callable[[], object]) -> None:
     ApiKey.objects.issue("old")
     Route.objects.create(name="old", target="openai/old")
     save_policy()

@@ -42,7 +42,7 @@ def test_the_next_request_takes_the_same_connection(pooled: ConnectionHandler) -
     assert served(pooled) == served(pooled)
 
 
-def test_so_many_at_once_and_no_more(pooled: ConnectionHandler) -> None:
+def test_there_are_as_many_connections_as_the_pool_has_and_no_more(pooled: ConnectionHandler) -> None:
     together = Barrier(MOST)
 
     def hold() -> int:
@@ -58,7 +58,7 @@ def test_so_many_at_once_and_no_more(pooled: ConnectionHandler) -> None:
     assert len(set(pids)) == MOST
 
 
-def test_one_that_died_is_replaced(pooled: ConnectionHandler) -> None:
+def test_a_connection_that_died_is_replaced(pooled: ConnectionHandler) -> None:
     before = served(pooled)
     with psycopg.connect(conninfo(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 10000)", [before])

@@ -153,7 +153,7 @@ def test_the_command_says_what_it_deleted(query: Query) -> None:
         assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
 
 
-def test_one_that_is_not_there_keeps_no_other_from_being_deleted(query: Query) -> None:
+def test_a_session_that_is_not_there_keeps_no_other_from_being_deleted(query: Query) -> None:
     store(story(day(1), session="one"), story(day(2), session="two"))
     one, two = (row[0] for row in query("SELECT id FROM records_session ORDER BY label"))
     missing = uuid.uuid4()

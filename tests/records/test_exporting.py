@@ -208,7 +208,7 @@ def test_code_that_was_imported_is_enabled_by_an_administrator_only(session: uui
         imported.save(by=User.objects.create_user("operator"), reason="It is ours too.")
 
 
-def test_one_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID) -> None:
+def test_an_imported_policy_that_was_switched_on_here_stays_as_it_was_wanted(session: uuid.UUID) -> None:
     lines = list(export([session]))
     take(lines)
     imported = Policy.objects.get(name="imported-guard")
@@ -464,7 +464,7 @@ def is_filled(value: object) -> bool:
     return value not in (None, "", 0, False) and value != [] and value != {}
 
 
-def test_every_column_goes_along(query: Query, version_id: int) -> None:
+def test_every_column_is_exported_and_imported(query: Query, version_id: int) -> None:
     key, _ = ApiKey.objects.issue(name="ours")
     stream_id = id_at(NOW)
     # These fields have a fixed set of values.
@@ -530,7 +530,7 @@ def test_a_file_says_nothing_of_the_code_that_runs_here(query: Query, session: u
     assert imported.versions.get().parameters == {}
 
 
-def test_the_commands(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
+def test_the_commands_export_and_import_sessions(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
     file, said = tmp_path / "export.jsonl", StringIO()
     call_command("export", session, output=str(file))
     before = everything(query)

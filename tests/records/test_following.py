@@ -132,7 +132,7 @@ def test_verdicts_come_with_their_policies(journal: Journal, tmp_path: Path) -> 
     assert [each.verdict.number for each in following(tmp_path).read().verdicts] == [0, 1]
 
 
-def test_so_does_one_whose_policy_is_not_on_record(journal: Journal, tmp_path: Path) -> None:
+def test_a_verdict_whose_policy_is_not_on_record_comes_all_the_same(journal: Journal, tmp_path: Path) -> None:
     reader = following(tmp_path)
     reader.read()
     add(journal, judged(STREAM, verdict(999_999)))

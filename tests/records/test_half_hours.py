@@ -73,7 +73,9 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_it_agrees_after(history: None, query: Query, change: Callable[[], object]) -> None:
+def test_half_hours_agree_with_the_streams_after_a_change(
+    history: None, query: Query, change: Callable[[], object]
+) -> None:
     change()
     assert agrees(query)
     with psycopg.connect(conninfo(), autocommit=True) as connection:

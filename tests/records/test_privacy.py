@@ -109,7 +109,7 @@ def test_a_replay_is_kept_as_its_recording_would_be(query: Query, tmp_path: Path
 @pytest.mark.parametrize(
     "privacy", [Privacy(shapes_of_models=("claude-*",)), Privacy(shapes_of_keys=("nightly",))], ids=["model", "key"]
 )
-def test_all_others_are_kept(query: Query, tmp_path: Path, privacy: Privacy) -> None:
+def test_streams_of_other_models_and_keys_are_kept(query: Query, tmp_path: Path, privacy: Privacy) -> None:
     record(tmp_path, privacy)
     assert places(query) == set(TABLES)
 

@@ -57,7 +57,7 @@ def test_what_fails_there_is_asked_of_the_primary(usable: replica.Health, monkey
     assert asked == [replica.ALIAS, "default", "default"]
 
 
-def test_one_that_hangs_is_waited_for_briefly(usable: replica.Health, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_hangs_is_waited_for_briefly(usable: replica.Health, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "READING_SECONDS", 0.05)
     stopped: list[int] = []
 
@@ -91,7 +91,7 @@ def test_how_far_it_is_behind_is_told_by_the_clock_of_the_primary_alone(usable: 
     ("is_replica", "lag", "why"),
     [(False, None, "not a replica"), (True, None, "replayed nothing"), (True, 31.0, "31 s behind"), (True, 30.0, "")],
 )
-def test_one_that_does_not_keep_up_is_not_read(is_replica: bool, lag: float | None, why: str) -> None:
+def test_a_replica_that_does_not_keep_up_is_not_read(is_replica: bool, lag: float | None, why: str) -> None:
     told = replica._why_not(is_replica, lag)
     assert why in told
     assert bool(told) == bool(why)

@@ -347,7 +347,7 @@ def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:
     assert streams_with(query, "upstreamrun") == set()
 
 
-def test_for_ever_is_for_ever(query: Query) -> None:
+def test_what_is_kept_for_ever_is_never_deleted(query: Query) -> None:
     store(story(day(200)))
     apply(Retention(chunk_days=0, stream_days=0, kept_days=0))
     assert query("SELECT count(*) FROM records_stream") == [(1,)]

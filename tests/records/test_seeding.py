@@ -75,7 +75,7 @@ def test_copies_are_streams_like_the_first(query: Query) -> None:
     assert list(wrong_sums()) == list(strays()) == []
 
 
-def test_the_command(query: Query) -> None:
+def test_the_command_makes_as_many_streams_as_it_is_told(query: Query) -> None:
     make_policy()
     call_command("seed_history", streams=5, chunks=100, verbosity=0)
     assert query("SELECT count(*) FROM records_stream") == [(5,)]

@@ -56,7 +56,9 @@ def test_a_stream_goes_with_its_session_though_nobody_had_stored_it(query: Query
     assert left(tmp_path) == [stays]
 
 
-def test_one_that_was_looked_at_while_it_was_written_goes_with_its_session_too(query: Query, tmp_path: Path) -> None:
+def test_a_stream_that_was_looked_at_while_it_was_written_goes_with_its_session_too(
+    query: Query, tmp_path: Path
+) -> None:
     stream_id, session = id_at(NOW), uuid.uuid4()
     aside(tmp_path, stream_id, *whole(stream_id, session))
     [file] = refused(tmp_path)

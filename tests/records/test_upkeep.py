@@ -118,7 +118,7 @@ def test_postgres_knows_what_is_in_all_partitions_together(query: Query) -> None
     assert {name for (name,) in known} >= {"records_stream", "records_block", "records_verdict", "records_requestwords"}
 
 
-def test_they_are_analysed_once_a_day(query: Query) -> None:
+def test_partitioned_tables_are_analysed_once_a_day(query: Query) -> None:
     last = "SELECT relname, last_analyze FROM pg_stat_user_tables WHERE relname = ANY(%s) ORDER BY 1"
     Upkeep(RULES, conninfo).round(NOT_YET)
     before = query(last, list(STREAMS))

@@ -107,7 +107,7 @@ def stream(query: Query) -> uuid.UUID:
 
 
 @pytest.mark.parametrize(("statement", "what"), DAMAGE.values(), ids=DAMAGE)
-def test_it_finds(query: Query, stream: uuid.UUID, statement: str, what: str) -> None:
+def test_it_finds_each_kind_of_damage(query: Query, stream: uuid.UUID, statement: str, what: str) -> None:
     for each in statement.split("; "):
         query(each)
     assert any(what in each for each in found()), found()

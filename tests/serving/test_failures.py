@@ -62,7 +62,7 @@ async def test_the_next_look_at_what_failed_is_at_all_others(due: list[Callable[
     assert len(due) == 1
 
 
-async def test_all_are_asked_whether_they_are_still_there(due: list[Callable[[], None]]) -> None:
+async def test_all_clients_are_asked_whether_they_are_still_there(due: list[Callable[[], None]]) -> None:
     clients = [Client(can_be_told) for can_be_told in (True, False, True)]
     server_of({client: {} for client in clients}).timeout_checker()
     asked = ["are you there?"]

@@ -174,7 +174,7 @@ def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
+def test_a_client_that_takes_little_is_not_cut_off(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood")) as client:
         total = 0
         until = monotonic() + 5
@@ -194,7 +194,7 @@ def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -
     assert "dropping connection" not in served.output()  # it would warn of every browser that just goes away
 
 
-def test_one_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served) -> None:
+def test_a_websocket_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served) -> None:
     with served.slow_client(WEBSOCKET_REQUEST.replace("/socket", "/sent-away")) as client:
         served.progress()
         client.sendall(SOMETHING_SAID)
@@ -414,7 +414,7 @@ def test_it_is_refused_once_however_much_is_wrong_with_it(served: Served, reques
 
 
 @pytest.mark.parametrize(("request_", "status"), [(WANTED, 426), (BEYOND_ASCII, 400)])
-def test_one_that_is_refused_whole_has_its_access_line(shared: Served, request_: bytes, status: int) -> None:
+def test_a_request_that_is_refused_whole_has_its_access_line(shared: Served, request_: bytes, status: int) -> None:
     assert exchanged(shared, request_ + b"\r\n").startswith(b"HTTP/1.1 %d " % status)
     path = request_.split()[1].decode("latin-1")
     shared.wait_for(f"GET {path!r} {status} in")
@@ -434,7 +434,7 @@ def test_an_answer_out_of_order_is_a_failure(shared: Served) -> None:
         assert exchanged(shared, asked).startswith(b"HTTP/1.1 500 ")
 
 
-def test_how_a_request_was_asked(shared: Served) -> None:
+def test_the_application_is_told_how_a_request_was_asked(shared: Served) -> None:
     head = b"%s /as%%2Dasked?a=%%C3%%A9&b HTTP/1.0\r\nSession_Id: 1\r\nX_Y: 2\r\nDaphne-Root-Path: /3\r\n\r\n"
     told = ast.literal_eval(exchanged(shared, head % b"GET").rpartition(b"\r\n\r\n")[2].decode().rstrip("."))
     assert told == {

@@ -81,7 +81,7 @@ def test_who_asks_by_an_address_or_a_name_of_this_network_may(simulator: Simulat
     assert simulator.response(connection).status == 200
 
 
-def test_errors_are_kept_too(simulator: Simulator) -> None:
+def test_errors_that_were_sent_are_kept_too(simulator: Simulator) -> None:
     response = simulator.ask("openai_chat", "error-429")
     assert simulator.get(f"/_sent/{response.headers['x-simulator-request']}") == response.read()
 

@@ -23,7 +23,7 @@ def spoken(scenario: str, seed: int = 1) -> str:
 @pytest.mark.parametrize(
     "scenario", [name for name in SCENARIOS if name == "error-midstream" or not name.startswith("error-")]
 )
-def test_a_seed_says_all(scenario: str) -> None:
+def test_a_seed_settles_the_whole_script(scenario: str) -> None:
     assert script(scenario, 5) == script(scenario, 5)
 
 

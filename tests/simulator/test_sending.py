@@ -73,7 +73,7 @@ def test_it_stops_when_the_client_leaves(simulator: Simulator, wire_format: str,
     assert simulator.get_json(f"/_ended/{request_id}")["closed_early"] is True
 
 
-async def test_that_it_left_while_something_was_written_is_no_error(
+async def test_a_client_that_left_while_something_was_written_is_no_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     send = Sender.send

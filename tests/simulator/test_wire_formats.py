@@ -202,7 +202,7 @@ def test_two_calls_come_in_one_chunk(chat: openai.OpenAI) -> None:
     ],
 )
 @MODES
-def test_errors_before_any_stream(
+def test_errors_before_any_stream_are_raised_by_the_sdks(
     chat: openai.OpenAI, claude: anthropic.Anthropic, status: int, error: str, streaming: bool
 ) -> None:
     name = f"error-{status}"
@@ -230,7 +230,9 @@ def test_an_unknown_model_is_not_found(chat: openai.OpenAI, claude: anthropic.An
 
 
 @MODES
-def test_an_error_in_midstream(chat: openai.OpenAI, claude: anthropic.Anthropic, streaming: bool) -> None:
+def test_an_error_in_midstream_is_raised_by_the_sdks(
+    chat: openai.OpenAI, claude: anthropic.Anthropic, streaming: bool
+) -> None:
     name = model("error-midstream")
     with pytest.raises(openai.APIError):
         list(chat.chat.completions.create(model=name, messages=PROMPT, stream=streaming))

@@ -69,13 +69,13 @@ async def test_an_answer_comes_whole(wire_format: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "word"), [("COMPLETE", "end_turn"), ("MAX_TOKENS", "max_tokens")])
-async def test_its_finish_reason_and_usage_come_through(reason: str, word: str) -> None:
+async def test_the_finish_reason_and_usage_come_through(reason: str, word: str) -> None:
     aggregator, _ = take_in("anthropic_messages", await read(ANSWER + end(reason), "anthropic_messages"))
     assert aggregator.state.finish_reason == word
     assert aggregator.state.usage == {"input_tokens": 5, "output_tokens": 2}
 
 
 @pytest.mark.parametrize("wire_format", FORMATS)
-async def test_one_that_is_cut_off_is_an_error(wire_format: str) -> None:
+async def test_an_answer_that_is_cut_off_is_an_error(wire_format: str) -> None:
     with pytest.raises(UpstreamError, match="before it was finished"):
         await read(ANSWER, wire_format)

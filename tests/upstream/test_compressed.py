@@ -71,7 +71,9 @@ async def call(server: RawTestServer, target: str, *, stream: bool = False, embe
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
 @pytest.mark.parametrize("target", ["anthropic/claude-x", "gemini/x", "openai/x"])
-async def test_nor_is_one_where_litellm_makes_the_call(bomb: bytes, target: str, stream: bool, status: int) -> None:
+async def test_a_bomb_is_never_held_where_litellm_makes_the_call(
+    bomb: bytes, target: str, stream: bool, status: int
+) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=status, headers={"content-encoding": "gzip"})
         await response.prepare(request)

@@ -31,7 +31,7 @@ def test_of_very_many_messages_some_are_read() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
-def test_nothing_is_nothing(texts: list[str]) -> None:
+def test_no_text_has_no_tokens(texts: list[str]) -> None:
     assert estimate_tokens(texts) == 0
 
 

@@ -62,7 +62,7 @@ def test_how_to_choose_words_is_left_out_where_a_model_settles_it(of: WireFormat
     assert (request, left_out) == ({"messages": MESSAGES, "temperature": 0.2, "top_p": 0.95}, ())
 
 
-def test_so_it_is_where_gemini_cli_says_it() -> None:
+def test_how_to_choose_words_is_left_out_of_gemini_clis_config_too() -> None:
     config = {"temperature": 1, "topP": 0.95, "topK": 64, "maxOutputTokens": 9}
     request, left_out = fitted(GEMINI, GPT, generationConfig=config)
     assert request["generationConfig"] == {"temperature": 1, "maxOutputTokens": 9}
@@ -434,7 +434,7 @@ def test_a_tool_of_a_namespace_is_chosen_by_both_names() -> None:
     assert [tool["name"] for tool in objects(request["tools"])] == ["fs__read"]
 
 
-def test_so_it_is_in_chat() -> None:
+def test_of_tools_that_chat_does_not_allow_another_provider_is_not_told() -> None:
     ls, rm = ({"type": "function", "function": {"name": name}} for name in ("ls", "rm"))
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [ls]}}
     request, _ = fitted(OPENAI_CHAT, CLAUDE, tools=[ls, rm], tool_choice=allowed)

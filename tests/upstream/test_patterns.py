@@ -26,7 +26,7 @@ def test_behind_very_long_ones_they_go_on_unread() -> None:
     assert kept_of(*(f"(a|{number})" * 10 for number in range(1_000)))[1_000:] == [NOT_PYTHONS["pattern"]]
 
 
-def test_one_that_tools_repeat_counts_once() -> None:
+def test_a_pattern_that_tools_repeat_counts_once() -> None:
     assert kept_of(*["(a|b)" * 100] * 50)[50:] == [None]
 
 

@@ -25,7 +25,7 @@ def test_the_prices_are_those_of_the_map() -> None:
         assert {field: known[field] for field in prices} == prices, name
 
 
-def test_the_parts_are_all_there_is() -> None:
+def test_the_parts_of_a_report_add_up_to_its_tokens() -> None:
     assert len(REPORTS) == 60
     assert len({report.provider for report in REPORTS}) >= 5
     for report in REPORTS:

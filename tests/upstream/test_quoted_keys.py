@@ -23,11 +23,11 @@ def told(pieces: list[bytes], key: str = KEY) -> bytes:
 
 
 @pytest.mark.parametrize("size", range(1, len(SAID) + 1))
-def test_it_is_masked_however_it_comes(size: int) -> None:
+def test_a_key_is_masked_however_it_comes(size: int) -> None:
     assert told([SAID[at : at + size] for at in range(0, len(SAID), size)]) == MASKED
 
 
-def test_all_else_goes_on_at_once() -> None:
+def test_text_without_a_key_goes_on_at_once() -> None:
     quoted = QuotedKey(KEY)
     for piece in (b"data: [DONE]\n\n", b'{"a": "sk"}', b"sk-preciou\n"):
         assert quoted.without(piece) == piece
@@ -48,7 +48,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_a_providers_own_bytes(client: aiohttp.ClientSession) -> None:
+async def test_a_key_in_a_providers_own_bytes_is_masked(client: aiohttp.ClientSession) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=SAID, content_type="text/event-stream")
 
@@ -62,7 +62,7 @@ async def test_a_providers_own_bytes(client: aiohttp.ClientSession) -> None:
         await server.close()
 
 
-async def test_what_is_translated() -> None:
+async def test_a_key_in_a_translated_answer_is_masked() -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield SAID[:30]
         yield SAID[30:]

@@ -189,7 +189,9 @@ async def answered_by(
     return answer, BoundedAnswer(answer, Bounds(10**9 if most is None else most, 10**9, 10, 10))
 
 
-async def test_its_end_is_known_with_the_last_of_it_where_that_is_there(client: aiohttp.ClientSession) -> None:
+async def test_the_end_of_an_answer_is_known_with_the_last_of_it_where_that_is_there(
+    client: aiohttp.ClientSession,
+) -> None:
     more = asyncio.Event()
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
@@ -213,7 +215,7 @@ async def test_its_end_is_known_with_the_last_of_it_where_that_is_there(client: 
 
 
 @pytest.mark.parametrize(("body", "most", "key"), [(b"1234", 3, ""), (b"12 sk-1234567", None, "sk-123456789012345")])
-async def test_its_end_is_not_known_where_it_is_an_error_or_something_waits(
+async def test_the_end_of_an_answer_is_not_known_where_it_is_an_error_or_something_waits(
     client: aiohttp.ClientSession, body: bytes, most: int | None, key: str
 ) -> None:
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -246,7 +248,9 @@ async def test_a_long_answer_whose_reader_is_late_waits_and_comes_whole(client: 
         assert b"".join([piece async for piece in raw]) == body
 
 
-async def test_so_does_one_in_very_many_pieces(client: aiohttp.ClientSession) -> None:
+async def test_a_long_answer_in_very_many_pieces_waits_for_its_reader_and_comes_whole(
+    client: aiohttp.ClientSession,
+) -> None:
     """If there are too many pieces, aiohttp waits for its reader, and so does its parser."""
     came = asyncio.Event()
 
@@ -370,7 +374,9 @@ async def test_a_refusal_does_not_quote_the_credential(client: aiohttp.ClientSes
     assert b"sk-precious" not in raised.value.body
 
 
-async def test_nor_where_it_quotes_it_with_escapes_or_in_a_header(client: aiohttp.ClientSession) -> None:
+async def test_a_refusal_does_not_quote_the_credential_with_escapes_or_in_a_header(
+    client: aiohttp.ClientSession,
+) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         key = request.headers["authorization"]
         said = json.dumps({"error": {"message": key}}).replace("-", "\\u002d")

@@ -55,7 +55,7 @@ def test_a_message_of_very_many_blanks_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_a_refusal_tells_no_credential(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.setenv("SOME_API_KEY", f"sk-environment-1{end}")
     message = as_upstream_error(
         Failed("keys sk-environment-1 and sk-own-22222 were refused", 401), "sk-own-22222"
@@ -71,7 +71,7 @@ def test_no_line_of_a_credential_is_told(monkeypatch: pytest.MonkeyPatch, end: s
     assert told("no key: MIIEvQIBADANBgkq\nhkiG9w0B") == "no key: …\n…"
 
 
-def test_the_providers_words_stay() -> None:
+def test_a_refusal_keeps_the_providers_words() -> None:
     error = Failed('litellm.BadRequestError: GroqException - {"error": {"message": "Too hot."}}', 400)
     assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
 
@@ -101,7 +101,7 @@ def test_a_provider_may_speak_of_arguments() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, "invalid_request_error"), (429, "rate_limit_error"), (529, "overloaded_error")]
 )
-def test_the_kind_stays(status: int, kind: str) -> None:
+def test_a_refusal_keeps_its_kind(status: int, kind: str) -> None:
     error = as_upstream_error(Failed("AnthropicError - Slow down", status))
     assert (error.status, error.kind, error.message) == (status, kind, "Slow down")
 

@@ -163,7 +163,7 @@ async def test_an_answer_that_litellm_stumbles_over_is_not_the_requests_fault() 
     assert refused.value.status >= 500
 
 
-async def test_nor_is_a_provider_that_is_not_there(simulator: Simulator) -> None:
+async def test_a_provider_that_is_not_there_is_not_the_requests_fault(simulator: Simulator) -> None:
     send_only_what_is_asked()
     gone = target_of(OPENAI_CHAT, base_url="http://127.0.0.1:1", key="test")
     with pytest.raises(UpstreamError) as refused:
@@ -181,7 +181,7 @@ async def test_nor_is_a_provider_that_is_not_there(simulator: Simulator) -> None
     ],
     ids=lambda value: value.provider if isinstance(value, Target) else "",
 )
-async def test_nor_is_what_an_operator_did_not_set(
+async def test_what_an_operator_did_not_set_is_not_the_requests_fault(
     target: Target, words: str, bare_environment: pytest.MonkeyPatch
 ) -> None:
     send_only_what_is_asked()

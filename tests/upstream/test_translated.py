@@ -84,7 +84,7 @@ def calls_of(state: StreamState) -> list[tuple[str, object]]:
     return [(block.name, json.loads(block.text)) for block in state.blocks if isinstance(block, ToolCallStreamBlock)]
 
 
-async def test_both_ways_say_the_same(simulator: Simulator) -> None:
+async def test_a_stream_and_a_whole_answer_say_the_same(simulator: Simulator) -> None:
     streamed = await state_of(await ask(simulator, "content-tools-empty?seed=3", stream=True))
     whole = await state_of(await ask(simulator, "content-tools-empty?seed=3"))
     assert "".join(b.text for b in streamed.blocks if b.kind == "content") == "".join(
@@ -104,7 +104,7 @@ async def test_tools_go_out_and_calls_come_back(simulator: Simulator, stream: bo
     assert (body["temperature"], body["max_tokens"]) == (0.5, 900)
 
 
-async def test_usage_comes_with_it(simulator: Simulator) -> None:
+async def test_usage_comes_with_an_answer(simulator: Simulator) -> None:
     streamed = await ask(simulator, "content?seed=7", stream=True, stream_options={"include_usage": True})
     usage = (await state_of(streamed)).usage
     whole = (await state_of(await ask(simulator, "content?seed=7"))).usage

@@ -129,7 +129,7 @@ NOT_HERE = [("dashscope", "anthropic_messages"), ("azure_ai", "openai_responses"
 
 
 @pytest.mark.parametrize(("provider", "wire_format"), [*CALLS[:-1], *NOT_HERE])
-async def test_nor_is_it_told_otherwise_of_a_stream(provider: str, wire_format: str) -> None:
+async def test_what_no_provider_should_do_in_a_stream_is_told_as_its_own_fault(provider: str, wire_format: str) -> None:
     send_only_what_is_asked()
     for words, answer in {**FAULTS, "before it was finished|not JSON": holding(b"{}"), **NO_CONTENT}.items():
         async with saying(answer) as url:
@@ -204,7 +204,7 @@ async def test_an_error_in_an_answers_place_is_told_in_its_words(provider: str, 
         b'{"error":{"message":"out of beans"},"choices":[]}',
     ],
 )
-async def test_so_is_one_in_another_form(told: bytes) -> None:
+async def test_an_error_of_another_form_in_an_answers_place_is_told_in_its_words(told: bytes) -> None:
     send_only_what_is_asked()
     async with saying(holding(told)) as url:
         with pytest.raises(UpstreamError, match=r"^out of beans$"):

@@ -89,7 +89,9 @@ async def test_a_stream_says_in_the_clients_format_what_upstream_said(
 
 @pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
 @pytest.mark.parametrize("scenario", ["content", "tools", "thinking", "parallel-tools", "refusal"])
-async def test_a_whole_answer_says_it_too(simulator: Simulator, wire_format: str, provider: str, scenario: str) -> None:
+async def test_a_whole_answer_says_in_the_clients_format_what_upstream_said(
+    simulator: Simulator, wire_format: str, provider: str, scenario: str
+) -> None:
     answer = await ask(simulator, wire_format, provider, f"{scenario}?seed=5")
     data = await bytes_of(answer)
     want = said_upstream(simulator, wire_format)

@@ -85,19 +85,19 @@ def test_what_comes_to_more_than_anybody_reads_is_refused(schema: str) -> None:
 
 
 @pytest.mark.parametrize("of", [OPENAI_RESPONSES, ANTHROPIC_MESSAGES])
-def test_so_it_is_in_every_format(of: WireFormat) -> None:
+def test_what_comes_to_more_than_anybody_reads_is_refused_in_every_format(of: WireFormat) -> None:
     with pytest.raises(RequestError, match="refer"):
         fitted(of, FLASH, **asking(of, doubling()))
 
 
-def test_so_it_is_for_the_form_of_an_answer() -> None:
+def test_what_comes_to_more_than_anybody_reads_is_refused_in_the_form_of_an_answer() -> None:
     asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": doubling()}}
     with pytest.raises(RequestError, match="refer"):
         fitted(OPENAI_CHAT, FLASH, messages=HELLO, response_format=asked)
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "fireworks_ai", "named_by_a_route"])
-def test_so_it_is_for_other_providers(provider: str) -> None:
+def test_what_comes_to_more_than_anybody_reads_is_refused_for_other_providers(provider: str) -> None:
     with pytest.raises(RequestError, match="refer"):
         fitted(GEMINI, (provider, "m"), **asking(GEMINI, doubling()))
 

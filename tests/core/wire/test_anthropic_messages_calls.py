@@ -79,7 +79,7 @@ def state_in(stream: list[Chunk]) -> StreamState:
 
 
 @pytest.mark.parametrize(("part", "name", "given"), CALLS)
-async def test_it_is_held_and_denied(part: JsonObject, name: str, given: JsonObject) -> None:
+async def test_a_call_of_any_shape_is_held_and_denied(part: JsonObject, name: str, given: JsonObject) -> None:
     rule = build("tool_rule", {"arguments": [{"pattern": "rm -rf"}]})
     for it in (await run_of(rule, part_start(**part), stop()), await whole_run_of(rule, part)):
         assert EVIL.encode() not in it.tape
@@ -89,7 +89,9 @@ async def test_it_is_held_and_denied(part: JsonObject, name: str, given: JsonObj
 
 
 @pytest.mark.parametrize(("part", "name", "given"), CALLS)
-async def test_one_that_is_replaced_says_it_where_upstream_did(part: JsonObject, name: str, given: JsonObject) -> None:
+async def test_a_replaced_call_has_its_input_where_upstream_had_it(
+    part: JsonObject, name: str, given: JsonObject
+) -> None:
     said = json.loads(json.dumps(given).replace(EVIL, "ls"))
     policy = About(0, Verdict(Decision.REPLACE, "", json.dumps(said)))
     wanted = json.loads(json.dumps(part).replace(EVIL, "ls"))

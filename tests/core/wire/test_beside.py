@@ -191,7 +191,7 @@ def test_a_word_is_no_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a b", "jane@example.com", "{}", "rm -rf /", "a\n", "é!"])
-def test_all_else_is(text: str) -> None:
+def test_what_is_more_than_a_word_is_text(text: str) -> None:
     assert has_text(text)
 
 

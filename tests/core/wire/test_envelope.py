@@ -326,7 +326,7 @@ def test_what_differs_from_chunks_that_only_add_text_is_read(other: Any) -> None
 
 
 @pytest.mark.parametrize("said", [{"index": TEXT}, {"finish_reason": TEXT}, {"logprobs": TEXT}, {"text": TEXT}])
-def test_nor_does_a_chunk_only_add_text_whose_choice_says_something_each_time(said: Any) -> None:
+def test_a_chunk_whose_choice_says_more_each_time_does_not_only_add_text(said: Any) -> None:
     payload = chat("choices", [{"index": 0, "delta": {"content": "All is well."}, **said}])
     envelope = Envelope()
     envelope.read_chat(payload)

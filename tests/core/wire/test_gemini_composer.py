@@ -158,7 +158,7 @@ async def test_a_candidate_that_has_ended_is_not_told_why_another_is_halted() ->
     assert [part["text"] for part in told[0]["content"]["parts"]] == ["well"]
 
 
-async def test_another_kind_of_part_is_said_again_as_it_was() -> None:
+async def test_parts_other_than_texts_and_calls_are_said_again_as_they_were() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "1"}}
     image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
     run = await streamed(deny_names("rm"), said(CALL), said(code, image, finish="STOP"))

@@ -56,7 +56,7 @@ def test_policies_know_the_tools(name: str) -> None:
     assert call.offers("g")
 
 
-def test_turns_in_chat() -> None:
+def test_turns_become_messages_of_chat() -> None:
     image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
     thought = {"text": "hm", "thought": True}
     chat: Any = as_chat(
@@ -90,7 +90,7 @@ def test_turns_in_chat() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["functionCallingConfig", "function_calling_config"])
-def test_the_choice_of_tools_in_chat(config: Any, want: Any, name: str) -> None:
+def test_the_choice_of_tools_becomes_that_of_chat(config: Any, want: Any, name: str) -> None:
     tools = [{"functionDeclarations": [{"name": "f", "description": "d"}]}]
     chat = as_chat({"contents": [], "tools": tools, "toolConfig": {name: config}})
     assert chat["tool_choice"] == want

@@ -127,7 +127,7 @@ def said(output: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("denied", list(OUTPUTS))
-async def test_it_goes_with_its_call_and_may_be_denied_by_itself(denied: BlockKind | None) -> None:
+async def test_an_image_goes_with_its_call_and_may_be_denied_by_itself(denied: BlockKind | None) -> None:
     events = [{**event, "sequence_number": number} for number, event in enumerate([*STREAM, finish(CALL, AFTER)])]
     tape = await through(chunks(*events), denied)
     told = payloads(tape)
@@ -138,7 +138,9 @@ async def test_it_goes_with_its_call_and_may_be_denied_by_itself(denied: BlockKi
 
 
 @pytest.mark.parametrize("denied", list(OUTPUTS))
-async def test_the_same_in_a_whole_answer(denied: BlockKind | None) -> None:
+async def test_an_image_of_a_whole_answer_goes_with_its_call_and_may_be_denied_by_itself(
+    denied: BlockKind | None,
+) -> None:
     body = finish(CALL, AFTER)["response"]
     raw = json.dumps(body).encode()
     answer = await through([Chunk(0, 0, raw, raw)], denied, body)

@@ -103,7 +103,7 @@ def event(word: str, **members: Any) -> Any:
         ),
     ],
 )
-def test_chat(payload: Any) -> None:
+def test_members_that_servers_add_to_chat_are_read(payload: Any) -> None:
     state, told = read("openai_chat", payload)
     assert state.contradiction == ""
     assert {SAID, "\n\n", "MiniMax AI"}.intersection(told)
@@ -147,7 +147,7 @@ def test_bedrocks_thinking_is_told_again_by_litellm(members: Any) -> None:
 
 
 @pytest.mark.parametrize(("data", "is_odd"), [("EqQB+/==", False), ("this can be read", True)])
-def test_redacted_thinking_cannot_be_read(data: str, is_odd: bool) -> None:
+def test_redacted_thinking_contradicts_where_it_can_be_read(data: str, is_odd: bool) -> None:
     for members in (
         {"provider_specific_fields": {"reasoningContent": {"redactedContent": data}}},
         {"thinking_blocks": [{"type": "redacted_thinking", "data": data}]},
@@ -157,7 +157,7 @@ def test_redacted_thinking_cannot_be_read(data: str, is_odd: bool) -> None:
 
 
 @pytest.mark.parametrize(("data", "is_odd"), [("EqQB+/==", False), ("this can be read", True)])
-def test_nor_can_anything_else_that_nobody_is_to_read(data: str, is_odd: bool) -> None:
+def test_what_is_encrypted_contradicts_where_it_can_be_read(data: str, is_odd: bool) -> None:
     part = {"text": "Hi", "thoughtSignature": data}
     redacted = {"type": "redacted_thinking", "data": data}
     compaction = {"type": "compaction", "encrypted_content": data}
@@ -180,7 +180,7 @@ def test_thinking_that_is_told_again_is_the_same() -> None:
 LEGACY = {"tokens": ["New", " York"], "token_logprobs": [-0.1, -1], "top_logprobs": [{"New": -0.1}], "text_offset": [0]}
 
 
-def test_probabilities_as_there_were_before_chat() -> None:
+def test_probabilities_as_before_chat_repeat_the_text_or_contradict() -> None:
     assert read("openai_chat", chat({"content": "New York"}, logprobs=LEGACY))[0].contradiction == ""
     assert read("openai_chat", chat({"content": "New Jersey"}, logprobs=LEGACY))[0].contradiction
     odd = {**LEGACY, "top_logprobs": [{"New": {"name": "run_shell", "arguments": "ls -l"}}]}
@@ -267,7 +267,7 @@ def test_copilots_thinking_is_thinking() -> None:
         {"type": "response.reasoning.stopped", "thought": SAID},
     ],
 )
-def test_events_of_the_connection(members: Any) -> None:
+def test_events_about_the_connection_are_read(members: Any) -> None:
     state, told = read("openai_responses", members)
     assert (state.contradiction, SAID in told) == ("", True)
 
@@ -283,7 +283,7 @@ def patch(diff: str, done: str) -> list[Any]:
     ]
 
 
-def test_the_end_of_a_diff() -> None:
+def test_the_end_of_a_diff_repeats_it_or_contradicts() -> None:
     state, _ = read("openai_responses", *patch(PATCH, PATCH))
     assert state.contradiction == ""
     assert json.loads(state.blocks[0].text)["diff"] == PATCH
@@ -303,7 +303,7 @@ def thought(text: str, done: str) -> list[Any]:
     ]
 
 
-def test_a_part_of_vllms_thinking() -> None:
+def test_a_part_of_vllms_thinking_repeats_it_or_contradicts() -> None:
     state, _ = read("openai_responses", *thought(SAID, SAID))
     assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, SAID)]
     assert state.contradiction == ""

@@ -209,7 +209,7 @@ async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
     assert fall_of(await Running().end("dropped")).stalls == []
 
 
-async def test_a_row_says_why() -> None:
+async def test_a_row_says_why_it_is_held_denied_or_failed() -> None:
     running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "rm")
     assert row_of(view_of_running(running.stream), running.now).badges == []
     held = row_of(view_of_running(running.wait(2).stream), running.now)

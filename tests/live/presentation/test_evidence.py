@@ -19,5 +19,5 @@ from streamviz.live.presentation.evidence import evidence_text
         ({"spans": "odd", "start": "x", "nested": {"a": 1}, "on\ntwo": "li\nnes"}, "on two li nes"),
     ],
 )
-def test_evidence_in_words(evidence: dict[str, Any], text: str) -> None:
+def test_evidence_is_told_in_words(evidence: dict[str, Any], text: str) -> None:
     assert evidence_text(evidence, "Score 0.7: as it says.") == text

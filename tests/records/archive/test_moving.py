@@ -137,7 +137,7 @@ def test_a_stream_that_is_deleted_while_it_is_archived_does_not_come_back(storag
     assert list(upstream_bytes(left)) == said("keep me")
 
 
-def test_one_that_is_deleted_while_its_object_is_written_anew_does_not_come_back(storage: Storage) -> None:
+def test_a_stream_that_is_deleted_while_its_object_is_written_anew_does_not_come_back(storage: Storage) -> None:
     labels = ("one", "two", "three")
     store(*(story(day(4), said(f"I am {each}"), session=each, number=n) for n, each in enumerate(labels)))
     archive(storage.bucket)
@@ -264,7 +264,7 @@ def test_a_day_is_not_archived_before_its_time() -> None:
     assert moving.first_kept(NOW, 3) == date(2026, 9, 18)
 
 
-def test_shapes_stay_shapes(storage: Storage) -> None:
+def test_chunks_of_which_only_the_shape_is_kept_are_archived_as_such(storage: Storage) -> None:
     stream_id, entries = story(day(4))
     chunk = received(stream_id, [b"data: secret\n\n"])
     shapes = type(chunk)(stream_id, 0, chunk.received_at, [], [14])

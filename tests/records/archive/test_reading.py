@@ -82,7 +82,7 @@ READERS: dict[str, Callable[[UUID], Any]] = {
 }
 
 
-def test_it_reads_as_before(storage: Storage, stored: list[UUID]) -> None:
+def test_an_archived_stream_reads_as_before(storage: Storage, stored: list[UUID]) -> None:
     before = {name: [read(each) for each in stored] for name, read in READERS.items()}
     assert archive(storage.bucket).streams == 2
     for name, read in READERS.items():
@@ -114,7 +114,7 @@ def test_an_object_that_is_lost_is_told_of(storage: Storage, stored: list[UUID])
         list(upstream_bytes(stored[0]))
 
 
-def test_one_that_is_damaged_is_told_of(storage: Storage, stored: list[UUID]) -> None:
+def test_an_object_that_is_damaged_is_told_of(storage: Storage, stored: list[UUID]) -> None:
     archive(storage.bucket)
     found = ArchiveObject.objects.get()
     storage.bucket.put(found.key, bytes(found.size))

@@ -15,15 +15,15 @@ def made(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], chunk_day
     return archive(chunk_days)
 
 
-def test_unset_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_archive_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made(monkeypatch, {}) is None
 
 
-def test_a_bucket_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_is_enough_for_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made(monkeypatch, URL) == Archive("records", "", "", "us-east-1", 3)
 
 
-def test_all_of_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_settings_of_the_archive_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     beside = {"ENDPOINT": "http://minio:9000/", "REGION": "eu-1", "KEY_ID": "AK", "SECRET": "hush", "AFTER_DAYS": "30"}
     environment = {
         "ARCHIVE_URL": "s3://records/team/one/",

@@ -42,7 +42,7 @@ def fill(root: Path) -> Journal:
     return worker
 
 
-def test_all_of_it_is_its_owners_alone(tmp_path: Path, umask: None) -> None:
+def test_a_journal_is_its_owners_alone(tmp_path: Path, umask: None) -> None:
     root = tmp_path / "journal"
     fill(root)
     assert len(list(root.rglob("*"))) >= 9

@@ -15,7 +15,7 @@ from tests.records.support import ROOM, journal_of, opened
 ONE = uuid.UUID(int=1)
 
 
-def test_nothing_takes_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_takes_no_room(tmp_path: Path) -> None:
     assert usage(tmp_path / "not there").size == 0
     assert why_full(tmp_path, ROOM) == ""
 

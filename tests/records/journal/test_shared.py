@@ -104,7 +104,7 @@ def test_a_long_stream_comes_bit_by_bit(journal: Journal, monkeypatch: pytest.Mo
     follower.close()
 
 
-def test_one_that_is_closed_while_it_is_read_is_closed_by_the_reader(
+def test_a_follower_that_is_closed_while_it_is_read_is_closed_by_the_reader(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(journal, received(STREAM, [b"0"]))

@@ -46,7 +46,7 @@ def test_the_sessions_of_a_key_are_no_other_keys_of_its_name(db: None) -> None:
     assert len({owner, *others, ""}) == 4
 
 
-def test_its_secret_is_nowhere_in_the_database(db: None) -> None:
+def test_the_secret_of_a_key_is_nowhere_in_the_database(db: None) -> None:
     key, secret = ApiKey.objects.issue("ci")
     assert mentions(secret) == []
     assert mentions(secret[8:]) == []

@@ -24,7 +24,7 @@ def policy(db: None) -> Policy:
     return policy
 
 
-def test_its_first_version_is_all_of_it(policy: Policy) -> None:
+def test_the_first_version_of_a_policy_is_all_of_it(policy: Policy) -> None:
     version = policy.versions.get()
     assert (version.number, version.reason, version.changed_by) == (1, "new", None)
     assert version.fields() == policy.fields()

@@ -116,7 +116,7 @@ EVERYTHING = {"plain", "old", "model", "key", "provider", "failed", "length", "t
 
 
 @pytest.mark.parametrize(("wanted", "expected"), FILTERS.values(), ids=FILTERS)
-def test_each_filter(
+def test_each_filter_finds_the_same_sessions_on_pages_of_any_size(
     history: None, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], expected: set[str]
 ) -> None:
     """`expected` are the sessions that are left out, or, with a dash, the only ones found."""

@@ -18,7 +18,7 @@ FAILURES, PEOPLE = {Decider.NOBODY: "no answer"}, {Decider.PERSON: "alice"}
 HELD = "UPDATE records_block SET held_at = %s, released_at = %s, held_by = %s WHERE ordinal = 1 AND stream_id = %s"
 
 
-def test_they_are_told_apart_by_who_decided(query: Query) -> None:
+def test_holds_are_told_apart_by_who_decided(query: Query) -> None:
     policy, other = make_policy("guard"), make_policy("other")
     store(*(story(NOW, number=n, denied=policy) for n in range(4)), story(NOW, number=4, denied=other))
     ids = [story(NOW, number=n)[0] for n in range(5)]

@@ -14,7 +14,7 @@ from tests.records.history import NOW, day, make_policy, store, story
 DAY = timedelta(days=1)
 
 
-def test_policies_have_theirs(query: Query) -> None:
+def test_each_policy_has_its_own_verdicts(query: Query) -> None:
     store(story(day(1), denied=make_policy("guard")), story(day(1), number=1, denied=make_policy("other")))
     query("UPDATE records_verdict SET mode = 'shadow', failure = 'time' WHERE stream_id = %s", story(day(1))[0])
     query("UPDATE records_verdict SET at = %s", day(1))

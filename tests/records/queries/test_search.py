@@ -67,13 +67,13 @@ def way(monkeypatch: pytest.MonkeyPatch, few: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("text", FINDS.values(), ids=FINDS)
 @WAYS
-def test_it_finds(wanted: uuid.UUID, way: None, text: str) -> None:
+def test_a_search_finds_what_a_stream_says(wanted: uuid.UUID, way: None, text: str) -> None:
     assert found(text) == [wanted]
 
 
 @pytest.mark.parametrize("text", MISSES)
 @WAYS
-def test_it_does_not_find(wanted: uuid.UUID, way: None, text: str) -> None:
+def test_a_search_does_not_find_what_no_stream_says(wanted: uuid.UUID, way: None, text: str) -> None:
     assert found(text) == []
 
 

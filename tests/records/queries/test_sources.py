@@ -22,7 +22,7 @@ SECOND = timedelta(seconds=1)
         Filters(text="  "),
     ],
 )
-def test_half_hours_know(filters: Filters) -> None:
+def test_half_hours_answer_what_they_have(filters: Filters) -> None:
     assert has_half_hours(filters, ORIGIN, NOW)
 
 
@@ -37,7 +37,7 @@ def test_half_hours_know(filters: Filters) -> None:
         Filters(without=Filters(tools=("a",))),
     ],
 )
-def test_half_hours_do_not_know(filters: Filters) -> None:
+def test_half_hours_do_not_answer_what_they_lack(filters: Filters) -> None:
     assert not has_half_hours(filters, ORIGIN, NOW)
 
 

@@ -54,7 +54,7 @@ def test_blocks_that_are_held_at_the_same_time_keep_a_stream_waiting_once() -> N
     assert (stall.times, stall.lasted_us) == (2, 9 * SECOND)
 
 
-def test_they_go_with_their_stream() -> None:
+def test_stalls_are_deleted_with_their_stream() -> None:
     [stream_id] = store(waiting(0, [0, 9]))
     assert Stall.objects.count() == 1
     delete_session(Stream.objects.get(pk=stream_id).session_id)

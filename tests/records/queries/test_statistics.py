@@ -71,7 +71,7 @@ def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: py
     assert found.buckets[0].ttft_upstream_p50 == pytest.approx(100_000)
 
 
-def test_all_are_one_bucket_too(query: Query) -> None:
+def test_all_streams_are_one_bucket_too(query: Query) -> None:
     store(story(NOW), story(NOW + HOUR, number=1, outcome="halted", cost=None, upstream_first_at=None))
     total = by_time(Filters(since=NOW), HOUR).total
     assert total
@@ -237,7 +237,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("grouping", "groups"), GROUPS.items(), ids=[each.name for each in GROUPS])
-def test_they_are_grouped(query: Query, grouping: Grouping, groups: set[str]) -> None:
+def test_streams_are_grouped(query: Query, grouping: Grouping, groups: set[str]) -> None:
     key, _ = ApiKey.objects.issue("nightly")
     store(
         story(NOW, session="one", requested_model="a"),

@@ -142,7 +142,7 @@ def test_a_stream_whose_end_the_client_was_sent_is_completed(query: Query, tmp_p
 
 
 @pytest.mark.parametrize("wire_format", BODIES)
-def test_so_is_a_whole_answer_and_one_that_came_after_keep_alives(
+def test_a_whole_answer_that_the_client_was_sent_is_completed_also_behind_keep_alives(
     query: Query, tmp_path: Path, wire_format: str
 ) -> None:
     body = BODIES[wire_format]

@@ -35,7 +35,7 @@ def link_of(query: Query, stream_id: UUID) -> tuple[UUID | None, str]:
     return link
 
 
-def test_each_goes_on_from_the_last_that_failed(query: Query) -> None:
+def test_a_retry_goes_on_from_the_last_that_failed(query: Query) -> None:
     first, second, third = again(0, outcome=FAILED), again(1, outcome=FAILED), again(60)
     assert link_of(query, second) == (first, "retry")
     assert link_of(query, third) == (second, "retry")
