@@ -29,7 +29,7 @@ async def fails() -> None:
     [(exits, RuntimeError, "SystemExit: 3"), (cancels_itself, RuntimeError, "cancelled itself"),
      (waits, TimeoutError, "longer than 0.01 s"), (fails, KeyError, "x")],
 )  # fmt: skip
-async def test_what_it_meets_is_its_failure(hook: object, error: type[Exception], words: str) -> None:
+async def test_what_an_awaited_hook_meets_is_its_failure(hook: object, error: type[Exception], words: str) -> None:
     assert callable(hook)
     with pytest.raises(error, match=words):
         await within(hook(), 0.01)

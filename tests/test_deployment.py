@@ -141,7 +141,7 @@ def test_the_image_has_all_from_which_processes_tell_their_version(tmp_path: Pat
     assert told.stdout.startswith("streamviz 0."), told.stderr
 
 
-def test_what_is_set_are_settings() -> None:
+def test_the_files_set_nothing_but_settings() -> None:
     credentials = {variable for provider in PROVIDERS.values() for variable in provider.variables}
     for file, names in settings().items():
         assert names.keys() <= environment._asked | credentials, file

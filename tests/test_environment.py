@@ -58,7 +58,7 @@ def test_processes_that_start_together_keep_the_same_secret(tmp_path: Path) -> N
         assert len(found.pop()) > 50
 
 
-def test_it_is_kept_on_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_kept_on_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 

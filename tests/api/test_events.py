@@ -460,7 +460,7 @@ async def test_what_was_asked_is_told_where_policies_took_their_time_over_it(rec
         ("format=jsonl", "ak7.0.0", 400),
     ],
 )
-async def test_what_cannot_be_meant_is_refused(recorder: Recorder, query: str, last: str, status: int) -> None:
+async def test_a_query_that_makes_no_sense_is_refused(recorder: Recorder, query: str, last: str, status: int) -> None:
     headers = {"last_event_id": last} if last else {}
     recorder.end()
     assert (await read(recorder, query, **headers).whole()).status == status

@@ -47,7 +47,7 @@ def after(*chunks: list[StreamEvent]) -> StreamState:
         (BlockKind.OTHER, OtherStreamBlock),
     ],
 )
-def test_each_kind_has_its_block(kind: BlockKind, block_type: type) -> None:
+def test_each_kind_of_content_has_its_block(kind: BlockKind, block_type: type) -> None:
     [block] = after([BlockStarted(0, kind, 2, 1, "x", "n", "l")]).blocks
     assert type(block) is block_type
     assert (block.kind, block.choice, block.index, block.id) == (kind, 2, 1, "x")

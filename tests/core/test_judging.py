@@ -554,7 +554,7 @@ async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
     assert it.context.halted_by == "rule"
 
 
-async def test_it_is_told_how_long_a_judge_has_at_most() -> None:
+async def test_a_hold_tells_how_long_a_judge_has_at_most() -> None:
     it = Asked([judge("a", time_limit=10.0), judge("b", time_limit=20.0)])
     await it.finish(TWO[:1])
     first, second = it.context.questions.values()

@@ -51,7 +51,7 @@ def test_a_chunk_without_a_choice_that_tells_something_else_stays() -> None:
     assert left(filtered) == chunk([], COMPACT, prompt_filter_results=[])
 
 
-def test_what_is_another_members_stays() -> None:
+def test_usage_in_another_member_stays() -> None:
     raw = chunk([{"index": 0, "delta": {"a": 1, "usage": None}}], COMPACT)
     assert left(raw, raw) == raw + raw
     both = chunk([{"index": 0, "delta": {"a": 1, "usage": None}}], COMPACT, usage=None)

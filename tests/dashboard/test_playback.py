@@ -47,7 +47,7 @@ def text_of(page: str) -> str:
     return found[1].strip() if found else ""
 
 
-def test_each_moment_has_what_had_come(cast: Cast, stream: uuid.UUID) -> None:
+def test_each_moment_of_a_replay_has_what_had_come(cast: Cast, stream: uuid.UUID) -> None:
     for seq in range(len(WORDS)):
         page = shown(cast, f"/streams/{stream}/?at={seq}")
         assert text_of(page) == "".join(WORDS[: seq + 1]).strip()
@@ -198,7 +198,7 @@ async def test_a_stream_that_a_process_cannot_read_is_a_failure_of_that_stream_a
 
 
 @pytest.mark.parametrize("part", ["request/", "chunks/?from=3"])
-def test_what_shows_no_times_reads_none(
+def test_what_shows_no_times_reads_no_times(
     cast: Cast, stream: uuid.UUID, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []

@@ -283,7 +283,9 @@ def own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
 
 
 @pytest.mark.parametrize("name", ["alice", "bob"])
-def test_nobody_else_has_a_module_imported(cast: Cast, guard: Policy, own_code: Policy, name: str) -> None:
+def test_nobody_but_an_administrator_has_a_module_imported(
+    cast: Cast, guard: Policy, own_code: Policy, name: str
+) -> None:
     person = cast[name]
     sent = {**form(name="mine", mode="enforce"), "p.path": "own_code.Mine", "p.parameters": ""}
     admin = {
@@ -317,7 +319,7 @@ def test_an_administrator_has_it_imported(cast: Cast, own_code: Policy) -> None:
     assert "own_code" in sys.modules
 
 
-def test_it_is_rolled_back_as_a_version_of_its_own(alice: Client, guard: Policy) -> None:
+def test_a_policy_is_rolled_back_as_a_version_of_its_own(alice: Client, guard: Policy) -> None:
     alice.post("/policies/guard/", form(mode="enforce", order=7))
     page = text(alice.get("/policies/guard/"))
     assert "-mode: off" in page
@@ -341,7 +343,9 @@ TRIES: list[tuple[str, Form, Form, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "parameters", "tried", "words"), TRIES, ids=[each[0] for each in TRIES])
-def test_it_is_tried_on_what_is_pasted(alice: Client, kind: str, parameters: Form, tried: Form, words: str) -> None:
+def test_a_policy_is_tried_on_what_is_pasted(
+    alice: Client, kind: str, parameters: Form, tried: Form, words: str
+) -> None:
     Policy(name="mine", kind=kind, parameters=parameters).save()
     sent = {f"p.{name}": "\n".join(value) if isinstance(value, list) else value for name, value in parameters.items()}
     usual = {name: value for name, value in form().items() if not name.startswith("p.")}
@@ -364,7 +368,7 @@ def test_what_came_of_a_huge_text_is_a_small_page(alice: Client, unit: str) -> N
     assert len(answer.content) < 2_000_000
 
 
-def test_it_is_tried_as_it_is_filled_in_not_as_it_is_saved(alice: Client, guard: Policy) -> None:
+def test_a_policy_is_tried_as_it_is_filled_in_not_as_it_is_saved(alice: Client, guard: Policy) -> None:
     tried = {"subject": "tool_call", "name": "read_file", "text": "{}"}
     assert "received the stream unchanged" in text(alice.post("/policies/guard/try-out/", {**form(), **tried}))
     draft = {**form(), **tried, "p.names": "read_*", "p.text": "[draft]"}
@@ -386,7 +390,7 @@ def test_a_draft_that_could_not_be_saved_is_not_tried(alice: Client, guard: Poli
     assert 'class="try-out"' not in page
 
 
-def test_there_is_no_such_stream_to_try_it_on(alice: Client, guard: Policy) -> None:
+def test_a_policy_cannot_be_tried_on_a_stream_that_is_not_there(alice: Client, guard: Policy) -> None:
     tried = {**form(), "stream": "01a2b3c4-0000-7000-8000-000000000000"}
     assert "no such stream" in text(alice.post("/policies/guard/try-out/", tried))
 

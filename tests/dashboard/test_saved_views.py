@@ -32,7 +32,7 @@ def test_a_view_of_the_same_name_replaces_the_one_before(cast: Cast) -> None:
     assert [view.url for view in SavedView.objects.all()] == ["/errors/?range=1h"]
 
 
-def test_only_ones_own_is_deleted(cast: Cast) -> None:
+def test_only_ones_own_view_is_deleted(cast: Cast) -> None:
     cast["bob"].post("/views/", NIGHTLY)
     path = f"/views/{SavedView.objects.get().pk}/delete/"
     assert cast["alice"].post(path).status_code == 302
@@ -42,7 +42,7 @@ def test_only_ones_own_is_deleted(cast: Cast) -> None:
         assert names() == []
 
 
-def test_it_is_renamed_by_its_owner_and_never_to_a_name_that_is_taken(cast: Cast) -> None:
+def test_a_view_is_renamed_by_its_owner_and_never_to_a_name_that_is_taken(cast: Cast) -> None:
     cast["bob"].post("/views/", NIGHTLY)
     path = f"/views/{SavedView.objects.get().pk}/rename/"
     assert f'action="{path}"' in cast["bob"].get("/sessions/").content.decode()

@@ -82,7 +82,7 @@ def test_a_session_that_is_not_there_cannot_be_changed(cast: Cast, what: str) ->
     assert log() == []
 
 
-def test_it_is_exported_as_the_command_writes_it(cast: Cast, path: str) -> None:
+def test_a_session_is_exported_as_the_command_writes_it(cast: Cast, path: str) -> None:
     session_id = Session.objects.get().pk
     answer: Any = cast["bob"].get(f"{path}export/")
     assert answer["Content-Disposition"] == f'attachment; filename="session-{session_id}.jsonl"'

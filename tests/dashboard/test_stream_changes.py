@@ -58,7 +58,7 @@ def test_a_stream_is_found_by_its_star_note_and_labels(cast: Cast, stream: Strea
 
 
 @pytest.mark.parametrize("told", [{"note": "x" * 2001}, {"note": "a\x00b"}, {"labels": "x" * 401}])
-def test_what_cannot_be_kept_is_said(cast: Cast, stream: Stream, told: dict[str, str]) -> None:
+def test_a_note_that_cannot_be_kept_is_refused_in_words(cast: Cast, stream: Stream, told: dict[str, str]) -> None:
     answer = cast["alice"].post(f"/streams/{stream.pk}/note/", told, follow=True)
     assert 'class="notice notice-deny">' in answer.content.decode()
     assert not Annotation.objects.exists()

@@ -56,7 +56,7 @@ def shown(page: Page) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("cut", [END, LOST, "document.getElementById('pause').click()"], ids=["over", "lost", "paused"])
-def test_who_is_not_told_asks(page: Page, cut: str) -> None:
+def test_a_page_that_is_told_nothing_asks_by_itself(page: Page, cut: str) -> None:
     page.evaluate(cut)
     page.clock.fast_forward(POLL_MS)
     expect(page).to_have_title("(1) Live")

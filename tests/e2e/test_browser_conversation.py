@@ -83,7 +83,7 @@ def session_page(run: Run, visitor: Visitor, query: str = "") -> Page:
     return visitor.open(f"/sessions/{session_id}/{query}")
 
 
-def test_it_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> None:
+def test_a_session_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> None:
     with visit(run, chromium) as visitor:
         page = session_page(run, visitor)
         shown = " ".join((page.locator(".pane-middle").text_content() or "").split())
@@ -111,7 +111,7 @@ def test_a_turn_is_selected_in_the_drawing_and_in_the_tree(run: Run, chromium: B
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("wide", "dark"), ("narrow", "dark")])
-def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: Any, size: str) -> None:
+def test_a_sessions_page_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: Any, size: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
     with visit(run, chromium, color_scheme=scheme, bypass_csp=True, **options) as visitor:
         page = session_page(run, visitor, "?turn=3")

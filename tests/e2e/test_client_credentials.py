@@ -91,7 +91,7 @@ def test_the_credential_goes_upstream_and_nowhere_else(proxied: Proxied, spoken:
 
 @pytest.mark.parametrize("spoken", PATHS)
 @pytest.mark.parametrize("scenario", ["error-401", "error-midstream"])
-def test_it_is_kept_nowhere_when_the_call_fails(proxied: Proxied, spoken: str, scenario: str) -> None:
+def test_a_clients_credential_is_kept_nowhere_when_the_call_fails(proxied: Proxied, spoken: str, scenario: str) -> None:
     credential, session = f"sk-own-{uuid.uuid4().hex}", uuid.uuid4().hex
     for model in (f"sim/{scenario}", f"raw-{scenario}", f"other-{scenario}"):
         assert ask(proxied, spoken, model, credential, f"{session}-{model}") in (200, 401)

@@ -139,7 +139,9 @@ def last_asked(proxied: Proxied) -> str:
 
 @lanes
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
-def test_nobody_there_is_a_bad_gateway(proxied: Proxied, session: str, lane: Lane, stream: bool) -> None:
+def test_a_provider_that_is_not_there_is_an_upstream_error(
+    proxied: Proxied, session: str, lane: Lane, stream: bool
+) -> None:
     name = lane.model("nobody")
     if lane in RAW:
         name = "nobody-anthropic" if lane.spoken == "anthropic_messages" else "nobody-openai"

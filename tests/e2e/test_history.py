@@ -81,7 +81,7 @@ def past(serving: Serving) -> Iterator[Past]:
         yield found
 
 
-def test_nothing_of_it_is_damaged(past: Past) -> None:
+def test_nothing_of_the_history_is_damaged_after_a_restart(past: Past) -> None:
     assert f"{len(SCENARIOS)} streams checked, 0 damaged" in past.proxied.verify()
 
 

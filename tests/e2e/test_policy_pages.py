@@ -131,7 +131,7 @@ def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: 
     expect(page.locator(".versions li").first.locator(".diff")).to_contain_text('+    "scratch"')
 
 
-def test_it_is_rolled_back(visitor: Visitor) -> None:
+def test_a_policy_is_rolled_back(visitor: Visitor) -> None:
     page = visitor.open("/policies/shell-guard/")
     first = page.locator("#v1")
     first.get_by_text("Roll back to v1").click()

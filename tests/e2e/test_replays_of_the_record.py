@@ -78,7 +78,7 @@ def test_the_policies_in_force_judge_it_as_its_model(
     proxied.remove()
 
 
-def test_another_key_cannot_replay_it(proxied: Guarded, originals: dict[str, tuple[Recorded, bytes]]) -> None:
+def test_another_key_cannot_replay_a_stream(proxied: Guarded, originals: dict[str, tuple[Recorded, bytes]]) -> None:
     original, _ = originals["/v1/chat/completions"]
     proxied.query(ANOTHER_KEY, digest("sv-other"))
     asked = {"model": f"replay/{original.id}", "stream": True, "messages": MESSAGES}

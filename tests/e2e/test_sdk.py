@@ -223,7 +223,7 @@ def test_tokens_are_counted(vendors: dict[str, Vendor], upstream: str, is_estima
     assert more.input_tokens > counted.input_tokens + 40
 
 
-def test_models_are_listed_for_both(vendors: dict[str, Vendor]) -> None:
+def test_models_are_listed_for_both_sdks(vendors: dict[str, Vendor]) -> None:
     one = [model.id for model in vendors["chat"].sync.models.list()]
     other = list(vendors["messages"].sync.models.list())
     assert one == [model.id for model in other]
@@ -231,7 +231,7 @@ def test_models_are_listed_for_both(vendors: dict[str, Vendor]) -> None:
     assert all(model.display_name and model.created_at.year == 1970 for model in other)
 
 
-def test_one_model_is_told_to_both(vendors: dict[str, Vendor]) -> None:
+def test_a_single_model_is_told_to_both_sdks(vendors: dict[str, Vendor]) -> None:
     for name in ("chat-content", "sim/content", "sim/content?seed=1"):
         assert vendors["chat"].sync.models.retrieve(name).object == "model"
         assert vendors["messages"].sync.models.retrieve(name).id == name

@@ -131,7 +131,7 @@ async def test_a_process_has_no_setting_and_no_credential(pool: Pool, monkeypatc
     assert b"DJANGO" not in told
 
 
-async def test_who_comes_beyond_the_processes_waits(pool: Pool) -> None:
+async def test_work_beyond_the_processes_waits(pool: Pool) -> None:
     answers = await asyncio.gather(*(ask(pool, work("redact", {}, block("{}"))) for _ in range(20)))
     assert {decision(answer) for answer in answers} == {Decision.ALLOW}
     assert len(children()) == 1

@@ -39,7 +39,7 @@ def test_googles_error_without_data_is_read_and_passed_on(
     assert play.sent == b"".join(reads)
 
 
-def test_what_it_says_is_judged() -> None:
+def test_what_googles_error_says_is_judged() -> None:
     told = BARE.replace(b"overloaded", KEY.encode())
     play = Play("gemini", [active(build("redact", {}))]).opened().received(HI, told).ended()
     assert KEY.encode() not in play.sent

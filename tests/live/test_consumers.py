@@ -281,7 +281,7 @@ async def test_a_cookie_that_is_no_key_is_a_strangers() -> None:
     assert await socket.take() == SIGNED_OUT
 
 
-async def test_one_person_has_so_many_sockets_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_person_has_no_more_sockets_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumers, "MOST_SOCKETS", 2)
     session = await database_sync_to_async(cookie)("bob")
     sockets = [Socket("/ws/live/", session) for _ in range(4)]

@@ -32,7 +32,7 @@ def test_processes_stand_at_their_machines_in_order() -> None:
     assert (here.troubles, there.troubles) == ([], [])
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_the_troubles_of_a_machines_processes_are_told() -> None:
     journal = Journal(10, 5.0, Writer(7, "2", 0), ["it has waited"])
     told = [member(2, servers=3, journal=journal, troubles=["streamviz is stopping", *late(1.25)], is_ready=False)]
     [machine] = machines_of(told)

@@ -23,7 +23,7 @@ async def ends() -> AsyncIterator[tuple[Link, Link]]:
         link.close()
 
 
-async def test_what_one_sends_the_other_gets(ends: tuple[Link, Link]) -> None:
+async def test_what_one_end_of_a_link_sends_the_other_gets(ends: tuple[Link, Link]) -> None:
     here, there = ends
     name = await there.new_channel("streamviz.worker")
     assert name != await here.new_channel("streamviz.worker")

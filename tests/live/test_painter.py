@@ -31,7 +31,7 @@ def whole(running: Running) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-async def test_it_is_the_same_however_often_it_is_painted(mode: Mode) -> None:
+async def test_a_row_is_the_same_however_often_it_is_painted(mode: Mode) -> None:
     running = Running(policies=[active(deny_names("rm"), mode)])
     row = Row(running)
     for step in STEPS:

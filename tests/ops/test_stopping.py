@@ -17,7 +17,7 @@ def handlers_as_they_were() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("handlers_as_they_were")
-def test_it_may_come_while_the_event_is_waited_for() -> None:
+def test_a_signal_may_come_while_the_event_is_waited_for() -> None:
     stop = stopped_by(signal.SIGUSR1)
     with stop._cond:  # type: ignore[attr-defined] # as `wait` does before it sleeps, and after
         os.kill(os.getpid(), signal.SIGUSR1)

@@ -57,7 +57,7 @@ def test_arguments_that_clients_do_not_all_read_alike_are_a_failure(kind: str, a
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("arguments", ["", "{}", ' {"command": "ls"}\n', '{"command": ["\\u006cs", {}]}'])
-def test_what_all_read_alike_is_judged(kind: str, arguments: str) -> None:
+def test_arguments_that_all_clients_read_alike_are_judged(kind: str, arguments: str) -> None:
     assert judge(build(*KINDS[kind]), block(arguments, name="run"), context(DECLARED)).decision is Decision.ALLOW
 
 

@@ -14,7 +14,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "policies.md"
 
 
 @pytest.mark.parametrize("kind", REGISTRY)
-def test_each_kind_says_what_it_does_and_what_it_takes(kind: str) -> None:
+def test_each_kind_of_policy_says_what_it_does_and_what_it_takes(kind: str) -> None:
     found = REGISTRY[kind]
     assert len(found.about) > 100
     Draft202012Validator.check_schema(found.schema)

@@ -1126,7 +1126,7 @@ def test_an_operator_says_what_may_be_deleted(command: str, globs: list[str], de
 
 
 @pytest.mark.parametrize("glob", ["/", "/*", "~", "/home", "/home/*", ".."])
-def test_nobody_can_say_so_of_what_is_vital(glob: str) -> None:
+def test_nobody_can_allow_deleting_what_is_vital(glob: str) -> None:
     with pytest.raises(PolicyParametersError) as refused:
         build("shell_rule", {"may_delete": ["dist", glob]})
     assert refused.value.field == "may_delete.1"
@@ -1227,7 +1227,7 @@ def test_what_multiplies_makes_no_more_than_is_bounded_by_its_length(command: st
 @pytest.mark.parametrize(
     "name", ["variables", "appended", "outputs", "code", "arguments", "read", "defaults", "replacements"]
 )
-def test_what_multiplies_is_a_failure(name: str) -> None:
+def test_a_command_that_multiplies_text_is_a_failure(name: str) -> None:
     with pytest.raises(ValueError, match="too much text"):
         decided(MULTIPLYING[name])
 

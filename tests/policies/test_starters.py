@@ -93,7 +93,7 @@ def kept_back(call: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_there_are_300_of_each_from_all_agents() -> None:
+def test_there_are_300_harmless_and_300_harmful_calls_of_all_agents() -> None:
     for name in ("harmless", "harmful"):
         calls = read(name)
         assert len(calls) == 300

@@ -186,7 +186,7 @@ async def test_a_match_in_two_texts_of_a_kind_is_found_where_clients_join_them()
     assert any(each.verdict.decision is Decision.REPLACE for each in it.context.judgements)
 
 
-async def test_what_stood_before_is_sent_once() -> None:
+async def test_texts_held_for_a_match_that_does_not_come_are_sent_once() -> None:
     rule = active(build("text_rule", {**RULE, "in": ["content", "thinking"]}))
     pieces = [
         {"content": "a se"},

@@ -83,7 +83,7 @@ async def test_of_much_a_part_is_done_at_once_and_others_get_on_in_between() -> 
     assert sorted({later - before for before, later in pairwise(sizes)} - {0}) == [4, 8]
 
 
-async def test_what_fails_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_work_that_fails_keeps_no_other_from_being_done(caplog: pytest.LogCaptureFixture) -> None:
     afterwards, done = Afterwards(Turns()), list[int]()
     afterwards.add(lambda: done.append(1 // 0))
     afterwards.add(partial(done.append, 2))

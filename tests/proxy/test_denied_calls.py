@@ -92,7 +92,9 @@ async def test_what_else_is_asked_stays_as_it_is(guarded: Worker, answering: Cal
     assert [each["input"] for each in model.requests[1:]] == [told, [ASKED], [ASKED]]
 
 
-async def test_in_a_conversation_it_is_told_once_it_goes_on(guarded: Worker, answering: Callable[..., Model]) -> None:
+async def test_a_denied_call_in_a_conversation_is_told_once_when_that_goes_on(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
     model = answering(answer("resp_1", call("rm")), answer("resp_2"), answer("resp_3"))
     await ask(guarded, conversation="conv_1")
     await ask(guarded, conversation={"id": "conv_1"})

@@ -92,7 +92,9 @@ async def test_the_model_is_told_behind_the_results_of_the_calls_that_it_got(
     assert json.loads(recorded.request)["messages"][-1] == user(got, NOTICE)
 
 
-async def test_it_is_told_once_and_its_session_goes_on(guarded: Worker, answering: Callable[..., Model]) -> None:
+async def test_a_denied_call_is_told_once_and_its_session_goes_on(
+    guarded: Worker, answering: Callable[..., Model]
+) -> None:
     model = answering(TWO, DONE, DONE)
     said = [HAD, user(result(LS)), {"role": "assistant", "content": "Done."}, {"role": "user", "content": "Thanks"}]
     for number in (0, 2, 4):
@@ -120,7 +122,7 @@ async def test_who_asks_again_is_told_again(guarded: Worker, answering: Callable
     ],
     ids=["a text follows", "several messages", "a system prompt follows"],
 )
-async def test_it_stands_behind_all_that_is_said(
+async def test_a_notice_stands_behind_all_that_is_said(
     guarded: Worker, answering: Callable[..., Model], said: list[dict[str, Any]], last: dict[str, Any]
 ) -> None:
     model = answering(TWO, DONE)

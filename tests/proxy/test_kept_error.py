@@ -18,7 +18,7 @@ def refused(message: str, body: bytes) -> UpstreamError:
     return UpstreamError(401, message, kind="authentication_error", headers={"x-request-id": "r"}, body=body)
 
 
-def test_it_is_masked_in_the_message_and_in_the_body() -> None:
+def test_what_policies_mask_is_masked_in_an_errors_message_and_body() -> None:
     told = kept_error(refused(f"bad key {KEY}", b'{"error":{"message":"bad key %s"}}' % KEY.encode()), redacting())
     assert isinstance(told, UpstreamError)
     assert (told.status, told.kind, told.headers) == (401, "authentication_error", {"x-request-id": "r"})
@@ -26,7 +26,7 @@ def test_it_is_masked_in_the_message_and_in_the_body() -> None:
     assert told.body == b'{"error":{"message":"bad key [api key removed]"}}'
 
 
-def test_it_is_masked_in_the_code_and_in_the_parameter() -> None:
+def test_what_policies_mask_is_masked_in_an_errors_code_and_parameter() -> None:
     told = kept_error(UpstreamError(400, "bad key", code=KEY, param=KEY), redacting())
     assert (told.message, told.code, told.param) == ("bad key", "[api key removed]", "[api key removed]")
 

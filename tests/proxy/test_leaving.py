@@ -159,7 +159,7 @@ def the_end_of_its_key(worker: Worker, _: Endable) -> bool:
 @pytest.mark.parametrize(
     ("ends", "said"), [(a_person, "cancelled by alice"), (the_server, "stopped"), (the_end_of_its_key, "revoked")]
 )
-async def test_whoever_ends_it_says_so_once_it_is_tidied_up(
+async def test_whoever_ends_a_call_says_so_once_it_is_tidied_up(
     worker: Worker, ends: Callable[[Worker, Endable], bool], said: str
 ) -> None:
     running = await Running(worker, Endable()).begun()
@@ -185,7 +185,7 @@ async def test_a_server_that_waits_no_longer_cancels_the_task(worker: Worker) ->
     assert running.ended.happened == ["begun", "tidied up"]
 
 
-async def test_it_does_so_where_somebody_ended_the_call_at_that_moment_too(worker: Worker) -> None:
+async def test_a_server_that_waits_no_longer_cancels_the_task_of_a_call_that_somebody_ended_too(worker: Worker) -> None:
     running = await Running(worker, Endable()).begun()
     running.ended.stream.cancel("alice")
     running.task.cancel()

@@ -69,7 +69,9 @@ async def test_it_says_who_asked_for_what_and_has_the_id_that_the_client_got(wor
     assert found.has_key
 
 
-async def test_it_is_not_logged_about_the_stream_of_the_request_before_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refusal_is_not_logged_about_the_stream_of_the_request_before_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """A pipelined request is parsed in the context of the one before it."""
     about_stream("01a2-before")
     with caplog.at_level(logging.INFO, refusals.log.name):

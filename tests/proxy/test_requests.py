@@ -40,7 +40,7 @@ def test_a_model_in_other_capitals_is_another() -> None:
         require_one_model(request.fields)
 
 
-def test_it_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
+def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
     def nested(depth: int) -> bytes:
         return b'{"model":"m","messages":[],"tools":' + b"[" * depth + b"]" * depth + b"}"
 

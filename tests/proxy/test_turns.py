@@ -37,7 +37,7 @@ async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order(man
     assert max(later - before for before, later in pairwise(sizes)) == a_round
 
 
-async def test_whoever_has_left_keeps_nobody() -> None:
+async def test_who_has_left_keeps_nobody_waiting() -> None:
     turns = Turns()
     begun: list[int] = []
     tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(12)]

@@ -167,7 +167,7 @@ def test_a_judge_is_not_asked_and_counts_for_nothing(guard: Policy) -> None:
     assert (figures.asked, figures.judged, figures.decisions) == (1, 0, {})
 
 
-def test_it_goes_over_the_newest_in_batches_and_no_further(guard: Policy) -> None:
+def test_a_back_test_goes_over_the_newest_streams_in_batches_and_no_further(guard: Policy) -> None:
     for minute in range(BATCH + 5):
         shell(minutes=minute)
     assert back_test(guard).streams == BATCH + 5

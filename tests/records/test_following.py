@@ -51,7 +51,7 @@ def test_what_is_stored_comes_first_and_then_the_journal(journal: Journal, tmp_p
     assert (raws(last), last.closed and last.closed.chunk_count) == ([b"3"], 4)
 
 
-def test_what_was_stored_meanwhile_comes_once(journal: Journal, tmp_path: Path) -> None:
+def test_what_was_stored_between_two_reads_comes_once(journal: Journal, tmp_path: Path) -> None:
     reader = following(tmp_path)
     reader.read()
     add(journal, received(STREAM, [b"2"], 2))

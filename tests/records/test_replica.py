@@ -98,7 +98,7 @@ def test_a_replica_that_does_not_keep_up_is_not_read(is_replica: bool, lag: floa
 
 
 @pytest.mark.parametrize(("name", "is_ours"), [("postgres", True), ("template1", False)])
-def test_only_one_of_the_same_database_is_read(
+def test_only_a_replica_of_the_same_database_is_read(
     db: None, postgres: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str, is_ours: bool
 ) -> None:
     found = ConnectionHandler({"default": {**postgres, "NAME": "postgres"}, replica.ALIAS: {**postgres, "NAME": name}})

@@ -27,7 +27,7 @@ def make(size: Size = SIZE) -> list[str]:
     return said
 
 
-def test_it_has_the_size_that_was_asked_for(query: Query) -> None:
+def test_a_made_up_history_has_the_size_that_was_asked_for(query: Query) -> None:
     assert make() == ["60 of 60 streams"]
     assert query("SELECT count(*) FROM records_stream") == [(60,)]
     assert query("SELECT count(*) FROM records_session") == [(9,)]
@@ -40,7 +40,7 @@ def test_it_has_the_size_that_was_asked_for(query: Query) -> None:
     assert {(NOW - timedelta(days=n)).date() for n in range(4)} == set(days())
 
 
-def test_nothing_of_it_is_damaged(query: Query) -> None:
+def test_nothing_of_a_made_up_history_is_damaged(query: Query) -> None:
     make()
     assert [damage.what for found in verify() for damage in found] == []
     assert list(strays()) == []

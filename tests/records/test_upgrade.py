@@ -115,7 +115,7 @@ RESERVED = (
 )
 
 
-def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> None:
+def test_a_former_database_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> None:
     with psycopg.connect(former_url) as connection:
         connection.execute(RESERVED)
     before = rows(former_url)
@@ -155,7 +155,7 @@ def test_what_has_ids_of_days_to_come_is_put_aside_and_moved_once_they_have_part
         assert {(True, False), (False, True)} <= set(connection.execute(IS_DATED, [id_at(at)]).fetchall())
 
 
-def test_it_is_as_a_new_one_is(former_url: str, new_database: NewDatabase, tmp_path: Path) -> None:
+def test_a_former_database_is_as_a_new_one_is(former_url: str, new_database: NewDatabase, tmp_path: Path) -> None:
     assert migrate(former_url, tmp_path).returncode == 0
     with new_database() as url:
         new, former = schema(url), schema(former_url)

@@ -113,7 +113,7 @@ def test_it_finds_each_kind_of_damage(query: Query, stream: uuid.UUID, statement
     assert any(what in each for each in found()), found()
 
 
-def test_it_names_the_stream(query: Query, stream: uuid.UUID) -> None:
+def test_a_damage_names_its_stream(query: Query, stream: uuid.UUID) -> None:
     query("DELETE FROM records_block")
     assert {damage.stream_id for each in verify() for damage in each} == {stream}
 

@@ -18,7 +18,7 @@ def test_a_connection_comes_with_its_request() -> None:
         os.close(descriptor)
 
 
-def test_it_is_kept_where_nobody_takes_it() -> None:
+def test_a_connection_is_kept_where_nobody_takes_it() -> None:
     here, there = pair()
     client, served = socket.socketpair()
     with here, client, served:

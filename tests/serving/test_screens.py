@@ -88,7 +88,7 @@ async def test_what_no_websocket_may_have_is_refused_and_closed(screens: Screens
 
 
 @pytest.mark.slow
-async def test_it_is_started_anew_where_it_ended(screens: Screens) -> None:
+async def test_the_process_of_the_websockets_is_started_anew_where_it_ended(screens: Screens) -> None:
     client = hand_over(screens)
     assert client is not None
     assert (await answer(client)).endswith(SIGNED_OUT)

@@ -335,7 +335,7 @@ def test_who_sends_a_body_in_chunks_is_asked_once(served: Served) -> None:
     assert looked >= 50
 
 
-def test_only_of_a_long_body_is_asked_who_sends_it(served: Served) -> None:
+def test_the_sender_of_a_long_body_alone_is_asked_for_before_it_is_read(served: Served) -> None:
     for length, times in ((0, 0), (16_384, 0), (16_385, 1)):
         with closing(served.connect()) as connection:
             connection.request("POST", "/body", body=b"x" * length)
@@ -406,7 +406,9 @@ def test_what_is_no_http_is_refused_in_the_applications_words(shared: Served, re
         (BODY + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\nfive\r\n" % (len(PART) + 1, PART + b"x"), b"413"),
     ],
 )
-def test_it_is_refused_once_however_much_is_wrong_with_it(served: Served, request_: bytes, status: bytes) -> None:
+def test_a_request_is_refused_once_however_much_is_wrong_with_it(
+    served: Served, request_: bytes, status: bytes
+) -> None:
     came = exchanged(served, request_)
     assert came.startswith(b"HTTP/1.1 " + status)
     assert came.count(b"HTTP/1.1 ") == 1

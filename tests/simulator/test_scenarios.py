@@ -36,7 +36,7 @@ def test_chunks_are_the_number_of_content_pieces() -> None:
     assert len(pieces) == 777
 
 
-def test_big_has_three_thousand_chunks() -> None:
+def test_the_scenario_big_has_three_thousand_chunks() -> None:
     assert sum(isinstance(step, Content) for step in script("big").steps) == 3000
 
 
@@ -49,7 +49,7 @@ def test_tool_arguments_are_json_in_several_pieces(scenario: str) -> None:
             assert isinstance(json.loads(part.text), dict)
 
 
-def test_tools_has_no_content() -> None:
+def test_the_scenario_tools_has_no_content() -> None:
     assert {part.kind for part in fold(script("tools").steps)} == {"tool"}
 
 

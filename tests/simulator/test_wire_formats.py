@@ -249,7 +249,7 @@ def test_a_failed_response_says_so(simulator: Simulator) -> None:
     assert names[-2:] == [b"error", b"response.failed"]
 
 
-def test_no_finish_just_ends(chat: openai.OpenAI, claude: anthropic.Anthropic) -> None:
+def test_the_scenario_no_finish_just_ends(chat: openai.OpenAI, claude: anthropic.Anthropic) -> None:
     name = model("no-finish")
     chunks = list(chat.chat.completions.create(model=name, messages=PROMPT, stream=True))
     assert {chunk.choices[0].finish_reason for chunk in chunks} == {None}
@@ -259,7 +259,7 @@ def test_no_finish_just_ends(chat: openai.OpenAI, claude: anthropic.Anthropic) -
     assert last.type == "response.output_text.delta"
 
 
-def test_garbage_is_not_json(simulator: Simulator, wire_format: str) -> None:
+def test_the_scenario_garbage_is_not_json(simulator: Simulator, wire_format: str) -> None:
     body = simulator.ask(wire_format, model("garbage")).read()
     data = [line[6:] for line in body.splitlines() if line.startswith(b"data: ")]
     assert sum(piece.startswith(b"<html>") for piece in data) == 1

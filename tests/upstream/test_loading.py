@@ -47,7 +47,7 @@ def test_a_server_of_simulated_models_does_without(bare_environment: pytest.Monk
         ("", False, True, True),
     ],
 )
-def test_it_is_needed_where_calls_to_providers_can_be_expected(
+def test_litellm_is_needed_where_calls_to_providers_can_be_expected(
     bare_environment: pytest.MonkeyPatch, variable: str, has_routes: bool, brings_credentials: bool, needed: bool
 ) -> None:
     if variable:

@@ -87,7 +87,7 @@ async def test_what_a_provider_frames_otherwise_comes_in_the_frames_of_the_forma
     assert [json.loads(event.data) for event in (*parser.feed(data), *parser.close())] == EVENTS
 
 
-async def test_it_is_read_no_further_than_its_client_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_is_read_no_further_than_its_client_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     bedrock = Bedrock(is_endless=True)
     async with served(bedrock) as server:
         answer = await ask(server, monkeypatch)

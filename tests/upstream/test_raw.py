@@ -79,7 +79,7 @@ async def test_a_refusal_says_when_to_come_back(client: aiohttp.ClientSession, s
     assert int(raised.value.headers["retry-after"]) > 0
 
 
-async def test_nobody_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> None:
+async def test_a_provider_that_is_not_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> None:
     nowhere = simulator_target("sim/content", "openai_chat", f"http://127.0.0.1:{free_port()}")
     with pytest.raises(UpstreamError) as raised:
         await open_raw(client, nowhere, b"{}", {})

@@ -139,7 +139,7 @@ async def test_a_refusal_says_when_to_come_back(simulator: Simulator) -> None:
     assert int(raised.value.headers["retry-after"]) > 0
 
 
-async def test_nobody_there_is_an_upstream_error() -> None:
+async def test_a_provider_that_is_not_there_is_an_upstream_error() -> None:
     nobody = resolve("smart", CHAT, RoutePlan("anthropic/x", "http://127.0.0.1:9", key="test"))
     with pytest.raises(UpstreamError) as raised:
         await open_translated(nobody, request(), silence_seconds=30)

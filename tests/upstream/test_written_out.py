@@ -109,7 +109,7 @@ def test_who_takes_schemas_as_they_are_gets_them(provider: str) -> None:
 
 # LiteLLM imports more of itself at the first call, some of it with warnings.
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-async def test_for_them_litellm_writes_nothing_out() -> None:
+async def test_for_providers_that_take_references_litellm_writes_nothing_out() -> None:
     asked: list[str] = []
 
     async def refuse(request: web.BaseRequest) -> web.Response:
@@ -136,6 +136,6 @@ def test_schemas_as_people_have_them_go_on() -> None:
     fitted(OPENAI_CHAT, FLASH, messages=HELLO, tools=[{"type": "function", "function": function}] * 20)
 
 
-def test_what_refers_to_nothing_goes_on() -> None:
+def test_a_reference_to_nothing_goes_on() -> None:
     schema = {"properties": {"a": to("missing"), "b": {"$ref": 1}, "$defs": "none"}, "definitions": {"a": True}}
     fitted(OPENAI_CHAT, FLASH, **asking(OPENAI_CHAT, schema))

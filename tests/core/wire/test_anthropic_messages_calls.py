@@ -137,7 +137,7 @@ def test_what_else_vendors_say_of_a_call_denies_nothing(more: JsonObject) -> Non
         {"type": "fancy", "text": ""},
     ],
 )
-def test_what_is_no_call_stays_none(part: JsonObject) -> None:
+def test_a_block_that_is_no_call_stays_none(part: JsonObject) -> None:
     [block] = state_in(whole(part)).blocks
     assert block.kind == "other"
 

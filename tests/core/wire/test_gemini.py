@@ -181,7 +181,7 @@ def test_a_finished_candidate_has_sealed_blocks() -> None:
     assert all(block.is_sealed for block in aggregator.state.blocks)
 
 
-def test_it_is_at_its_end_where_each_candidate_is() -> None:
+def test_an_answer_is_at_its_end_where_each_candidate_is() -> None:
     aggregator = GeminiAggregator()
     script = [
         parts({"text": "a"}, index=0),

@@ -109,7 +109,7 @@ def test_a_signature_that_comes_twice_counts_once() -> None:
     assert signatures(aggregate(delta(reasoning_content="hm"), delta(**said))) == ["sig"]
 
 
-async def test_what_is_said_aloud_is_content() -> None:
+async def test_the_transcript_of_a_sound_is_judged_as_content() -> None:
     rule = build("text_rule", {"patterns": [SECRET], "in": ["content"]})
     audio = {"id": "x", "transcript": SECRET, "data": "YWJj"}
     streamed = await run([active(rule)], delta(audio=audio), delta(finish="stop"))

@@ -29,7 +29,7 @@ def asked(body: object, wire_format: str = "openai_chat", **changes: Any) -> Ask
     return asked_of(view_of(entries), raw)
 
 
-def test_it_is_what_came_after_the_models_last_words() -> None:
+def test_what_was_asked_is_what_came_after_the_models_last_words() -> None:
     found = asked({"model": "m", "messages": CHAT, "tools": TOOLS})
     assert [(part.kind, part.title, part.text.beginning) for part in found.parts] == [
         ("tool_result", "run_shell", "<b>ok</b>"),

@@ -232,7 +232,7 @@ def test_chunks_go_with_a_stream_that_is_kept_no_longer_as_its_day_goes(storage:
     assert storage.objects() == {}
 
 
-def test_what_is_kept_no_longer_goes(storage: Storage) -> None:
+def test_chunks_that_are_kept_no_longer_leave_the_archive(storage: Storage) -> None:
     [denied] = store(story(day(15), denied=make_policy()))
     archive(storage.bucket)
     Retaining(RULES, NOW).apply(lambda _: None)

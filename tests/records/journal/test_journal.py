@@ -243,7 +243,9 @@ def test_at_its_limit_it_begins_a_new_segment_so_that_the_old_one_can_go(tmp_pat
     assert folder.segments(worker.path) == [1, 2]
 
 
-def test_or_it_lets_new_streams_go_on_unrecorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_journal_lets_new_streams_go_on_unrecorded_where_that_is_set(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     journal_of(tmp_path, [opened(ONE)]).close()
     worker = journal_of(tmp_path, [], full(refuses=False))
     assert worker.why_refused() == ""

@@ -49,7 +49,7 @@ def test_a_disk_is_full_before_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert why_full(tmp_path, ROOM) == "the journal's disk is full"
 
 
-def test_it_is_measured_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_the_journals_is_measured_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = Room(tmp_path, Limits(0, 60.0, refuses=True))
     assert measured.why_full() == ""
     journal_of(tmp_path, [opened(ONE)])

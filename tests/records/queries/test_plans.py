@@ -108,7 +108,7 @@ def stream(query: Query) -> Stream:
 
 
 @pytest.mark.parametrize("run", QUERIES.values(), ids=QUERIES)
-def test_it_goes_along_an_index(stream: Stream, run: Callable[[Stream], object]) -> None:
+def test_each_query_of_a_page_goes_along_an_index(stream: Stream, run: Callable[[Stream], object]) -> None:
     assert scanned(lambda: run(stream)) == set()
 
 

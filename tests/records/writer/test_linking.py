@@ -61,7 +61,9 @@ def asking(minutes: float, session: str = "another") -> UUID:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_it_goes_on_from_the_answer_that_it_asks_for_whichever_is_stored_first(query: Query, is_first: bool) -> None:
+def test_a_stream_goes_on_from_the_answer_that_it_asks_for_whichever_is_stored_first(
+    query: Query, is_first: bool
+) -> None:
     first, second = (answered(), asking(1)) if is_first else reversed((asking(1), answered()))
     assert link_of(query, second) == (first, "turn")
 
@@ -90,7 +92,7 @@ def test_a_sub_agent_has_its_caller_where_another_writer_stores_the_call_at_that
 
 
 @pytest.mark.parametrize(("days", "is_found"), [(29, True), (31, False)])
-def test_it_is_not_looked_for_among_what_is_long_ago(query: Query, days: int, is_found: bool) -> None:
+def test_an_answer_is_not_looked_for_among_what_is_long_ago(query: Query, days: int, is_found: bool) -> None:
     first = answered(-days * 24 * 60)
     assert link_of(query, asking(0)) == ((first, "turn") if is_found else (None, ""))
 

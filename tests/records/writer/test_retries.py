@@ -41,7 +41,7 @@ def test_a_retry_goes_on_from_the_last_that_failed(query: Query) -> None:
     assert link_of(query, third) == (second, "retry")
 
 
-def test_it_does_where_that_is_stored_behind_it(query: Query) -> None:
+def test_a_retry_goes_on_from_what_failed_where_that_is_stored_behind_it(query: Query) -> None:
     retry = again(1)
     failed = again(0, outcome=FAILED)
     assert link_of(query, retry) == (failed, "retry")
