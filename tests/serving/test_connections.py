@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from streamviz.serving.connections import Connection, Timer
+from streamviz.serving import connections
+from streamviz.serving.connections import Brake, Connection, Timer
 from tests.clock import Clock
 
 
@@ -70,3 +71,26 @@ def test_the_system_cuts_nobody_off_before_the_server_has_said_why() -> None:
         with connection.socket:
             connection.notice_lost_peers(3)
             assert connection.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) > 3_000
+
+
+class Bare(Connection):
+    """A connection without Twisted's reactor."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+
+
+async def test_a_client_that_takes_a_little_now_and_then_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(connections, "monotonic", asyncio.get_running_loop().time)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Bare(ours)
+        waiting = asyncio.ensure_future(Brake(connection, starts_full=True).wait_for_room(60))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            await clock.pass_on(40)
+            connection.writeSomeData(b"a little")
+        assert not waiting.done()
+        await clock.pass_on(60)
+        assert await waiting is False
