@@ -43,7 +43,7 @@ from tests.services import (
 )
 from tests.static_files import find_once
 from tests.thorough import examples, leaves_out_slow
-from tests.tiers import held_to_its_tier, tier
+from tests.tiers import held_to_its_tier, hold_to_tiers, tier
 
 # No deadline: how long an example takes depends on how busy the machine is, and must not decide whether a test passes.
 hypothesis.settings.register_profile(
@@ -53,6 +53,7 @@ hypothesis.settings.load_profile("untimed")
 empty_quickly()
 find_once()
 read_once()
+hold_to_tiers()
 platform.processor()  # OpenAI's SDK asks for it; Python runs a program to find out, and remembers
 # Hashing is slow on purpose, to make guessing expensive; at the default each password costs a test half a second. The
 # hash contains its number of iterations, so servers can check it.

@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from multiprocessing.process import BaseProcess
-from typing import NoReturn
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ PROCESS_FIXTURES = {
 }
 # Everything that starts a process ends up at one of these.
 _STARTS = [(subprocess.Popen, "__init__"), (BaseProcess, "start"), (os, "posix_spawn"), (os, "fork")]
+# Whether a unit test runs, or its fixtures begin.
+_is_unit = False
 
 
 def tier(item: pytest.Item) -> str:
@@ -31,15 +34,29 @@ def tier(item: pytest.Item) -> str:
     return "integration" if is_marked or PROCESS_FIXTURES & set(getattr(item, "fixturenames", ())) else "unit"
 
 
+def hold_to_tiers() -> None:
+    """From now on, a unit test that starts a process fails; pytest-django sees to it that it does not use the
+    database."""
+    for owner, name in _STARTS:
+        setattr(owner, name, _held(getattr(owner, name)))
+
+
 @contextmanager
 def held_to_its_tier(item: pytest.Item) -> Iterator[None]:
-    """Let a unit test fail if it starts a process; pytest-django sees to it that it does not use the database."""
-    with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("unit"):
-            for owner, name in _STARTS:
-                patch.setattr(owner, name, _refuse)
+    """Hold what runs meanwhile to a test's tier."""
+    global _is_unit
+    _is_unit = item.get_closest_marker("unit") is not None
+    try:
         yield
+    finally:
+        _is_unit = False
 
 
-def _refuse(*_: object, **__: object) -> NoReturn:
-    pytest.fail("a unit test starts a process: it or its module needs the mark `integration`")
+def _held(start: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(start)
+    def unless_unit(*args: Any, **values: Any) -> Any:
+        if _is_unit:
+            pytest.fail("a unit test starts a process: it or its module needs the mark `integration`")
+        return start(*args, **values)
+
+    return unless_unit
