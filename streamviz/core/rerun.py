@@ -19,7 +19,7 @@ from streamviz.core.sse import events_in
 from streamviz.core.verdicts import Verdict
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 
-Asking = Callable[[Question], Awaitable[Answer]]
+Ask = Callable[[Question], Awaitable[Answer]]
 
 
 class Recording(NamedTuple):
@@ -62,7 +62,7 @@ async def nobody(question: Question) -> Answer:
 async def rerun(
     recording: Recording,
     policies: Sequence[ActivePolicy],
-    ask: Asking = nobody,
+    ask: Ask = nobody,
     within: Bounded | None = None,
     rest: Rest = no_rest,
 ) -> Rerun:
@@ -110,7 +110,7 @@ def _composer(recording: Recording, aggregator: Aggregator[Chunk, JsonObject]) -
     return BODY_COMPOSERS[wire_format](aggregator.body)
 
 
-async def _answer(context: ChainContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:
+async def _answer(context: ChainContext, made: Rerun, ask: Ask, tell: Callable[[int, Answer], None]) -> None:
     for number, question in list(context.questions.items()):
         made.asked += question.work is None
         tell(number, await ask(question))

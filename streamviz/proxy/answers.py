@@ -12,7 +12,7 @@ from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.core.policy import Consult
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy.asking import Helpers
+from streamviz.proxy.questions import Helpers
 from streamviz.proxy.replays import ReplayedAnswer
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
@@ -36,8 +36,8 @@ async def open_counted(
 
     A provider that does not accept the extra parameter is not asked for usage again.
     """
-    if worker.asking.asks(target, request.fields):
-        answer = await _opened_asking(worker, request, target, client_headers)
+    if worker.usage_requests.asks(target, request.fields):
+        answer = await _opened_with_usage(worker, request, target, client_headers)
         if answer is not None:
             stream.hides_usage, stream.left_out = True, answer.left_out
             return answer
@@ -47,7 +47,7 @@ async def open_counted(
     return answer
 
 
-async def _opened_asking(
+async def _opened_with_usage(
     worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer | None:
     """Send the request, asking for usage; None if the provider does not accept that. The call without it is made
@@ -55,7 +55,7 @@ async def _opened_asking(
     try:
         return await open_answer(worker, request.asking_for_usage(), target, client_headers)
     except UpstreamError as error:
-        if not worker.asking.is_refused(target, error):
+        if not worker.usage_requests.is_refused(target, error):
             raise
         return None
 

@@ -16,10 +16,10 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
 from streamviz.proxy.answers import helpers
-from streamviz.proxy.asking import Helpers
-from streamviz.proxy.asking import asked as answer_to
 from streamviz.proxy.beginning import FindTarget, target_of
 from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.questions import Helpers
+from streamviz.proxy.questions import asked as answer_to
 from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, gemini_path, read_aside, read_request
 from streamviz.proxy.worker import Worker

@@ -26,8 +26,8 @@ from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.approvals import approvals
 from streamviz.proxy import http
-from streamviz.proxy.asking import Asking, Helpers
 from streamviz.proxy.observers import Observers
+from streamviz.proxy.questions import Helpers, Questions
 from streamviz.proxy.turns import InTurns, Turns
 from streamviz.records.recorder import AnyEntry
 from streamviz.upstream.answer import Answer
@@ -50,12 +50,12 @@ class Driver:
         self._told_of: int | None = None
         self._stream = exchange.stream
         self._feed = observers.feed
-        self._asking = Asking(helpers)
+        self._questions = Questions(helpers)
         self._send = send
         self._floods = floods
         self._answer: Answer | None = None
         self._reading: asyncio.Future[bytes] | None = None
-        exchange.stream.decide = self._asking.decide
+        exchange.stream.decide = self._questions.decide
 
     def record(self, *entries: AnyEntry) -> None:
         """Record entries, and flush them."""
@@ -115,7 +115,7 @@ class Driver:
     def forget(self) -> None:
         """Stop asking questions: nobody waits for the answers any more."""
         self._stream.decide = None
-        self._asking.close()
+        self._questions.close()
 
     def close(self) -> None:
         """Close the exchange: nothing more can happen to the stream."""
@@ -185,11 +185,11 @@ class Driver:
 
     async def _wait(self, reading: "asyncio.Future[bytes] | None" = None) -> None:
         """Wait for upstream, for answers or until a keep-alive is due, whichever comes first."""
-        waiting: set[asyncio.Future[Any]] = {self._asking.news()}
+        waiting: set[asyncio.Future[Any]] = {self._questions.news()}
         if reading is not None:
             waiting.add(reading)
         done, _ = await asyncio.wait(waiting, timeout=self._until_keep_alive(), return_when=asyncio.FIRST_COMPLETED)
-        for number, answer in self._asking.take():
+        for number, answer in self._questions.take():
             self.exchange.answer(number, answer)
         if not done:
             self.exchange.tick()
@@ -212,18 +212,18 @@ class Driver:
             case Ask(question):
                 self._ask(question)
             case Forget(number):
-                self._asking.forget(number)
+                self._questions.forget(number)
             case CloseUpstream():
                 await self._close_upstream()
             case _:
                 pass
 
     def _ask(self, question: Question) -> None:
-        self._asking.ask(question)
+        self._questions.ask(question)
         if question.is_for_a_person:
             by = approvals.by(self._stream.session_id, question.policy.version_id)
             if by is not None:
-                self._asking.decide(question.number, Decision.ALLOW, by)
+                self._questions.decide(question.number, Decision.ALLOW, by)
 
     async def _close_upstream(self) -> None:
         """Close the connection to upstream, even if it is being read."""

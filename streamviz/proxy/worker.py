@@ -37,10 +37,10 @@ from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import Recorder
 from streamviz.records.rules import Privacy
 from streamviz.records.tallies import Tallies
-from streamviz.upstream.asking import Asking
 from streamviz.upstream.loading import is_needed, load
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_target
+from streamviz.upstream.usage_requests import UsageRequests
 
 if TYPE_CHECKING:
     from streamviz.proxy.telemetry.exporting import Telemetry
@@ -74,7 +74,7 @@ class Worker:
         self._descriptors = Descriptors()
         self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
         self._targets: dict[tuple[str, str], Target] = {}
-        self.asking = Asking()
+        self.usage_requests = UsageRequests()
         self._reloads = 0
         self._calls: set[asyncio.Task[object]] = set()
         self._endings: set[Callable[[], object]] = set()

@@ -28,7 +28,7 @@ from streamviz.live.publisher import publisher
 from streamviz.live.routing import websocket_application
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
-from streamviz.proxy.asking import asked
+from streamviz.proxy.questions import asked
 from streamviz.proxy.recognising import is_the_proxys
 from streamviz.proxy.worker import worker
 from streamviz.records.database import wait_briefly

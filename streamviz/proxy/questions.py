@@ -22,7 +22,7 @@ class Helpers(NamedTuple):
     work: Working
 
 
-class Asking:
+class Questions:
     """The open questions of one stream, by number, each with a task that waits for its answer."""
 
     def __init__(self, helpers: Helpers) -> None:

@@ -6,7 +6,7 @@ from streamviz.core.judgements import InParts, ModelSaid, Question, Unanswered
 from streamviz.core.policy import ActivePolicy, Consult, Work
 from streamviz.core.verdicts import ALLOW, Mode, Verdict
 from streamviz.policies import build
-from streamviz.proxy.asking import Helpers, asked
+from streamviz.proxy.questions import Helpers, asked
 
 
 def question(*texts: str, seconds: float = 30) -> Question:

@@ -11,8 +11,8 @@ _REFUSALS = (400, 422)
 _MOST_REMEMBERED = 1_000
 
 
-class Asking:
-    """Which providers are asked, and which of them have refused."""
+class UsageRequests:
+    """Which providers are asked for usage, and which of them have refused."""
 
     def __init__(self) -> None:
         self._refused: set[tuple[str, str, str]] = set()
