@@ -50,8 +50,8 @@ class ModelCall:
     @property
     def turns(self) -> list[Turn]:
         """All that the model is to read, in order."""
-        standing, said = self._read()
-        turns = [Turn("system", tuple(texts_in(standing)))] if standing else []
+        system, said = self._read()
+        turns = [Turn("system", tuple(texts_in(system)))] if system else []
         if filled_in := self._filled_in():
             turns.append(Turn("user", tuple(texts_in(filled_in))))
         items = [said] if isinstance(said, str) else as_list(said)

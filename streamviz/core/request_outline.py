@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, cast
 import msgspec
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, value_in
-from streamviz.core.request_parts import ANSWERING, STANDING, Part, PartKind, system_in, tools_in
+from streamviz.core.request_parts import ANSWERING, SYSTEM_ROLES, Part, PartKind, system_in, tools_in
 from streamviz.core.wire_format import WireFormat
 
 # Clients mark what a provider is to cache, and move the mark from turn to turn.
@@ -25,7 +25,7 @@ class RequestOutline(NamedTuple):
     """A request's turns, its system prompt and the tools it offers: JSON as it is, b"" if it has none.
 
     `is_odd` says that it is not a request of its format, `goes_on` that it names what it continues instead of repeating
-    it. `standing` is how many turns in front are part of the system prompt.
+    it. `system_turns` is how many turns in front are part of the system prompt.
     """
 
     wire_format: WireFormat
@@ -35,7 +35,7 @@ class RequestOutline(NamedTuple):
     size: int = 0
     is_odd: bool = False
     goes_on: bool = False
-    standing: int = 0
+    system_turns: int = 0
 
 
 class New(NamedTuple):
@@ -57,8 +57,8 @@ def outline_of(body: bytes, wire_format: WireFormat) -> RequestOutline:
     items = [msgspec.json.encode(turns)] if isinstance(turns, str) else [bytes(each) for each in turns or ()]
     goes_on = any(_is_given(each) for each in (found.previous_response_id, found.conversation))
     told = (bytes(found.system or found.system_instruction), bytes(found.tools or found.functions))
-    standing = sum(1 for _ in takewhile(_is_standing, items))
-    return RequestOutline(wire_format, items, *told, len(body), goes_on=goes_on, standing=standing)
+    system_turns = sum(1 for _ in takewhile(_is_system_turn, items))
+    return RequestOutline(wire_format, items, *told, len(body), goes_on=goes_on, system_turns=system_turns)
 
 
 class _Fields(Protocol):
@@ -91,18 +91,18 @@ def _reader(turns: str, system: str) -> Callable[[bytes], _Fields]:
 def new_in(outline: RequestOutline, before: RequestOutline | None) -> New:
     """What is new in a request, compared with the one that it continues."""
     if before is None or (outline.goes_on and not before.goes_on):
-        return New(outline.standing)
+        return New(outline.system_turns)
     same = sum(1 for _ in takewhile(lambda pair: _are_same(*pair), zip(outline.turns, before.turns, strict=False)))
-    first = max(same, outline.standing)
+    first = max(same, outline.system_turns)
     if outline.goes_on:
         return New(first)
     answered = sum(1 for _ in takewhile(_is_answer, outline.turns[first:])) if same else 0
-    return New(first, answered, max(0, len(before.turns) - max(same, before.standing)))
+    return New(first, answered, max(0, len(before.turns) - max(same, before.system_turns)))
 
 
 def asked_since(outline: RequestOutline) -> list[bytes]:
     """The turns after the model's last answer; if it gave none, all except the system prompt."""
-    turns = outline.turns[outline.standing :]
+    turns = outline.turns[outline.system_turns :]
     return list(takewhile(lambda turn: not _is_answer(turn), reversed(turns)))[::-1]
 
 
@@ -120,8 +120,8 @@ def system_of(outline: RequestOutline) -> str:
     """The system prompt of a conversation, wherever its format has it."""
     read = outline.wire_format.parts_of
     texts = [system_in(value_in(outline.system), read)] if outline.system else []
-    standing = outline.turns[: outline.standing]
-    texts += [part.text for turn in standing for part in parts_of(turn, outline.wire_format)]
+    leading = outline.turns[: outline.system_turns]
+    texts += [part.text for turn in leading for part in parts_of(turn, outline.wire_format)]
     return "\n\n".join(text for text in texts if text)
 
 
@@ -189,8 +189,8 @@ def _plain(content: object) -> Iterator[object]:
             yield part
 
 
-def _is_standing(turn: bytes) -> bool:
-    return _role(turn) in STANDING
+def _is_system_turn(turn: bytes) -> bool:
+    return _role(turn) in SYSTEM_ROLES
 
 
 def _is_answer(turn: bytes) -> bool:

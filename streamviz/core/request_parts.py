@@ -43,7 +43,7 @@ class Part:
 ReadItem = Callable[[JsonObject], Iterator[Part]]
 
 ANSWERING = frozenset(("assistant", "model"))
-STANDING = frozenset(("system", "developer"))
+SYSTEM_ROLES = frozenset(("system", "developer"))
 _MEDIA_TYPE = 100
 
 

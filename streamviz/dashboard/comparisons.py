@@ -59,7 +59,7 @@ def _outline(stream: Stream) -> RequestOutline | None:
 def _texts(a: Stream, b: Stream, one: RequestOutline, other: RequestOutline) -> Iterator[tuple[str, str, str]]:
     yield "system prompt", system_of(one), system_of(other)
     yield "tools", "\n".join(tools_of(one)), "\n".join(tools_of(other))
-    for at, (x, y) in enumerate(zip_longest(one.turns[one.standing :], other.turns[other.standing :])):
+    for at, (x, y) in enumerate(zip_longest(one.turns[one.system_turns :], other.turns[other.system_turns :])):
         if x != y:
             yield f"{one.wire_format.turns}[{at}]", _said(x, one), _said(y, other)
     of_a, of_b = _parameters(a, one), _parameters(b, other)

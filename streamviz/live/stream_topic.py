@@ -98,7 +98,7 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
         elif old is None:
             yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
             yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id, room))
-        elif _standing(old) != _standing(block):
+        elif _head_of(old) != _head_of(block):
             yield rendering.fragment("_block_item", block=block, oob=True)
             yield (
                 rendering.block_card(block, after.id, room, oob=True)
@@ -164,7 +164,7 @@ def _holding(view: StreamView) -> list[tuple[int, int | None, int | None]]:
     return [(block.ordinal, block.decided_at, block.asks) for block in view.held]
 
 
-def _standing(block: BlockView) -> tuple[object, ...]:
+def _head_of(block: BlockView) -> tuple[object, ...]:
     """What a block's head and its line in the list show."""
     number = block.verdict.number if block.verdict else None
     return block.title, block.state, block.completed_at, block.hold_ended_at, block.is_truncated, number

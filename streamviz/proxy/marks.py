@@ -22,7 +22,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import functions_of
 from streamviz.proxy.session_names import conversation_of
-from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, standing, turns_backwards
+from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, system_prompt_of, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
@@ -262,7 +262,7 @@ class Marks:
         """What stays the same across many conversations of a program, but differs between programs."""
         if self._voiced is None:
             told = [self._agent, as_text(self._fields.get("model")), *sorted(self.tools)]
-            words = standing(self._fields, self._turns)
+            words = system_prompt_of(self._fields, self._turns)
             self._voiced = self._digest(*[each.encode("utf-8", "replace") for each in told], words)
         return self._voiced
 

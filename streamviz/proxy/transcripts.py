@@ -44,8 +44,8 @@ _CALLS_IN_TEXT = re.compile(r"(?:\A|\n)Calling tools:\n(?=\[\{'id': ')")
 _CALL_IN_TEXT = re.compile(r"\{'id': '([^'\\]{1,200})', 'type': 'function', 'function': \{'name': '")
 _END_OF_CALLS = "}}]"
 _END_OF_CODE = "</code>"
-_STANDING = ("system", "developer")
-_NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_instruction")
+_SYSTEM_ROLES = ("system", "developer")
+_SYSTEM_FIELDS = ("system", "instructions", "systemInstruction", "system_instruction")
 _ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -129,7 +129,7 @@ def turns_backwards(said: object) -> Iterator[Turn]:
     # The items of an answer have types of their own. Messages are complete and never joined.
     answer: list[JsonObject] = []
     for item in map(as_object, reversed(as_list(said))):
-        if item.get("role") in _STANDING:
+        if item.get("role") in _SYSTEM_ROLES:
             continue
         if "type" in item and _is_part_of_answer(item):
             answer.append(item)
@@ -142,11 +142,11 @@ def turns_backwards(said: object) -> Iterator[Turn]:
         yield _turn(answer[::-1])
 
 
-def standing(fields: JsonObject, turns: str) -> bytes:
+def system_prompt_of(fields: JsonObject, turns: str) -> bytes:
     """A request's system prompt: what precedes its first turn, or has a field of its own."""
     said = map(as_object, as_list(fields.get(turns))[:_MOST_FIRST])
-    first = list(takewhile(lambda item: item.get("role") in _STANDING, said))
-    own = (fields[name] for name in _NAMES_OF_STANDING if name in fields)
+    first = list(takewhile(lambda item: item.get("role") in _SYSTEM_ROLES, said))
+    own = (fields[name] for name in _SYSTEM_FIELDS if name in fields)
     # Gemini's is a turn.
     first += [each if isinstance(each, dict) else {"content": each} for each in own]
     return _turn(first).said if first else b""

@@ -15,17 +15,18 @@ from streamviz.records.request_words import RequestText, searched
 
 # A session that rested for longer begins anew: its words are stored again, and fewer partitions have to be searched.
 _LONGEST_REST_DAYS = 30
+# The column `standing` has the digest of a request's preamble.
 KNOWN = """
 SELECT DISTINCT ON (session_id, standing) session_id, standing, stream_id FROM records_requestwords
 WHERE session_id = ANY(%s) AND stream_id >= %s ORDER BY session_id, standing, stream_id
 """
 INSERT = """
 INSERT INTO records_requestwords (stream_id, session_id, standing, search)
-SELECT told.stream_id, told.session_id, told.standing, to_tsvector('simple'::regconfig, streamviz_words(told.text))
-FROM json_to_recordset(%s) AS told (stream_id uuid, session_id uuid, standing bigint, text text)
+SELECT told.stream_id, told.session_id, told.preamble, to_tsvector('simple'::regconfig, streamviz_words(told.text))
+FROM json_to_recordset(%s) AS told (stream_id uuid, session_id uuid, preamble bigint, text text)
 ON CONFLICT (stream_id) DO NOTHING
 """
-# The oldest remaining stream of each session and each `standing` in it.
+# The oldest remaining stream of each session and each preamble in it.
 _OLDEST = """
 SELECT DISTINCT ON (session_id, standing) stream_id, session_id FROM records_requestwords
 WHERE session_id = ANY(%s) ORDER BY session_id, standing, stream_id
@@ -64,7 +65,7 @@ class _Row(msgspec.Struct):
 
     stream_id: UUID
     session_id: UUID
-    standing: int
+    preamble: int
     text: str
 
 
@@ -76,13 +77,13 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
     earliest = dict[UUID, UUID]()
     since = around([each.stream_id for each in requests], _LONGEST_REST_DAYS).first
     sessions = as_array(each.session_id for each in requests)
-    for session_id, standing, stream_id in cursor.execute(KNOWN, [sessions, since]):
-        known.add((session_id, standing))
+    for session_id, preamble, stream_id in cursor.execute(KNOWN, [sessions, since]):
+        known.add((session_id, preamble))
         earliest[session_id] = min(stream_id, earliest.get(session_id, stream_id))
     rows = []
     for each in requests:
         request = RequestText(each.request, each.wire_format)
-        of_session = each.session_id, request.standing
+        of_session = each.session_id, request.preamble_digest
         first = earliest[each.session_id] = min(each.stream_id, earliest.get(each.session_id, each.stream_id))
         text = searched(request, is_first=first == each.stream_id, is_known=of_session in known)
         rows.append(_Row(each.stream_id, *of_session, clean(text)))

@@ -31,13 +31,13 @@ class RequestText:
         self._outline = outline_of(body, known) if known is not None and body else None
 
     @property
-    def standing(self) -> int:
+    def preamble_digest(self) -> int:
         """A digest of the system prompt, the tools and the leading system turns, as a number that fits in a bigint."""
         outline = self._outline
         if outline is None:
             return 0
-        standing = (outline.system, outline.tools, *outline.turns[: outline.standing])
-        digest = hashlib.blake2b(b"\0".join(standing), digest_size=8).digest()
+        preamble = (outline.system, outline.tools, *outline.turns[: outline.system_turns])
+        digest = hashlib.blake2b(b"\0".join(preamble), digest_size=8).digest()
         return int.from_bytes(digest, signed=True)
 
     def new(self) -> Iterator[Words]:
@@ -55,7 +55,7 @@ class RequestText:
         """The turns before those that are `new`."""
         if (outline := self._outline) is not None:
             end = len(outline.turns) - len(asked_since(outline))
-            yield from _said(outline, outline.turns[outline.standing : end])
+            yield from _said(outline, outline.turns[outline.system_turns : end])
 
 
 def searched(request: RequestText, *, is_first: bool, is_known: bool) -> str:

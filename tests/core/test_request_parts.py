@@ -121,7 +121,7 @@ def test_the_words_over_a_conversation_are_one_text(name: str) -> None:
     body = json.dumps({**fields, wire_format.turns: [*turns, *SAID[name]]}).encode()
     outline = outline_of(body, wire_format)
     assert system_of(outline) == "Be brief.\n\nBe kind."
-    assert outline.standing == len(turns)
+    assert outline.system_turns == len(turns)
 
 
 def test_a_bare_text_is_what_a_person_said() -> None:

@@ -157,18 +157,18 @@ def test_a_server_that_stands_still_is_seen_from_outside(proxied: Proxied) -> No
         found: dict[str, Any] = asked("/healthz?verbose").json()
         return found
 
-    standing = servers(proxied)[0]
-    os.kill(standing, signal.SIGSTOP)
+    stopped = servers(proxied)[0]
+    os.kill(stopped, signal.SIGSTOP)
     try:
         found = until(lambda: (now := told())["state"] != "ok" and now)
         assert (found["state"], found["servers"]) == ("degraded: servers", "1 of 2 servers respond")
         [silent] = [each for each in found["machines"][0]["members"] if each["silent"]]
-        assert (silent["pid"], silent["is_ready"]) == (standing, False)
+        assert (silent["pid"], silent["is_ready"]) == (stopped, False)
         figures = asked("/metrics").text
         assert "\nstreamviz_servers_responding 1.0\n" in figures
         assert "\nstreamviz_servers_wanted 2.0\n" in figures
     finally:
-        os.kill(standing, signal.SIGCONT)
+        os.kill(stopped, signal.SIGCONT)
     until(lambda: told()["state"] == "ok")
 
 

@@ -91,8 +91,8 @@ class Requests:
         planning = (
             self._planning if tokens is None else {**_thinking_within(tokens, self._planning), "max_tokens": tokens}
         )
-        standing = {"role": "system", "content": self._told}
-        return {**planning, "messages": [standing, *self._messages, *self.said], **self._always}
+        system = {"role": "system", "content": self._told}
+        return {**planning, "messages": [system, *self._messages, *self.said], **self._always}
 
     def answer(self) -> JsonObject:
         """The request for the client's answer."""

@@ -52,7 +52,7 @@ def asked_of(stream: StreamView, body: bytes) -> Asked:
     parts = [replace(part, name=part.name or names.get(part.call_id, "")) for part in parts]
     room = share((part.text for part in parts), _ROOM)
     said = [said_part(part, stream.requested_at, {}, room) for part in parts]
-    hidden = len(outline.turns) - outline.standing - len(new)
+    hidden = len(outline.turns) - outline.system_turns - len(new)
     return Asked(size, said, hidden, "", _offered(stream.id, outline), headers)
 
 

@@ -154,7 +154,7 @@ def _said(source: Source) -> _New:
         hidden -= 1
         parts = parts_of(turns[hidden], outline.wire_format) + parts
     note = ""
-    if new.unlike and (new.first > outline.standing or source.turn.relation):
+    if new.unlike and (new.first > outline.system_turns or source.turn.relation):
         note = f"{plural(new.unlike, 'earlier message')} left out or changed"
     return _New(parts[-_MOST_PARTS:], hidden + max(0, len(parts) - _MOST_PARTS), note, sum(map(len, turns)))
 

@@ -32,11 +32,11 @@ def changes_of(outline: RequestOutline | None, before: RequestOutline | None) ->
                 size = sum(len(new.get(each) or old[each]) for each in names)
                 shown = [one_line(each, 60) for each in names[:20]]
                 yield Change(icon, f"tools changed: {len(names)} {what},", shown, f"{byte_size(size)} of schema")
-    new_words, old_words = (_standing(each) for each in (outline, before))
+    new_words, old_words = (_system_words(each) for each in (outline, before))
     if new_words != old_words and (was := system_of(before)) != (said := system_of(outline)):
         note = f"{byte_size(len(was.encode('utf-8', 'replace')))} before"
         yield Change("note", "system prompt changed:", [one_line(said, HEAD)], note)
 
 
-def _standing(outline: RequestOutline) -> tuple[bytes, Sequence[bytes]]:
-    return outline.system, outline.turns[: outline.standing]
+def _system_words(outline: RequestOutline) -> tuple[bytes, Sequence[bytes]]:
+    return outline.system, outline.turns[: outline.system_turns]

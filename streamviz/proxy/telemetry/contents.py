@@ -31,7 +31,7 @@ class Said:
         """The span's attributes. Takes some milliseconds for a long request."""
         wire_format = WIRE_FORMATS[self.opened.wire_format]
         outline = outline_of(self.opened.request, wire_format)
-        turns = outline.turns[outline.standing :][-_MOST_TURNS:]
+        turns = outline.turns[outline.system_turns :][-_MOST_TURNS:]
         asked = [message for turn in turns for message in _messages(parts_of(turn, wire_format))]
         blocks = self.closed.blocks[:_MOST_BLOCKS] if self.closed else []
         answered = [{"role": "assistant", "parts": parts}] if (parts := [_part_of(block) for block in blocks]) else []
