@@ -22,7 +22,7 @@ import psutil
 BIG = 10_000  # rows, approximately
 SCANNED = re.compile(r"Seq Scan on (\w+)")
 SIZE = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = to_regclass(%s)"
-VISITOR = "bench-record-queries"
+READER = "bench-record-queries"
 
 
 def main() -> None:
@@ -43,9 +43,9 @@ def main() -> None:
 
     # A page would otherwise close the connection at its end, and with it the process whose CPU time is read.
     connection.settings_dict["CONN_MAX_AGE"] = None
-    visitor, _ = User.objects.get_or_create(username=VISITOR, is_superuser=True)
+    reader, _ = User.objects.get_or_create(username=READER, is_superuser=True)
     client = Client(SERVER_NAME="localhost")
-    client.force_login(visitor)
+    client.force_login(reader)
     try:
         print("| page or query | median ms | p95 ms | CPU ms | of it Postgres | scans |")
         print("|---|---:|---:|---:|---:|---|")
@@ -63,7 +63,7 @@ def main() -> None:
             print(f"| {name} | {each} |", flush=True)
     finally:
         client.logout()
-        visitor.delete()
+        reader.delete()
 
 
 class Look(NamedTuple):

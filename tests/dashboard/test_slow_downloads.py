@@ -67,7 +67,7 @@ def stream() -> Stream:
     return found
 
 
-class Visitor:
+class Reader:
     """Requests a page, and reads the response once `may_read` is set."""
 
     def __init__(self, app: ASGIHandler, path: str, cookie: str) -> None:
@@ -108,10 +108,10 @@ async def test_pages_are_made_while_others_read_theirs_slowly(
     app: ASGIHandler, cookie: str, stream: Stream, path: str, chunks: int
 ) -> None:
     path = path.format(stream=stream.pk, session=stream.session_id)
-    slow = [Visitor(app, path, cookie) for _ in range(MOST)]
+    slow = [Reader(app, path, cookie) for _ in range(MOST)]
     for each in slow:
         await each.has_some.wait()
-    other = Visitor(app, "/sessions/?range=all", cookie)
+    other = Reader(app, "/sessions/?range=all", cookie)
     other.may_read.set()
     await other.task
     for each in slow:
@@ -139,7 +139,7 @@ async def test_a_file_ends_cut_once_somebody_may_have_it_no_more(
     app: ASGIHandler, cookie: str, stream: Stream, monkeypatch: pytest.MonkeyPatch, end: Callable[[], object]
 ) -> None:
     monkeypatch.setattr(exports, "RECHECK_SECONDS", 0.0)
-    slow = Visitor(app, f"/streams/{stream.pk}/export/?as=sse", cookie)
+    slow = Reader(app, f"/streams/{stream.pk}/export/?as=sse", cookie)
     await slow.has_some.wait()
     await sync_to_async(_alone)(end)
     slow.may_read.set()

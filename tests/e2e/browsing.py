@@ -17,7 +17,7 @@ NARROW = {"width": 390, "height": 844}
 GRAVE = {"serious", "critical"}
 
 
-class Visitor:
+class Reader:
     """A separate browser profile. Errors and violations of the CSP that its pages report are in `complaints`."""
 
     def __init__(self, browser: Browser, base_url: str, **options: Any) -> None:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.browsing import Visitor
+from tests.e2e.browsing import Reader
 from tests.e2e.proxied import Proxied
 from tests.services import Serving
 
@@ -61,23 +61,23 @@ def test_another_path_that_begins_alike_is_none_of_ours(proxied: Proxied) -> Non
 
 
 def test_a_browser_signs_in_watches_and_goes_from_page_to_page(chromium: Browser, proxied: Proxied) -> None:
-    with Visitor(chromium, proxied.server.base_url) as visitor:
-        page = visitor.sign_in(proxied.server.sign_in_link)
+    with Reader(chromium, proxied.server.base_url) as reader:
+        page = reader.sign_in(proxied.server.sign_in_link)
         page.get_by_role("link", name="Live").first.click()
         expect(page.locator("#pill")).to_have_text("live")
         proxied.ask("content?speed=inf", "told by the socket")
         page.locator("#wall .row-link").first.click()
         page.locator("#peek").get_by_role("link", name="Open").click()
         page.wait_for_url(f"**{BASE}/streams/*/")
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_the_sign_in_page_of_another_streamviz_beside_it_opens_no_page_again(
     chromium: Browser, proxied: Proxied
 ) -> None:
     origin = proxied.server.base_url.removesuffix(BASE)
-    with Visitor(chromium, origin) as visitor:
-        mine, others = visitor.open("/healthz"), visitor.context.new_page()
+    with Reader(chromium, origin) as reader:
+        mine, others = reader.open("/healthz"), reader.context.new_page()
         others.goto(f"{origin}{BASE}/sign-in/")
         [key] = mine.evaluate("Object.keys(localStorage)")
         assert key.endswith(f" {BASE}/")

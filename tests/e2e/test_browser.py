@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.browsing import Call, Visitor, grown
+from tests.e2e.browsing import Call, Reader, grown
 from tests.e2e.proxied import Proxied
 from tests.services import Serving
 
@@ -22,17 +22,17 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 @pytest.fixture(scope="module")
-def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+def alice(chromium: Browser, proxied: Proxied) -> Iterator[Reader]:
     """The administrator, who used the one-time link and set a password. No page may have reported an error."""
-    with Visitor(chromium, proxied.server.base_url) as visitor:
-        page = visitor.sign_in(proxied.server.sign_in_link)
+    with Reader(chromium, proxied.server.base_url) as reader:
+        page = reader.sign_in(proxied.server.sign_in_link)
         expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
         for label in ("New password", "New password confirmation"):
             page.get_by_label(label, exact=True).fill("nobody guesses this one")
         page.get_by_role("button", name="Set password").click()
         expect(page.get_by_role("button", name="Change password")).to_be_visible()
-        yield visitor
-        assert visitor.complaints == []
+        yield reader
+        assert reader.complaints == []
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def session() -> str:
     return f"session-{uuid.uuid4().hex[:8]}"
 
 
-def open_stream(alice: Visitor, session: str) -> None:
+def open_stream(alice: Reader, session: str) -> None:
     """Open the page of a session's stream from the Live page, through its peek."""
     alice.open("/")
     alice.page.get_by_role("link", name=session).click()
@@ -49,7 +49,7 @@ def open_stream(alice: Visitor, session: str) -> None:
     alice.page.wait_for_url("**/streams/*/")
 
 
-def switch(proxied: Proxied, alice: Visitor, mode: str) -> None:
+def switch(proxied: Proxied, alice: Reader, mode: str) -> None:
     """Switch the guard in the Django admin as people do: tick its row, choose the action, run it."""
     page = alice.open("/admin/records/policy/")
     page.get_by_role("row", name=GUARD).get_by_role("checkbox").check()
@@ -63,19 +63,19 @@ def switch(proxied: Proxied, alice: Visitor, mode: str) -> None:
     proxied.wait_for_version(GUARD, version)
 
 
-def verdict(alice: Visitor) -> str:
+def verdict(alice: Reader) -> str:
     """The first verdict on the stream's page, once there is one."""
     entry = alice.page.locator("#verdict-list > li").first
     expect(entry).to_be_visible()
     return entry.inner_text()
 
 
-def ended(alice: Visitor, outcome: str = "completed") -> None:
+def ended(alice: Reader, outcome: str = "completed") -> None:
     """Expect the stream's page to show how it ended, whether it was opened before or after."""
     expect(alice.page.locator("#stream-state")).to_contain_text(outcome)
 
 
-def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
+def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Reader) -> None:
     page = alice.open("/")
     expect(page.get_by_role("heading", name="No streams right now")).to_be_visible()
     page.get_by_role("button", name="Send a simulated stream").last.click()
@@ -85,7 +85,7 @@ def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visito
     expect(row.locator(".tail")).to_have_text(re.compile(r"\w"))
 
 
-def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
+def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Reader, session: str) -> None:
     call = Call(proxied, "content?chunks=600&pace=40", session)
     open_stream(alice, session)
     assert grown(alice.page, "#b0-text") > 0
@@ -98,7 +98,7 @@ def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, ses
 
 
 @pytest.mark.slow
-def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
+def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Reader, session: str) -> None:
     call = Call(proxied, "content-tools-empty?seed=5&pace=500", session)
     open_stream(alice, session)
     expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible(timeout=20_000)
@@ -113,7 +113,7 @@ def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice
     expect(alice.page.locator(".arg-partial")).to_have_count(0)
 
 
-def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Visitor, session: str) -> None:
+def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Reader, session: str) -> None:
     switch(proxied, alice, "enforce")
     call = Call(proxied, "dangerous?pace=300", session)
     open_stream(alice, session)
@@ -136,7 +136,7 @@ def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: 
 
 
 def test_in_shadow_the_client_gets_everything_and_the_verdict_is_there(
-    proxied: Proxied, alice: Visitor, session: str
+    proxied: Proxied, alice: Reader, session: str
 ) -> None:
     switch(proxied, alice, "shadow")
     call = Call(proxied, "dangerous?pace=40", session)
@@ -148,7 +148,7 @@ def test_in_shadow_the_client_gets_everything_and_the_verdict_is_there(
     assert re.search(rf"would deny\s+{GUARD}\s+v\d", verdict(alice))
 
 
-def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice: Visitor, session: str) -> None:
+def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice: Reader, session: str) -> None:
     call = Call(proxied, "content-tools-empty?pace=40", session)
     open_stream(alice, session)
     call.result()
@@ -162,16 +162,16 @@ def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice:
     assert alice.page.locator("#block-cards").inner_text() == shown
 
 
-def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     state = alice.context.storage_state()
-    with Visitor(chromium, proxied.server.base_url, storage_state=state) as visitor:
-        beside = visitor.open("/sessions/")
-        kept = visitor.context.new_page()
+    with Reader(chromium, proxied.server.base_url, storage_state=state) as reader:
+        beside = reader.open("/sessions/")
+        kept = reader.context.new_page()
         # As in a browser's page cache, where a page receives no events until it is shown again.
         kept.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
         kept.goto("/stats/#charts")
-        visitor.context.clear_cookies()
-        visitor.context.new_page().goto("/keys/")
+        reader.context.clear_cookies()
+        reader.context.new_page().goto("/keys/")
         beside.wait_for_url("**/sign-in/?next=/sessions/")
         expect(kept.get_by_role("heading", name="Stats")).to_be_visible()
         kept.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
@@ -179,17 +179,17 @@ def test_who_is_signed_out_leaves_no_page_behind(chromium: Browser, proxied: Pro
 
 
 def test_who_was_signed_out_meanwhile_is_led_to_sign_in_by_what_they_do_next(
-    chromium: Browser, proxied: Proxied, alice: Visitor, session: str
+    chromium: Browser, proxied: Proxied, alice: Reader, session: str
 ) -> None:
     Call(proxied, "content?chunks=30&speed=inf", session).result()
     stream_id = proxied.recorded(session).id
-    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
-        page, scrubbed = visitor.open("/"), visitor.context.new_page()
+    with Reader(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as reader:
+        page, scrubbed = reader.open("/"), reader.context.new_page()
         scrubbed.goto(f"/streams/{stream_id}/")
         for each in (page, scrubbed):  # test each alone: no other page notifies it
             each.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation())")
             each.reload()
-        visitor.context.clear_cookies()
+        reader.context.clear_cookies()
         page.get_by_role("link", name=session).click()
         page.wait_for_url("**/sign-in/?next=/**")
         scrubbed.keyboard.press(",")
@@ -197,25 +197,25 @@ def test_who_was_signed_out_meanwhile_is_led_to_sign_in_by_what_they_do_next(
 
 
 def test_who_was_signed_out_meanwhile_sends_no_form_again(
-    chromium: Browser, proxied: Proxied, alice: Visitor, session: str
+    chromium: Browser, proxied: Proxied, alice: Reader, session: str
 ) -> None:
     Call(proxied, "content?chunks=30&speed=inf", session).result()
     path = f"/streams/{proxied.recorded(session).id}/"
-    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
-        visitor.page.clock.install()
-        page, sent = visitor.open(path), list[str]()
+    with Reader(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as reader:
+        reader.page.clock.install()
+        page, sent = reader.open(path), list[str]()
         page.get_by_role("button", name="Replay").click()
         expect(page.get_by_role("heading", name="Replayed with the enforced policies")).to_be_visible()
         page.on("request", lambda each: sent.append(each.method))
-        visitor.context.clear_cookies()
+        reader.context.clear_cookies()
         page.clock.fast_forward(15_000)  # it polls by itself for holds that wait for a person
         page.wait_for_url(f"**/sign-in/?next={path}**")
         assert "POST" not in sent
 
 
-def test_the_admin_leaves_no_page_behind_either(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
-    with Visitor(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as visitor:
-        beside = visitor.open("/admin/records/policy/")
-        visitor.context.clear_cookies()
-        visitor.context.new_page().goto("/keys/")
+def test_the_admin_leaves_no_page_behind_either(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
+    with Reader(chromium, proxied.server.base_url, storage_state=alice.context.storage_state()) as reader:
+        beside = reader.open("/admin/records/policy/")
+        reader.context.clear_cookies()
+        reader.context.new_page().goto("/keys/")
         beside.wait_for_url("**/sign-in/?next=/admin/records/policy/")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import NARROW, Call, Visitor, faults
+from tests.e2e.browsing import NARROW, Call, Reader, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
@@ -68,24 +68,24 @@ def run(serving: Serving) -> Iterator[Run]:
         yield run
 
 
-def visit(run: Run, chromium: Browser, **options: Any) -> Visitor:
+def visit(run: Run, chromium: Browser, **options: Any) -> Reader:
     cookies: list[Any] = [
         {"name": name, "value": value, "url": run.proxied.server.base_url}
         for name, value in run.proxied.http.cookies.items()
     ]
-    visitor = Visitor(chromium, run.proxied.server.base_url, **options)
-    visitor.context.add_cookies(cookies)
-    return visitor
+    reader = Reader(chromium, run.proxied.server.base_url, **options)
+    reader.context.add_cookies(cookies)
+    return reader
 
 
-def session_page(run: Run, visitor: Visitor, query: str = "") -> Page:
+def session_page(run: Run, reader: Reader, query: str = "") -> Page:
     [(session_id,)] = run.proxied.query("SELECT id FROM records_session WHERE name = %s", SESSION)
-    return visitor.open(f"/sessions/{session_id}/{query}")
+    return reader.open(f"/sessions/{session_id}/{query}")
 
 
 def test_a_session_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> None:
-    with visit(run, chromium) as visitor:
-        page = session_page(run, visitor)
+    with visit(run, chromium) as reader:
+        page = session_page(run, reader)
         shown = " ".join((page.locator(".pane-middle").text_content() or "").split())
         said = [message.get("content") or "" for message in run.said]
         # The client gets a policy's text after the model's; the page shows it with the call that it replaces.
@@ -96,12 +96,12 @@ def test_a_session_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> 
         expect(page.locator(".block-card.is-denied")).to_contain_text("run_shell")
         expect(page.locator(".got-instead")).to_contain_text("shell-guard")
         expect(page.locator(".turn-item").nth(2)).to_contain_text("deny")
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_a_turn_is_selected_in_the_drawing_and_in_the_tree(run: Run, chromium: Browser) -> None:
-    with visit(run, chromium) as visitor:
-        page = session_page(run, visitor)
+    with visit(run, chromium) as reader:
+        page = session_page(run, reader)
         page.locator(".turn-item").nth(1).click()
         expect(page.locator("aside h2").first).to_contain_text("Turn 2")
         page.locator("a.turn-link").nth(2).click()
@@ -113,8 +113,8 @@ def test_a_turn_is_selected_in_the_drawing_and_in_the_tree(run: Run, chromium: B
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("wide", "dark"), ("narrow", "dark")])
 def test_a_sessions_page_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: Any, size: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
-    with visit(run, chromium, color_scheme=scheme, bypass_csp=True, **options) as visitor:
-        page = session_page(run, visitor, "?turn=3")
+    with visit(run, chromium, color_scheme=scheme, bypass_csp=True, **options) as reader:
+        page = session_page(run, reader, "?turn=3")
         assert faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
@@ -135,8 +135,8 @@ def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: B
     until(lambda: run.proxied.query(COUNT, "played-again")[0][0] == 1)
     find = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
     stream = f"/streams/{run.proxied.query(find, 'played-again')[0][0]}/"
-    with visit(run, chromium) as visitor:
-        page = visitor.open(stream)
+    with visit(run, chromium) as reader:
+        page = reader.open(stream)
         expect(page.locator("#facts")).to_contain_text("upstream: tool_calls")
         page.keyboard.press("Home")
         for _ in range(3):
@@ -159,12 +159,12 @@ def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: B
         expect(page.locator(".tape-row.is-current")).to_be_visible()
         page.keyboard.press("n")
         expect(page.locator(".is-current .tape-what")).to_have_text("dropped")
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_a_list_is_kept_as_a_view_and_exported_and_two_of_its_streams_compared(run: Run, chromium: Browser) -> None:
-    with visit(run, chromium) as visitor:
-        page = visitor.open("/sessions/?q=model:sim*&sort=-streams")
+    with visit(run, chromium) as reader:
+        page = reader.open("/sessions/?q=model:sim*&sort=-streams")
         page.locator(".menu-views > summary").click()
         page.get_by_label("Name", exact=True).fill("Busiest")
         page.get_by_role("button", name="Save", exact=True).click()
@@ -178,7 +178,7 @@ def test_a_list_is_kept_as_a_view_and_exported_and_two_of_its_streams_compared(r
         find = (
             "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s ORDER BY 1"
         )
-        visitor.open(f"/compare/?a={run.proxied.query(find, SESSION)[0][0]}")
+        reader.open(f"/compare/?a={run.proxied.query(find, SESSION)[0][0]}")
         page.locator(".compare-near a").first.click()
         expect(page.locator(".compare-times .side-mark")).to_have_text(["A", "B"])
-        assert visitor.complaints == []
+        assert reader.complaints == []

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.e2e.browsing import NARROW, Call, Visitor, faults
+from tests.e2e.browsing import NARROW, Call, Reader, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
@@ -41,17 +41,17 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 @pytest.fixture
-def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
-    with visitor(chromium, proxied) as found:
+def alice(chromium: Browser, proxied: Proxied) -> Iterator[Reader]:
+    with reader(chromium, proxied) as found:
         yield found
 
 
-def visitor(chromium: Browser, proxied: Proxied, **options: Any) -> Visitor:
+def reader(chromium: Browser, proxied: Proxied, **options: Any) -> Reader:
     """A browser with the administrator's session."""
     cookies: list[Any] = [
         {"name": name, "value": value, "url": proxied.server.base_url} for name, value in proxied.http.cookies.items()
     ]
-    found = Visitor(chromium, proxied.server.base_url, **options)
+    found = Reader(chromium, proxied.server.base_url, **options)
     found.context.add_cookies(cookies)
     return found
 
@@ -63,29 +63,29 @@ def ask_a_person(proxied: Proxied, seconds: float) -> None:
     proxied.switch(GUARD, "enforce")
 
 
-def held_call(proxied: Proxied, *visitors: Visitor) -> Call:
-    """A dangerous call that waits for a person, shown on every visitor's page."""
+def held_call(proxied: Proxied, *readers: Reader) -> Call:
+    """A dangerous call that waits for a person, shown on every reader's page."""
     session = uuid.uuid4().hex
     call = Call(proxied, "dangerous?pace=10", session)
     query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
     [(stream_id,)] = until(lambda: proxied.query(query, session))
-    for each in visitors:
+    for each in readers:
         each.open(f"/streams/{stream_id}/")
         expect(button(each, "Allow")).to_be_visible()
     return call
 
 
-def button(visitor: Visitor, name: str) -> Locator:
-    return visitor.page.locator("#hold-list").get_by_role("button", name=re.compile(rf"^{name}( [ad])?$"))
+def button(reader: Reader, name: str) -> Locator:
+    return reader.page.locator("#hold-list").get_by_role("button", name=re.compile(rf"^{name}( [ad])?$"))
 
 
-def verdict(visitor: Visitor) -> str:
-    entry = visitor.page.locator("#verdict-list > li").first
+def verdict(reader: Reader) -> str:
+    entry = reader.page.locator("#verdict-list > li").first
     expect(entry).to_be_visible()
     return entry.inner_text()
 
 
-def test_a_call_that_a_person_allows_goes_out(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_a_person_allows_goes_out(proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 90)
     call = held_call(proxied, alice)
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
@@ -102,7 +102,7 @@ def test_a_call_that_a_person_allows_goes_out(proxied: Proxied, alice: Visitor) 
     expect(raw).to_be_visible()
 
 
-def test_a_call_that_a_person_denies_does_not_go_out(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_a_person_denies_does_not_go_out(proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
     button(alice, "Deny").click()
@@ -111,7 +111,7 @@ def test_a_call_that_a_person_denies_does_not_go_out(proxied: Proxied, alice: Vi
     assert re.search(r"deny.*by admin", verdict(alice), re.DOTALL)
 
 
-def test_a_call_that_nobody_decides_on_is_denied_once_its_time_is_up(proxied: Proxied, alice: Visitor) -> None:
+def test_a_call_that_nobody_decides_on_is_denied_once_its_time_is_up(proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 20)
     call = held_call(proxied, alice)
     assert call.result().arguments == {}
@@ -121,10 +121,10 @@ def test_a_call_that_nobody_decides_on_is_denied_once_its_time_is_up(proxied: Pr
 
 
 def test_of_two_people_the_first_decides_and_the_other_is_told(
-    chromium: Browser, proxied: Proxied, alice: Visitor
+    chromium: Browser, proxied: Proxied, alice: Reader
 ) -> None:
     ask_a_person(proxied, 600)
-    with visitor(chromium, proxied) as bob:
+    with reader(chromium, proxied) as bob:
         call = held_call(proxied, alice, bob)
         path = bob.page.evaluate("document.querySelector('#hold-list [hx-post]').getAttribute('hx-post')")
         button(alice, "Deny").click()
@@ -135,9 +135,9 @@ def test_of_two_people_the_first_decides_and_the_other_is_told(
         assert re.search(r"deny.*by admin", verdict(bob), re.DOTALL)
 
 
-def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 600)
-    bob = visitor(chromium, proxied)
+    bob = reader(chromium, proxied)
     call = held_call(proxied, bob, alice)
     bob.context.close()
     assert call.is_alive()
@@ -145,11 +145,11 @@ def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, pr
     assert "rm -rf" in call.result().arguments["run_shell"]
 
 
-def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     proxied.query(VIEWER, "charlie", make_password("a viewer's password"))
     ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
-    with Visitor(chromium, proxied.server.base_url) as charlie:
+    with Reader(chromium, proxied.server.base_url) as charlie:
         page = charlie.open("/sign-in/")
         page.get_by_label("User name").fill("charlie")
         page.get_by_label("Password").fill("a viewer's password")
@@ -167,7 +167,7 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
     assert call.result().arguments == {}
 
 
-def test_a_session_that_is_allowed_is_not_asked_about_again(proxied: Proxied, alice: Visitor) -> None:
+def test_a_session_that_is_allowed_is_not_asked_about_again(proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
     button(alice, "Allow all of this session").click()
@@ -180,7 +180,7 @@ def test_a_session_that_is_allowed_is_not_asked_about_again(proxied: Proxied, al
 def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, size: str, scheme: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
     ask_a_person(proxied, 600)
-    with visitor(chromium, proxied, color_scheme=scheme, bypass_csp=True, **options) as alice:
+    with reader(chromium, proxied, color_scheme=scheme, bypass_csp=True, **options) as alice:
         call = held_call(proxied, alice)
         expect(button(alice, "Deny")).to_be_in_viewport()
         assert faults(alice.page) == []
@@ -193,7 +193,7 @@ def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, si
         assert call.result().arguments == {}
 
 
-def test_a_key_that_is_held_down_answers_one_question_alone(proxied: Proxied, alice: Visitor) -> None:
+def test_a_key_that_is_held_down_answers_one_question_alone(proxied: Proxied, alice: Reader) -> None:
     proxied.query(OF_ALL_TOOLS)
     proxied.switch("schema-check", "enforce")
     call = Call(proxied, "parallel-tools?pace=50", uuid.uuid4().hex)
@@ -213,7 +213,7 @@ def test_a_key_that_is_held_down_answers_one_question_alone(proxied: Proxied, al
     assert len(call.result().arguments) == 1
 
 
-def test_the_selected_row_is_decided_by_key(proxied: Proxied, alice: Visitor) -> None:
+def test_the_selected_row_is_decided_by_key(proxied: Proxied, alice: Reader) -> None:
     ask_a_person(proxied, 600)
     calls = [held_call(proxied), held_call(proxied)]
     page = alice.open("/")

@@ -1,4 +1,4 @@
-"""The live pages under real conditions: lost sockets, restarts, late visitors, several workers."""
+"""The live pages under real conditions: lost sockets, restarts, late readers, several workers."""
 
 import re
 import uuid
@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
-from tests.e2e.browsing import Call, Visitor, grown
+from tests.e2e.browsing import Call, Reader, grown
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving, Streamviz
 
@@ -36,21 +36,21 @@ def hang_up(proxied: Proxied) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def signed_in(chromium: Browser, proxied: Proxied) -> Any:
     """The administrator's session, as a browser stores it."""
-    with Visitor(chromium, proxied.server.base_url) as visitor:
-        visitor.sign_in(proxied.server.sign_in_link)
-        return visitor.context.storage_state()
+    with Reader(chromium, proxied.server.base_url) as reader:
+        reader.sign_in(proxied.server.sign_in_link)
+        return reader.context.storage_state()
 
 
 @pytest.fixture
-def alice(chromium: Browser, proxied: Proxied, signed_in: Any) -> Iterator[Visitor]:
+def alice(chromium: Browser, proxied: Proxied, signed_in: Any) -> Iterator[Reader]:
     """The administrator's browser."""
-    with Visitor(chromium, proxied.server.base_url, storage_state=signed_in) as visitor:
-        yield visitor
+    with Reader(chromium, proxied.server.base_url, storage_state=signed_in) as reader:
+        yield reader
 
 
-def another(chromium: Browser, alice: Visitor, base_url: str) -> Visitor:
+def another(chromium: Browser, alice: Reader, base_url: str) -> Reader:
     """Another browser with the same session."""
-    return Visitor(chromium, base_url, storage_state=alice.context.storage_state())
+    return Reader(chromium, base_url, storage_state=alice.context.storage_state())
 
 
 def stream_path(proxied: Proxied, session: str) -> str:
@@ -60,8 +60,8 @@ def stream_path(proxied: Proxied, session: str) -> str:
     return f"/streams/{stream_id}/"
 
 
-def text_of(visitor: Visitor, element: str = "#b0-text") -> str:
-    return visitor.page.locator(element).text_content() or ""
+def text_of(reader: Reader, element: str = "#b0-text") -> str:
+    return reader.page.locator(element).text_content() or ""
 
 
 def screens_of(server: Streamviz) -> psutil.Process:
@@ -80,7 +80,7 @@ def new_session() -> str:
     return f"session-{uuid.uuid4().hex[:8]}"
 
 
-def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "thinking?pace=40&chunks=400&seed=2", session)
     path = stream_path(proxied, session)
@@ -89,15 +89,15 @@ def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: 
     with another(chromium, alice, proxied.server.base_url) as bob:
         bob.open(path)
         text = call.result().text
-        for visitor in (alice, bob):
-            expect(visitor.page.locator("#pill")).to_have_text("finished")
-            assert text_of(visitor, "#b1-text") == text
+        for reader in (alice, bob):
+            expect(reader.page.locator("#pill")).to_have_text("finished")
+            assert text_of(reader, "#b1-text") == text
         for part in ("#block-cards", "#block-list", "#facts", "#stream-state"):
             assert alice.page.locator(part).inner_text() == bob.page.locator(part).inner_text()
         assert bob.complaints == []
 
 
-def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice: Visitor) -> None:
+def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=2400&pace=3&seed=5", session)
     alice.open(stream_path(proxied, session))
@@ -116,7 +116,7 @@ def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice
     assert alice.page.locator("#b0-text").evaluate(select_all) == text
 
 
-def test_a_deleted_session_leaves_live_at_once(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_a_deleted_session_leaves_live_at_once(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     Call(proxied, "content?chunks=3", session).result()
     [(session_id,)] = until(lambda: proxied.query("SELECT id FROM records_session WHERE name = %s", session))
@@ -131,7 +131,7 @@ def test_a_deleted_session_leaves_live_at_once(chromium: Browser, proxied: Proxi
         expect(bob.open("/").locator(".stream-row", has_text=session)).to_have_count(0)
 
 
-def test_a_dropped_socket_and_five_hundred_chunks_missed_offline_leave_no_gap(proxied: Proxied, alice: Visitor) -> None:
+def test_a_dropped_socket_and_five_hundred_chunks_missed_offline_leave_no_gap(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=2000&pace=20&seed=4", session)
     alice.open(stream_path(proxied, session))
@@ -157,7 +157,7 @@ def test_a_dropped_socket_and_five_hundred_chunks_missed_offline_leave_no_gap(pr
 
 
 def test_a_killed_and_restarted_server_ends_in_the_right_state(
-    chromium: Browser, proxied: Proxied, alice: Visitor
+    chromium: Browser, proxied: Proxied, alice: Reader
 ) -> None:
     server = proxied.server
     session = new_session()
@@ -184,7 +184,7 @@ def test_a_killed_and_restarted_server_ends_in_the_right_state(
         expect(bob.page.get_by_role("link", name=session)).to_have_count(1)
 
 
-def test_the_process_of_the_websockets_is_killed_and_no_client_notices(proxied: Proxied, alice: Visitor) -> None:
+def test_the_process_of_the_websockets_is_killed_and_no_client_notices(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=1200&pace=20&seed=6", session)
     alice.open(stream_path(proxied, session))
@@ -200,7 +200,7 @@ def test_the_process_of_the_websockets_is_killed_and_no_client_notices(proxied: 
     assert alice.page.locator("#block-cards > *").count() == 1
 
 
-def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: Visitor) -> None:
+def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, LONG, session)
     alice.open(stream_path(proxied, session))
@@ -216,7 +216,7 @@ def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: 
     assert call.is_alive()
 
 
-def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Proxied, alice: Visitor) -> None:
+def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=500&pace=20&seed=3", session)
     alice.open(stream_path(proxied, session))
@@ -231,7 +231,7 @@ def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Prox
     expect(alice.page.locator("#stream-state")).to_contain_text("completed")
 
 
-def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visitor) -> None:
+def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     Call(proxied, "content?chunks=20000&pace=10&seed=3", session)
     alice.page.set_viewport_size({"width": 1280, "height": 300})
@@ -245,7 +245,7 @@ def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visi
     assert alice.page.evaluate("scrollY") == 0
 
 
-def test_a_pane_stays_where_it_was_scrolled_to(proxied: Proxied, alice: Visitor) -> None:
+def test_a_pane_stays_where_it_was_scrolled_to(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     Call(proxied, "parallel-tools?pace=600", session)
     alice.page.set_viewport_size({"width": 1280, "height": 160})
@@ -257,7 +257,7 @@ def test_a_pane_stays_where_it_was_scrolled_to(proxied: Proxied, alice: Visitor)
     assert alice.page.evaluate("document.querySelector('.pane').scrollTop") == 30
 
 
-def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice: Visitor) -> None:
+def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice: Reader) -> None:
     asked: list[str] = []
     alice.page.on("request", lambda request: asked.append(request.url))
     alice.open("/?peek=../sessions/01a1fe9b-64c7-722a-a1b7-fb5e2dde020d/export/%3Fx=")
@@ -272,7 +272,7 @@ def bars(page: Page, path: str) -> int:
     return (spark.get_attribute("d") or "").count("M")
 
 
-def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice: Visitor) -> None:
+def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     Call(proxied, LONG, session)
     path = stream_path(proxied, session)
@@ -293,7 +293,7 @@ def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice
     assert alice.complaints == []
 
 
-def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxied, alice: Reader) -> None:
     alice.open("/?q=model:sim/tools*")
     with another(chromium, alice, proxied.server.base_url) as bob:
         bob.open("/")
@@ -309,7 +309,7 @@ def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxi
         assert calls[0].is_alive()
 
 
-def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alice: Visitor) -> None:
+def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     before = {each["id"] for each in proxied.simulator.get_json("/_requests")["requests"]}
     call = Call(proxied, LONG, session)
@@ -326,7 +326,7 @@ def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alic
     assert proxied.simulator.get_json(f"/_ended/{own}")["closed_early"] is True
 
 
-def test_a_run_is_a_row_that_unfolds_and_its_page_has_its_calls(alice: Visitor, proxied: Proxied) -> None:
+def test_a_run_is_a_row_that_unfolds_and_its_page_has_its_calls(alice: Reader, proxied: Proxied) -> None:
     session, page = new_session(), alice.open("/")
     asked = [{"role": "user", "content": session}]
     body = {"model": "sim/reasoner?speed=inf&seconds=3600", "messages": asked, "stream": True}

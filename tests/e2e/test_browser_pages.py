@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import call, calls, delta, sse
-from tests.e2e.browsing import NARROW, Call, Visitor, faults, grown
+from tests.e2e.browsing import NARROW, Call, Reader, faults, grown
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 from tests.thorough import IS_THOROUGH
@@ -49,9 +49,9 @@ class Site:
 
     def __init__(self, chromium: Browser, proxied: Proxied) -> None:
         self.chromium, self.proxied = chromium, proxied
-        with self.visit(signed_in=False) as visitor:
-            visitor.sign_in(proxied.server.sign_in_link)
-            self.session = visitor.context.storage_state()
+        with self.visit(signed_in=False) as reader:
+            reader.sign_in(proxied.server.sign_in_link)
+            self.session = reader.context.storage_state()
         proxied.ask("dangerous?speed=inf", "past")
         proxied.ask("content?chunks=4&speed=inf", "beside")
         proxied.ask("error-500", "broken")
@@ -61,30 +61,30 @@ class Site:
         self.backtest = self.back_test()
         self.shared = self.share()
 
-    def visit(self, *, signed_in: bool = True, **options: Any) -> Visitor:
+    def visit(self, *, signed_in: bool = True, **options: Any) -> Reader:
         state = {"storage_state": self.session} if signed_in else {}
-        return Visitor(self.chromium, self.proxied.server.base_url, **state, **options)
+        return Reader(self.chromium, self.proxied.server.base_url, **state, **options)
 
     def back_test(self) -> str:
         """Run a back-test and return its path when it is done."""
-        with self.visit() as visitor:
-            page = visitor.open("/policies/shell-guard/")
+        with self.visit() as reader:
+            page = reader.open("/policies/shell-guard/")
             page.get_by_role("button", name="Run back-test").click()
             expect(page.locator(".backtest-head")).to_contain_text("done")
             return urlsplit(page.url).path
 
     def share(self) -> str:
         """Save a view of sessions, and return the path of a public link to the session."""
-        with self.visit() as visitor:
-            page = visitor.open("/sessions/?q=past")
+        with self.visit() as reader:
+            page = reader.open("/sessions/?q=past")
             page.locator(".menu-views summary").click()
             page.get_by_placeholder("Save this view as").fill("of the past")
             page.get_by_role("button", name="Save", exact=True).click()
-            return self.make_link(visitor)
+            return self.make_link(reader)
 
-    def make_link(self, visitor: Visitor) -> str:
+    def make_link(self, reader: Reader) -> str:
         """The path of a new public link to the session."""
-        page = visitor.open(f"/sessions/{self.session_id}/")
+        page = reader.open(f"/sessions/{self.session_id}/")
         page.locator(".menu-share summary").click()
         page.get_by_role("button", name="Make link").click()
         return urlsplit(page.locator("#secret").inner_text()).path
@@ -170,19 +170,19 @@ def replayed(page: Page) -> Page:
 
 def too_wide(site: Site, **options: Any) -> list[str]:
     """The pages that are wider than the window."""
-    with site.visit(**options) as visitor:
-        return [path for path in site.paths if visitor.open(path).evaluate(IS_WIDE)]
+    with site.visit(**options) as reader:
+        return [path for path in site.paths if reader.open(path).evaluate(IS_WIDE)]
 
 
 def faults_of_all(site: Site, **options: Any) -> dict[str, list[str]]:
     """The serious violations on each page that has any."""
     found = {}
-    with site.visit(bypass_csp=True, **options) as visitor:
+    with site.visit(bypass_csp=True, **options) as reader:
         for path in site.paths:
-            found[path] = faults(visitor.open(path))
+            found[path] = faults(reader.open(path))
         for path in ("/sessions/", f"/sessions/{site.session_id}/"):
-            found[f"{path}, unfolded"] = faults(unfolded(visitor.open(path)))
-        found["a replay"] = faults(replayed(visitor.open(f"/streams/{site.stream_id}/")))
+            found[f"{path}, unfolded"] = faults(unfolded(reader.open(path)))
+        found["a replay"] = faults(replayed(reader.open(f"/streams/{site.stream_id}/")))
     with site.visit(signed_in=False, bypass_csp=True, **options) as stranger:
         page = stranger.open("/sign-in/")
         found["/sign-in/"] = faults(page)
@@ -195,13 +195,13 @@ def test_no_page_is_wider_than_its_window(site: Site) -> None:
 
 
 def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_sideways(site: Site) -> None:
-    with site.visit(viewport={"width": 320, "height": 256}) as visitor:
-        assert [path for path in ("/", "/sessions/", "/stats/") if visitor.open(path).evaluate(IS_WIDE)] == []
+    with site.visit(viewport={"width": 320, "height": 256}) as reader:
+        assert [path for path in ("/", "/sessions/", "/stats/") if reader.open(path).evaluate(IS_WIDE)] == []
 
 
 def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
-    with site.visit() as visitor:
-        page = visitor.open("/sessions/")
+    with site.visit() as reader:
+        page = reader.open("/sessions/")
         page.locator("[data-search]").focus()
         page.keyboard.press("Tab")
         focused = page.locator(".segments a:focus-visible")
@@ -217,22 +217,22 @@ def test_no_page_has_a_serious_fault(site: Site, look: str) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_what_runs_has_no_serious_fault_either(site: Site, scheme: str) -> None:
     calls = [Call(site.proxied, f"{name}?pace=1500", f"{name}-{scheme}") for name in ("thinking", "parallel-tools")]
-    with site.visit(color_scheme=scheme, bypass_csp=True) as visitor:
-        page = visitor.open("/")
+    with site.visit(color_scheme=scheme, bypass_csp=True) as reader:
+        page = reader.open("/")
         page.get_by_role("link", name=f"parallel-tools-{scheme}").click()
         expect(page.locator("#peek .arg-key").first).to_be_visible()
         assert faults(page) == []
         page.keyboard.press("?")
         assert faults(page) == []
-        visitor.open(f"/streams/{site.find(f'thinking-{scheme}')[0]}/")
+        reader.open(f"/streams/{site.find(f'thinking-{scheme}')[0]}/")
         expect(page.locator("#b0")).to_be_visible()
         assert faults(page) == []
     assert all(call.is_alive() for call in calls)
 
 
 def test_however_many_filters_stay_in_their_bar(site: Site) -> None:
-    with site.visit(viewport={"width": 760, "height": 600}) as visitor:
-        page = visitor.open("/?q=" + "+".join(f"model:one-of-many-{n}" for n in range(9)))
+    with site.visit(viewport={"width": 760, "height": 600}) as reader:
+        page = reader.open("/?q=" + "+".join(f"model:one-of-many-{n}" for n in range(9)))
         bar = page.locator(".filter-bar").bounding_box()
         chips = [each.bounding_box() for each in page.locator(".filter-chip").all()]
         assert bar
@@ -241,8 +241,8 @@ def test_however_many_filters_stay_in_their_bar(site: Site) -> None:
 
 
 def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
-    with site.visit() as visitor:
-        pages = [visitor.open("/"), *(visitor.context.new_page() for _ in range(19))]
+    with site.visit() as reader:
+        pages = [reader.open("/"), *(reader.context.new_page() for _ in range(19))]
         for page in pages[1:]:
             page.goto("/")
         calls = [Call(site.proxied, "content?chunks=900&pace=2000", f"on-every-page-{n}") for n in range(2)]
@@ -250,14 +250,14 @@ def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
             for n in range(2):
                 expect(page.get_by_role("link", name=f"on-every-page-{n}", exact=True)).to_be_visible()
             expect(page.locator("#pill")).to_have_text("live")
-        assert visitor.complaints == []
+        assert reader.complaints == []
     assert all(call.is_alive() for call in calls)
 
 
 def test_everything_can_be_reached_by_keyboard(site: Site) -> None:
     call = Call(site.proxied, "content?chunks=50000&pace=20", "by-keyboard")
-    with site.visit() as visitor:
-        page = visitor.open("/sessions/")
+    with site.visit() as reader:
+        page = reader.open("/sessions/")
         press = page.keyboard.press
         for letter, path in {"p": "/policies/", "t": "/stats/", "k": "/keys/", "s": "/sessions/", "l": "/"}.items():
             press("g")
@@ -271,7 +271,7 @@ def test_everything_can_be_reached_by_keyboard(site: Site) -> None:
         page.locator(".filter-chip a").first.focus()
         press("Enter")
         page.wait_for_url(re.compile(r"/\?q=p%20by-keyboard$"))
-        visitor.open("/?q=by-keyboard")
+        reader.open("/?q=by-keyboard")
         press("j")
         expect(page.get_by_role("link", name="by-keyboard", exact=True)).to_be_focused()
         press("Enter")
@@ -291,9 +291,9 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
     label = '"><img src=x onerror=alert(1)><script>alert(2)</script>\u202eevil hx-get="/sign-out/" hx-trigger="load"'
     model = "sim/hostile?pace=40"
     headers = {"x-session-id": quote(label), "user-agent": "<svg onload=alert(3)>"}
-    with site.visit() as visitor:
-        page = visitor.open("/")
-        page.on("dialog", lambda dialog: visitor.complaints.append(f"a dialog: {dialog.message}"))
+    with site.visit() as reader:
+        page = reader.open("/")
+        page.on("dialog", lambda dialog: reader.complaints.append(f"a dialog: {dialog.message}"))
         stream = site.proxied.sdk.chat.completions.create(
             model=model,
             messages=[{"role": "user", "content": label}],
@@ -310,13 +310,13 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
             pass
         path = f"/streams/{site.find(quote(label))[0]}/"
         for each in (path, f"{path}chunks/", f"{path}request/", "/sessions/", "/stats/?by=session", "/"):
-            visitor.open(each)
+            reader.open(each)
             assert page.locator("main img, main iframe, main script, main [onerror], main [onload]").count() == 0
-        visitor.open(path)
+        reader.open(path)
         shown = page.locator("#b0-text").text_content() or ""
         assert shown.startswith(HOSTILE_TEXT[:80])
         assert "\x00" not in shown
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_a_line_of_very_many_characters_breaks_no_page(site: Site, recordings: Path) -> None:
@@ -328,13 +328,13 @@ def test_a_line_of_very_many_characters_breaks_no_page(site: Site, recordings: P
                for at in range(0, len(arguments), 20_000))]  # fmt: skip
     recording = b"".join(sse(each) for each in [*deltas, delta(finish="tool_calls")]) + b"data: [DONE]\n\n"
     (recordings / "openai_chat" / "megabyte.sse").write_bytes(recording)
-    with site.visit() as visitor:
-        page = visitor.open("/")
+    with site.visit() as reader:
+        page = reader.open("/")
         running = Call(site.proxied, "replay:openai_chat/megabyte?pace=600", "a megabyte")
         page.get_by_role("link", name="a megabyte").click()
         grown(page, "#peek #b0-text", by=100_000)
         path = f"/streams/{site.find('a megabyte')[0]}/"
-        visitor.open(path)
+        reader.open(path)
         grown(page, "#b0-text", by=100_000)
         assert running.result().text == line
         expect(page.locator("#pill")).to_have_text("finished")
@@ -342,18 +342,18 @@ def test_a_line_of_very_many_characters_breaks_no_page(site: Site, recordings: P
             shown = page.locator(block).text_content() or ""  # the middle is left out if it is too long for a page
             assert (shown[:50_000], shown[-50_000:]) == (text[:50_000], text[-50_000:])
         for each in ("/", path, f"{path}chunks/", f"{path}request/", "/sessions/?q=megabyte", "/stats/"):
-            visitor.open(each)
+            reader.open(each)
             assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_the_histogram_comes_after_the_page_and_moves_nothing(site: Site) -> None:
     held: list[Route] = []
-    with site.visit() as visitor:
-        page = visitor.page
+    with site.visit() as reader:
+        page = reader.page
         page.route("**/sessions/histogram/**", lambda route: held.append(route))
         with page.expect_request("**/sessions/histogram/**"):
-            visitor.open("/sessions/?q=model:dangerous")
+            reader.open("/sessions/?q=model:dangerous")
         histogram, table = page.locator(".histogram"), page.locator("main > .table-wrap")
         expect(histogram).to_contain_text("Counting…")
         expect(page.locator(".session-id", has_text="past")).to_be_visible()
@@ -372,24 +372,24 @@ def test_the_histogram_comes_after_the_page_and_moves_nothing(site: Site) -> Non
         expect(page.locator(".filter-chip")).to_contain_text("model:dangerous")
         expect(page.locator(".session-id", has_text="past")).to_be_visible()
         expect(page.locator(".histogram .chart-head b")).to_have_text("1 stream")
-        assert visitor.complaints == []
+        assert reader.complaints == []
 
 
 def test_the_histogram_says_why_it_does_not_come(site: Site) -> None:
-    with site.visit() as visitor:
-        page = visitor.page
+    with site.visit() as reader:
+        page = reader.page
         answers = iter([lambda route: route.abort(), lambda route: route.fulfill(status=503, body="")])
         page.route("**/sessions/histogram/**", lambda route: next(answers)(route))
         for said in ("The server cannot be reached.", "the server answered 503"):
-            visitor.open("/sessions/")
+            reader.open("/sessions/")
             expect(page.locator(".histogram .chart-head b")).to_contain_text(said)
             expect(page.locator(".histogram")).not_to_have_attribute("aria-busy", "true")
             expect(page.locator(".session-id", has_text="past")).to_be_visible()
 
 
 def test_without_scripts_a_link_leads_to_the_histogram(site: Site) -> None:
-    with site.visit(java_script_enabled=False) as visitor:
-        page = visitor.open("/sessions/?q=past")
+    with site.visit(java_script_enabled=False) as reader:
+        page = reader.open("/sessions/?q=past")
         page.get_by_role("link", name="Streams by time").click()
         expect(page.locator(".histogram .chart-head b")).to_have_text("1 stream")
         expect(page.locator(".histogram .bars a")).to_have_count(1)
@@ -419,16 +419,16 @@ def test_all_columns_fit_an_ordinary_window_and_all_times_a_small_one(site: Site
     site.proxied.query("UPDATE records_policyversion SET reason = repeat('as ever ', 20)")
     site.proxied.query("UPDATE records_policy SET name = repeat('schema-check-', 3) WHERE name = 'schema-check'")
     site.proxied.query(WIDE_FIGURES)
-    with site.visit() as visitor:
+    with site.visit() as reader:
         for path in ("/sessions/?range=all", "/policies/"):
-            visitor.open(path)
-            table = visitor.page.locator(".table-wrap", has=visitor.page.locator("tr[data-row]"))
+            reader.open(path)
+            table = reader.page.locator(".table-wrap", has=reader.page.locator("tr[data-row]"))
             assert table.evaluate(CUT_OFF) == 0
-        tables = visitor.open("/stats/").locator(".stats-part .table-wrap").all()
+        tables = reader.open("/stats/").locator(".stats-part .table-wrap").all()
         assert {table.evaluate(CUT_OFF) for table in tables} == {0}
-        visitor.page.set_viewport_size({"width": 1024, "height": 800})
-        by_time = visitor.page.get_by_role("region", name="Figures by time")
+        reader.page.set_viewport_size({"width": 1024, "height": 800})
+        by_time = reader.page.get_by_role("region", name="Figures by time")
         assert by_time.evaluate(CUT_OFF) == 0
-        visitor.page.set_viewport_size({"width": 360, "height": 800})
-        visitor.open("/sessions/")
-        assert visitor.page.locator(".topbar-end > .segments").evaluate(CUT_OFF) == 0
+        reader.page.set_viewport_size({"width": 360, "height": 800})
+        reader.open("/sessions/")
+        assert reader.page.locator(".topbar-end > .segments").evaluate(CUT_OFF) == 0

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from streamviz.live.wall_topic import MOST_ROWS
-from tests.e2e.browsing import Call, Visitor
+from tests.e2e.browsing import Call, Reader
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
@@ -30,11 +30,11 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 @pytest.fixture(scope="module")
-def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+def alice(chromium: Browser, proxied: Proxied) -> Iterator[Reader]:
     """The administrator's browser."""
-    with Visitor(chromium, proxied.server.base_url) as visitor:
-        visitor.sign_in(proxied.server.sign_in_link)
-        yield visitor
+    with Reader(chromium, proxied.server.base_url) as reader:
+        reader.sign_in(proxied.server.sign_in_link)
+        yield reader
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def calling(proxied: Proxied, session: str) -> socket.socket:
     return client
 
 
-def test_rows_stay_under_the_mouse_until_it_is_still_or_leaves(proxied: Proxied, alice: Visitor) -> None:
+def test_rows_stay_under_the_mouse_until_it_is_still_or_leaves(proxied: Proxied, alice: Reader) -> None:
     page = alice.open("/")
     Call(proxied, LONG, "pointed-at")
     row = page.locator(".stream-row", has_text="pointed-at")
@@ -82,7 +82,7 @@ def test_rows_stay_under_the_mouse_until_it_is_still_or_leaves(proxied: Proxied,
 
 
 def test_of_very_many_streams_the_first_are_there_and_a_filter_finds_the_others(
-    proxied: Proxied, alice: Visitor
+    proxied: Proxied, alice: Reader
 ) -> None:
     names = [f"many-{uuid.uuid4().hex[:8]}" for _ in range(MOST_ROWS + 5)]
     with ExitStack() as stack:

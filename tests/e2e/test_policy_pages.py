@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import NARROW, Visitor
+from tests.e2e.browsing import NARROW, Reader
 from tests.e2e.proxied import Proxied, locked, until
 from tests.services import Serving
 
@@ -32,15 +32,15 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 
 @pytest.fixture(scope="module")
-def profile(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+def profile(chromium: Browser, proxied: Proxied) -> Iterator[Reader]:
     """The administrator's browser."""
-    with Visitor(chromium, proxied.server.base_url) as visitor:
-        visitor.sign_in(proxied.server.sign_in_link)
-        yield visitor
+    with Reader(chromium, proxied.server.base_url) as reader:
+        reader.sign_in(proxied.server.sign_in_link)
+        yield reader
 
 
 @pytest.fixture
-def visitor(profile: Visitor) -> Iterator[Visitor]:
+def reader(profile: Reader) -> Iterator[Reader]:
     profile.complaints.clear()
     yield profile
     assert profile.complaints == []
@@ -54,8 +54,8 @@ def switch(page: Page, mode: str, why: str) -> None:
     row.get_by_role("button", name="Switch").click()
 
 
-def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(visitor: Visitor, proxied: Proxied) -> None:
-    page = visitor.open("/policies/")
+def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(reader: Reader, proxied: Proxied) -> None:
+    page = reader.open("/policies/")
     switch(page, "enforce", "It is time.")
     expect(page.get_by_role("status").filter(has_text="shell-guard is now enforce, as v2.")).to_be_visible()
     row = page.locator("tr", has_text="shell-guard")
@@ -65,14 +65,14 @@ def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(visitor: 
     expect(row.locator("summary.mode")).to_contain_text("off")
 
 
-def test_without_a_reason_nothing_is_switched(visitor: Visitor) -> None:
-    page = visitor.open("/policies/")
+def test_without_a_reason_nothing_is_switched(reader: Reader) -> None:
+    page = reader.open("/policies/")
     switch(page, "shadow", "")
     expect(page.locator("tr", has_text="shell-guard").locator("summary.mode")).to_contain_text("off")
 
 
-def test_escape_closes_the_switch_also_from_within_its_field(visitor: Visitor) -> None:
-    page = visitor.open("/policies/")
+def test_escape_closes_the_switch_also_from_within_its_field(reader: Reader) -> None:
+    page = reader.open("/policies/")
     row = page.locator("tr", has_text="shell-guard")
     row.locator("summary.mode").press("Enter")
     row.locator("input[name=reason]").press("Escape")
@@ -80,10 +80,10 @@ def test_escape_closes_the_switch_also_from_within_its_field(visitor: Visitor) -
     expect(row.locator("summary.mode")).to_be_focused()
 
 
-def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:
-    page = visitor.open("/policies/secret-leak/")
+def test_two_people_change_one_policy(chromium: Browser, reader: Reader, proxied: Proxied) -> None:
+    page = reader.open("/policies/secret-leak/")
     page.locator("#edit > summary").click()
-    with Visitor(chromium, proxied.server.base_url, storage_state=visitor.context.storage_state()) as other:
+    with Reader(chromium, proxied.server.base_url, storage_state=reader.context.storage_state()) as other:
         other.open("/policies/secret-leak/").locator("#edit > summary").click()
         theirs = other.page.locator("#policy-form")
         theirs.locator("[name=order]").fill("51")
@@ -100,8 +100,8 @@ def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxi
     expect(page.get_by_role("status").filter(has_text="secret-leak was saved as v3.")).to_be_visible()
 
 
-def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Visitor, proxied: Proxied) -> None:
-    page = visitor.open("/policies/shell-guard/")
+def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(reader: Reader, proxied: Proxied) -> None:
+    page = reader.open("/policies/shell-guard/")
     page.locator("#edit > summary").click()
     page.locator("[name='p.text']").fill("[drafted]")
     page.get_by_label("Subject").select_option("tool_call")
@@ -118,8 +118,8 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
     expect(result).to_contain_text("received the stream unchanged")
 
 
-def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: Visitor) -> None:
-    page = visitor.open("/policies/shell-guard/")
+def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(reader: Reader) -> None:
+    page = reader.open("/policies/shell-guard/")
     page.locator("#edit > summary").click()
     page.locator("[name='p.may_delete']").fill("/home")
     page.locator("#policy-form [name=reason]").fill("Wrong.")
@@ -131,8 +131,8 @@ def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: 
     expect(page.locator(".versions li").first.locator(".diff")).to_contain_text('+    "scratch"')
 
 
-def test_a_policy_is_rolled_back(visitor: Visitor) -> None:
-    page = visitor.open("/policies/shell-guard/")
+def test_a_policy_is_rolled_back(reader: Reader) -> None:
+    page = reader.open("/policies/shell-guard/")
     first = page.locator("#v1")
     first.get_by_text("Roll back to v1").click()
     first.locator("input[name=reason]").fill("As it was.")
@@ -141,8 +141,8 @@ def test_a_policy_is_rolled_back(visitor: Visitor) -> None:
     expect(page.locator(".versions li").first).to_contain_text("As it was.")
 
 
-def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> None:
-    page = visitor.open("/policies/shell-guard/")
+def test_a_back_test_runs_and_says_what_would_be_denied(reader: Reader) -> None:
+    page = reader.open("/policies/shell-guard/")
     page.get_by_role("button", name="Run back-test").click()
     expect(page.locator(".backtest-head")).to_contain_text("done")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
@@ -155,8 +155,8 @@ def no_chunk_can_be_read(proxied: Proxied) -> AbstractContextManager[None]:
     return locked(proxied.server.environment["DATABASE_URL"], "records_upstreamrun")
 
 
-def test_a_back_test_that_runs_is_cancelled(visitor: Visitor, proxied: Proxied) -> None:
-    page = visitor.open("/policies/shell-guard/")
+def test_a_back_test_that_runs_is_cancelled(reader: Reader, proxied: Proxied) -> None:
+    page = reader.open("/policies/shell-guard/")
     head, cancel = page.locator(".backtest-head"), page.get_by_role("button", name="Cancel")
     with no_chunk_can_be_read(proxied):
         page.get_by_role("button", name="Run back-test").click()
@@ -170,9 +170,9 @@ def test_a_back_test_that_runs_is_cancelled(visitor: Visitor, proxied: Proxied) 
     expect(cancel).to_have_count(0)
 
 
-def test_the_pages_fit_a_narrow_screen(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:
-    state = visitor.context.storage_state()
-    with Visitor(chromium, proxied.server.base_url, viewport=NARROW, storage_state=state) as narrow:
+def test_the_pages_fit_a_narrow_screen(chromium: Browser, reader: Reader, proxied: Proxied) -> None:
+    state = reader.context.storage_state()
+    with Reader(chromium, proxied.server.base_url, viewport=NARROW, storage_state=state) as narrow:
         for path in ("/policies/", "/policies/shell-guard/", "/policies/new/limits/"):
             narrow.open(path)
             assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 390

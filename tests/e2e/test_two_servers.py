@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.browsing import Call, Visitor, grown
+from tests.e2e.browsing import Call, Reader, grown
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.e2e.test_browser_live import LONG, new_session, stream_path, text_of
 from tests.services import Program, Serving, free_port
@@ -63,7 +63,7 @@ def test_the_streams_of_one_are_watched_and_cancelled_at_the_other(
     chromium: Browser, proxied: Proxied, other: str
 ) -> None:
     cookies: list[Any] = [{"name": name, "value": value, "url": other} for name, value in proxied.http.cookies.items()]
-    with Visitor(chromium, other) as alice:
+    with Reader(chromium, other) as alice:
         alice.context.add_cookies(cookies)
         alice.open("/")
         session = new_session()
