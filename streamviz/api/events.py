@@ -12,12 +12,12 @@ from urllib.parse import parse_qs
 
 from asgiref.typing import ASGISendCallable, HTTPScope
 
-from streamviz.api.facts import LARGE_BYTES, Facts
 from streamviz.api.readers import Reader
+from streamviz.api.reports import LARGE_BYTES, Reports
 from streamviz.core.errors import RequestError
 from streamviz.core.events import BlockDelta, BlockSealed
-from streamviz.events.facts import Closed, Fact, line
 from streamviz.events.numbering import EventId
+from streamviz.events.reports import Closed, Report, line
 from streamviz.live.pace import Pace
 from streamviz.proxy import http
 from streamviz.records.models import Stream
@@ -30,7 +30,7 @@ PIECE_BYTES = 64 * 1024
 _SLOWEST, _FASTEST = 0.01, 1000.0
 
 Written = tuple[EventId, Callable[[], bytes]]
-Write = Callable[[EventId, int, Fact], Iterator[Written]]
+Write = Callable[[EventId, int, Report], Iterator[Written]]
 
 
 class Format(NamedTuple):
@@ -114,7 +114,7 @@ class _Sending:
 
     async def run(self) -> None:
         """Ends early if the stream is deleted, or the reader may no longer read it."""
-        batches = Facts(self._stream, as_sent=self._reader.is_client).batches()
+        batches = Reports(self._stream, as_sent=self._reader.is_client).batches()
         try:
             async for batch in batches:
                 await self._take(batch)
@@ -124,12 +124,12 @@ class _Sending:
         finally:
             await batches.aclose()
 
-    async def _take(self, batch: list[tuple[int, Fact]]) -> None:
+    async def _take(self, batch: list[tuple[int, Report]]) -> None:
         pace = Pace()
-        for at, fact in batch:
-            for told, written in await self._events(at, fact):
+        for at, report in batch:
+            for told, written in await self._events(at, report):
                 self._told = told
-                if self._wanted.had.includes(told, fact):
+                if self._wanted.had.includes(told, report):
                     continue
                 if self._is_paced:
                     await self._wait_until(at)
@@ -138,14 +138,14 @@ class _Sending:
                 await self._flush()
             await pace.rest()
 
-    async def _events(self, at: int, fact: Fact) -> Iterable[Written]:
-        """The events for a fact. What ends a long block is made in a thread, because media are sent whole."""
-        if isinstance(fact, BlockDelta):
-            self._lengths[fact.ordinal] += len(fact.text)
-        length = self._lengths.pop(fact.ordinal, 0) if isinstance(fact, BlockSealed) else 0
-        if isinstance(fact, Closed):
+    async def _events(self, at: int, report: Report) -> Iterable[Written]:
+        """The events for a report. What ends a long block is made in a thread, because media are sent whole."""
+        if isinstance(report, BlockDelta):
+            self._lengths[report.ordinal] += len(report.text)
+        length = self._lengths.pop(report.ordinal, 0) if isinstance(report, BlockSealed) else 0
+        if isinstance(report, Closed):
             length = self._lengths.total()
-        written = self._write(self._told, at, fact)
+        written = self._write(self._told, at, report)
         if length < LARGE_BYTES:
             return written
         return await asyncio.to_thread(lambda: list(written))
@@ -185,18 +185,18 @@ def _agui(kind: str) -> Write:
 
     run = agui.Run()
 
-    def write(told: EventId, at: int, fact: Fact) -> Iterator[Written]:
-        for event in run.tell(at, fact):
-            told = told.and_one(fact)
+    def write(told: EventId, at: int, report: Report) -> Iterator[Written]:
+        for event in run.tell(at, report):
+            told = told.and_one(report)
             yield told, partial(agui.sse, f"{kind}{told}", event)
 
     return write
 
 
 def _lines(kind: str) -> Write:
-    def write(told: EventId, at: int, fact: Fact) -> Iterator[Written]:
-        told = told.and_one(fact)
-        yield told, partial(line, f"{kind}{told}", at, fact)
+    def write(told: EventId, at: int, report: Report) -> Iterator[Written]:
+        told = told.and_one(report)
+        yield told, partial(line, f"{kind}{told}", at, report)
 
     return write
 

@@ -1,4 +1,4 @@
 """A stream as events for other programs: in AG-UI's vocabulary, and as JSON lines in our own.
 
-Pure: facts come in, in order, and events go out.
+Pure: reports come in, in order, and events go out.
 """

@@ -34,7 +34,7 @@ from streamviz.core.events import (
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_parts import PartKind
 from streamviz.events.agui_blocks import BlockTeller, Events, Media, Other, Reasoning, Text, ToolCall, custom, pieces
-from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
+from streamviz.events.reports import Asked, Closed, Held, Judged, Opened, Report
 
 Role = Literal["developer", "system", "assistant", "user"]
 _ROLES: dict[str, Role] = {"developer": "developer", "system": "system", "assistant": "assistant"}
@@ -44,8 +44,8 @@ _encoder = EventEncoder()
 
 
 class Run:
-    """One stream. `tell` gives the events for what happened, in order; each fact takes the same time, however many came
-    before it."""
+    """One stream. `tell` gives the events for what happened, in order; each report takes the same time, however many
+    came before it."""
 
     def __init__(self) -> None:
         self._run_id = self._thread_id = ""
@@ -53,58 +53,58 @@ class Run:
         self._parents: dict[int, str] = {}
         self._call_ids: set[str] = set()
 
-    def tell(self, at: int, fact: Fact) -> Events:
-        """The events for a fact; `at` is when it happened (µs since the epoch)."""
-        events = self._events(fact)
+    def tell(self, at: int, report: Report) -> Events:
+        """The events for a report; `at` is when it happened (µs since the epoch)."""
+        events = self._events(report)
         for event in events:
             event.timestamp = at // 1000
         return events
 
-    def _events(self, fact: Fact) -> Events:
-        match fact:
+    def _events(self, report: Report) -> Events:
+        match report:
             case BlockDelta():
-                return self._told[fact.ordinal].grow(fact) if fact.ordinal in self._told else []
+                return self._told[report.ordinal].grow(report) if report.ordinal in self._told else []
             case BlockStarted():
-                told = self._told[fact.ordinal] = self._new(fact)
+                told = self._told[report.ordinal] = self._new(report)
                 return told.start()
             case BlockSealed():
-                return self._end(fact.ordinal)
+                return self._end(report.ordinal)
             case BlockCompleted() | StreamFinished():
                 return []
             case Opened():
-                return [self._open(fact)]
+                return [self._open(report)]
             case Asked():
-                return self._ask(fact)
+                return self._ask(report)
             case Closed():
-                return self._close(fact)
+                return self._close(report)
             case _:
-                return [_custom(fact)]
+                return [_custom(report)]
 
-    def _open(self, fact: Opened) -> BaseEvent:
-        self._run_id, self._thread_id = str(fact.stream_id), str(fact.session_id)
-        parent = None if fact.parent is None else str(fact.parent)
+    def _open(self, opened: Opened) -> BaseEvent:
+        self._run_id, self._thread_id = str(opened.stream_id), str(opened.session_id)
+        parent = None if opened.parent is None else str(opened.parent)
         return RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, parent_run_id=parent)
 
-    def _ask(self, fact: Asked) -> Events:
-        events = self._part(fact)
-        if fact.is_cut:
+    def _ask(self, asked: Asked) -> Events:
+        events = self._part(asked)
+        if asked.is_cut:
             events[0].metadata = {"isCut": True}
         return events
 
-    def _part(self, fact: Asked) -> Events:
-        id = f"{self._run_id}-asked-{fact.number}"
-        match fact.kind:
+    def _part(self, part: Asked) -> Events:
+        id = f"{self._run_id}-asked-{part.number}"
+        match part.kind:
             case PartKind.TOOL_RESULT:
-                return [ToolCallResultEvent(message_id=id, tool_call_id=fact.call_id, content=fact.text, role="tool")]
+                return [ToolCallResultEvent(message_id=id, tool_call_id=part.call_id, content=part.text, role="tool")]
             case PartKind.TEXT:
-                role = _ROLES.get(fact.role, "user")
+                role = _ROLES.get(part.role, "user")
                 return [
                     TextMessageStartEvent(message_id=id, role=role),
-                    *(TextMessageContentEvent(message_id=id, delta=piece) for piece in pieces(fact.text)),
+                    *(TextMessageContentEvent(message_id=id, delta=piece) for piece in pieces(part.text)),
                     TextMessageEndEvent(message_id=id),
                 ]
             case _:
-                return [custom("asked", kind=fact.kind, role=fact.role, name=fact.name, text=fact.text, size=fact.size)]
+                return [custom("asked", kind=part.kind, role=part.role, name=part.name, text=part.text, size=part.size)]
 
     def _new(self, started: BlockStarted) -> BlockTeller:
         id = f"{self._run_id}-{started.ordinal}"
@@ -126,15 +126,15 @@ class Run:
         told = self._told.pop(ordinal, None)
         return [] if told is None else told.end()
 
-    def _close(self, fact: Closed) -> Events:
+    def _close(self, end: Closed) -> Events:
         events = [event for ordinal in list(self._told) for event in self._end(ordinal)]
-        usage = [_usage(fact)]
-        if fact.outcome not in (Outcome.COMPLETED, Outcome.CLIENT_DISCONNECTED):
-            message = fact.error or f"The stream ended: {fact.outcome.replace('_', ' ')}."
-            return [*events, RunErrorEvent(message=message, code=fact.outcome, usage=usage)]
-        is_whole = fact.outcome == Outcome.COMPLETED
+        usage = [_usage(end)]
+        if end.outcome not in (Outcome.COMPLETED, Outcome.CLIENT_DISCONNECTED):
+            message = end.error or f"The stream ended: {end.outcome.replace('_', ' ')}."
+            return [*events, RunErrorEvent(message=message, code=end.outcome, usage=usage)]
+        is_whole = end.outcome == Outcome.COMPLETED
         outcome = RunFinishedSuccessOutcome() if is_whole else RunFinishedCancelledOutcome()
-        result = {"outcome": fact.outcome, "finishReason": fact.finish_reason, "cost": fact.cost, "error": fact.error}
+        result = {"outcome": end.outcome, "finishReason": end.finish_reason, "cost": end.cost, "error": end.error}
         return [
             *events,
             RunFinishedEvent(
@@ -143,39 +143,39 @@ class Run:
         ]
 
 
-def _custom(fact: Judged | Held | UsageUpdated | StreamFailed) -> BaseEvent:
-    match fact:
+def _custom(report: Judged | Held | UsageUpdated | StreamFailed) -> BaseEvent:
+    match report:
         case Judged():
             return custom(
                 "verdict",
-                number=fact.number,
-                block=fact.ordinal,
-                subject=fact.subject,
-                policy=fact.policy,
-                version=fact.version,
-                mode=fact.mode,
-                decision=fact.decision,
-                reason=fact.reason,
-                failure=fact.failure,
-                by=fact.by,
+                number=report.number,
+                block=report.ordinal,
+                subject=report.subject,
+                policy=report.policy,
+                version=report.version,
+                mode=report.mode,
+                decision=report.decision,
+                reason=report.reason,
+                failure=report.failure,
+                by=report.by,
             )
         case Held():
-            return custom("hold", block=fact.ordinal, policies=list(fact.policies))
+            return custom("hold", block=report.ordinal, policies=list(report.policies))
         case UsageUpdated():
-            return custom("usage", usage=fact.usage, tier=fact.tier)
+            return custom("usage", usage=report.usage, tier=report.tier)
         case StreamFailed():
-            return custom("failure", message=fact.message, kind=fact.kind, code=fact.code)
+            return custom("failure", message=report.message, kind=report.kind, code=report.code)
 
 
-def _usage(fact: Closed) -> TokenUsage:
+def _usage(end: Closed) -> TokenUsage:
     return TokenUsage(
-        provider=fact.provider or None,
-        model=fact.upstream_model or None,
-        input_tokens=_count(fact.input_tokens),
-        output_tokens=_count(fact.output_tokens),
-        reasoning_tokens=_count(fact.reasoning_tokens),
-        cached_input_tokens=_count(fact.cache_read_tokens),
-        cache_write_input_tokens=_count(fact.cache_written_tokens),
+        provider=end.provider or None,
+        model=end.upstream_model or None,
+        input_tokens=_count(end.input_tokens),
+        output_tokens=_count(end.output_tokens),
+        reasoning_tokens=_count(end.reasoning_tokens),
+        cached_input_tokens=_count(end.cache_read_tokens),
+        cache_write_input_tokens=_count(end.cache_written_tokens),
     )
 
 

@@ -24,7 +24,7 @@ from streamviz.core.events import BlockDelta, BlockStarted
 from streamviz.core.media import media_within
 from streamviz.core.medium import Medium
 from streamviz.core.sounds import media_of_line
-from streamviz.events.facts import PIECE
+from streamviz.events.reports import PIECE
 
 Events = list[BaseEvent]
 

@@ -9,7 +9,7 @@ of reader, has different events; their ids begin with other letters.
 import re
 from typing import NamedTuple, Self
 
-from streamviz.events.facts import Fact, Held, Judged
+from streamviz.events.reports import Held, Judged, Report
 
 _ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
@@ -27,9 +27,9 @@ class EventId(NamedTuple):
         found = _ID.fullmatch(id.strip().removeprefix(kind)) if id.strip().startswith(kind) else None
         return cls(*map(int, found.groups())) if found else None
 
-    def and_one(self, fact: Fact) -> Self:
-        """The id after one more event, for this fact."""
-        match fact:
+    def and_one(self, report: Report) -> Self:
+        """The id after one more event, for this report."""
+        match report:
             case Judged():
                 return self._replace(verdicts=self.verdicts + 1)
             case Held():
@@ -37,9 +37,9 @@ class EventId(NamedTuple):
             case _:
                 return self._replace(stream=self.stream + 1)
 
-    def includes(self, other: "EventId", fact: Fact) -> bool:
-        """Whether the event with the id `other`, for this fact, was already sent."""
-        match fact:
+    def includes(self, other: "EventId", report: Report) -> bool:
+        """Whether the event with the id `other`, for this report, was already sent."""
+        match report:
             case Judged():
                 return other.verdicts <= self.verdicts
             case Held():

@@ -19,7 +19,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.wire import AGGREGATORS
-from streamviz.events.facts import PIECE
+from streamviz.events.reports import PIECE
 from streamviz.records.aggregation import events_of
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import StreamClosed

@@ -20,7 +20,7 @@ from streamviz.api import events as events_module
 from streamviz.api.asgi import application
 from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
-from streamviz.events.facts import PIECE
+from streamviz.events.reports import PIECE
 from streamviz.proxy.worker import worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.database import conninfo

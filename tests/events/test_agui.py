@@ -20,7 +20,7 @@ from streamviz.core.events import (
 from streamviz.core.sse import events_in
 from streamviz.core.wire import AGGREGATORS
 from streamviz.events.agui import Run, sse
-from streamviz.events.facts import PIECE, Asked, Closed, Fact, Held, Judged, Opened
+from streamviz.events.reports import PIECE, Asked, Closed, Held, Judged, Opened, Report
 from tests.events.rules import messages, verify
 from tests.recordings import RECORDED_FORMATS, recorded
 
@@ -29,18 +29,18 @@ OPENED = Opened(STREAM, SESSION, "gpt-5", "gpt-5", "openai", "openai_chat", PARE
 CLOSED = Closed("completed", "stop", 200, input_tokens=5, output_tokens=3, cache_read_tokens=2, cost=0.1)
 
 
-def told(*facts: Fact) -> list[dict[str, Any]]:
-    """The events for these facts, between a stream's beginning and its end."""
+def told(*reports: Report) -> list[dict[str, Any]]:
+    """The events for these reports, between a stream's beginning and its end."""
     run = Run()
     return [
         json.loads(event.model_dump_json(by_alias=True))
-        for at, fact in enumerate(facts)
-        for event in run.tell(at * 1000, fact)
+        for at, report in enumerate(reports)
+        for event in run.tell(at * 1000, report)
     ]
 
 
-def whole(*facts: Fact) -> list[dict[str, Any]]:
-    events = told(OPENED, *facts, CLOSED)
+def whole(*reports: Report) -> list[dict[str, Any]]:
+    events = told(OPENED, *reports, CLOSED)
     verify(events)
     return events[1:-1]
 

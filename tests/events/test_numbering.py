@@ -3,8 +3,8 @@
 import pytest
 
 from streamviz.core.events import BlockSealed
-from streamviz.events.facts import Held, Judged
 from streamviz.events.numbering import EventId
+from streamviz.events.reports import Held, Judged
 
 VERDICT = Judged(0, None, "request", "p", 1, "enforce", "allow")
 

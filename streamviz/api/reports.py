@@ -19,7 +19,7 @@ from streamviz.core.request_outline import asked_since, outline_of, parts_of
 from streamviz.core.request_parts import Part
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import WIRE_FORMATS
-from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
+from streamviz.events.reports import Asked, Closed, Held, Judged, Opened, Report
 from streamviz.live.feed import feed
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
@@ -45,7 +45,7 @@ MOST_TEXT = 100_000
 LARGE_BYTES = 64 * 1024
 
 # When something happened (µs since the epoch), and what.
-TimedFact = tuple[int, Fact]
+TimedReport = tuple[int, Report]
 _at = itemgetter(0)
 _Told = TypeVar("_Told", bound=msgspec.Struct)
 
@@ -55,8 +55,8 @@ def _when_and_which(held: tuple[int, Held]) -> tuple[int, int]:
     return at, hold.ordinal
 
 
-class Facts:
-    """The facts of one stream, for one reader. `batches` gives them in order, with an empty batch now and then while
+class Reports:
+    """The reports of one stream, for one reader. `batches` gives them in order, with an empty batch now and then while
     there is no news. With `as_sent` they are what the client got: nothing of what policies kept back, nor why."""
 
     def __init__(self, stream: Stream, *, as_sent: bool) -> None:
@@ -71,7 +71,7 @@ class Facts:
         self._holds_read = 0
         self._news_at = self._looked_at = monotonic()
 
-    async def batches(self) -> AsyncGenerator[list[TimedFact]]:
+    async def batches(self) -> AsyncGenerator[list[TimedReport]]:
         """Raises Stream.DoesNotExist if the stream is deleted meanwhile."""
         try:
             yield [(self._requested_at, _told(Opened, self._stream, stream_id=self._stream.pk))]
@@ -100,9 +100,9 @@ class Facts:
             self._news_at = monotonic()
         return news
 
-    async def _batch(self, news: News) -> list[TimedFact]:
+    async def _batch(self, news: News) -> list[TimedReport]:
         asked = [] if self._has_asked else await self._ask(news)
-        said: list[TimedFact] = []
+        said: list[TimedReport] = []
         pace = Pace()
         for chunk in news.chunks:
             is_large = chunk.length > LARGE_BYTES
@@ -120,7 +120,7 @@ class Facts:
             told.append((closed.ended_at, _closed(closed)))
         return told
 
-    async def _ask(self, news: News) -> list[TimedFact]:
+    async def _ask(self, news: News) -> list[TimedReport]:
         """What the request adds, once. While policies are still judging it, nobody has the request; it is known before
         anything comes of it."""
         request = news.request
@@ -131,14 +131,14 @@ class Facts:
         found = await asyncio.to_thread(_asked, request, self._stream.wire_format)
         return [(self._requested_at, each) for each in found]
 
-    def _verdicts(self, news: News) -> list[TimedFact]:
+    def _verdicts(self, news: News) -> list[TimedReport]:
         if self._kept_back is None:
             return [(each.verdict.at, _judged(each)) for each in news.verdicts]
         self._kept_back.note(each.verdict for each in news.verdicts)
         enforced = (each for each in news.verdicts if each.verdict.mode == Mode.ENFORCE)
         return [(each.verdict.at, replace(_judged(each), reason="", failure="", by="")) for each in enforced]
 
-    def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[TimedFact]:
+    def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[TimedReport]:
         """The holds that began by `until`; all known ones if that is None."""
         running = feed.get(self._stream.pk)
         if running is not None:
@@ -212,7 +212,7 @@ def _asked(request: bytes, wire_format: str) -> Iterable[Asked]:
 
 
 def _told(kind: type[_Told], source: object, /, **given: object) -> _Told:
-    """A fact with the fields that `source` has under the same names, except those that are `given`."""
+    """A report with the fields that `source` has under the same names, except those that are `given`."""
     same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in given}
     return kind(**same, **given)
 

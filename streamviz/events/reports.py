@@ -80,9 +80,9 @@ class Closed(msgspec.Struct, frozen=True, tag="closed"):
     provider: str = ""
 
 
-Fact = Opened | Asked | StreamEvent | Judged | Held | Closed
+Report = Opened | Asked | StreamEvent | Judged | Held | Closed
 
 
-def line(event_id: str, at: int, fact: Fact) -> bytes:
+def line(event_id: str, at: int, report: Report) -> bytes:
     """An event as one line; `at` is when it happened, in µs since the epoch."""
-    return encode({"event_id": event_id, "at": at, **msgspec.to_builtins(fact)}) + b"\n"
+    return encode({"event_id": event_id, "at": at, **msgspec.to_builtins(report)}) + b"\n"
