@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from streamviz.proxy.turns import Turns
+from streamviz.proxy.slots import Slots
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +22,9 @@ class Afterwards:
     """Does the work between incoming requests, which are answered sooner that way. The work of several streams in a row
     takes a fraction of what each takes by itself, as everything they share is in the processor's caches."""
 
-    def __init__(self, turns: Turns) -> None:
-        """`turns` are the ones that incoming requests take."""
-        self._turns = turns
+    def __init__(self, slots: Slots) -> None:
+        """`slots` are the ones that incoming requests take."""
+        self._slots = slots
         self._waiting: deque[tuple[float, Work]] = deque()
 
     def add(self, work: Work) -> None:
@@ -42,7 +42,7 @@ class Afterwards:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
-        has_paused = not self._turns.are_wanted and now - self._turns.taken_at >= _PAUSE_SECONDS
+        has_paused = not self._slots.are_wanted and now - self._slots.taken_at >= _PAUSE_SECONDS
         for _ in range(_AT_ONCE):
             if not self._waiting:
                 return

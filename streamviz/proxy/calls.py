@@ -82,7 +82,7 @@ async def model_call(
     key = worker.authenticate(scope)
     worker.admit()
     body = await http.read_body(scope, receive)
-    await worker.turns.take()
+    await worker.slots.take()
     request = await read_aside(body, partial(read_request, wire_format=wire_format))
     about_model(scope, request.model)
     if require is not None:

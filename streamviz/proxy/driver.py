@@ -28,7 +28,7 @@ from streamviz.live.approvals import approvals
 from streamviz.proxy import http
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.questions import Helpers, Questions
-from streamviz.proxy.turns import InTurns, Turns
+from streamviz.proxy.slots import InPieces, Slots
 from streamviz.records.recorder import AnyEntry
 from streamviz.upstream.answer import Answer
 
@@ -41,7 +41,7 @@ class Driver:
     `before_last_word` is called with a stream whose answer has ended, before its client learns of that."""
 
     def __init__(
-        self, exchange: Exchange, observers: Observers, helpers: Helpers, send: ASGISendCallable, floods: Turns
+        self, exchange: Exchange, observers: Observers, helpers: Helpers, send: ASGISendCallable, floods: Slots
     ) -> None:
         self.exchange = exchange
         self.recorder = observers.recorder
@@ -102,7 +102,7 @@ class Driver:
                 return
             self.exchange.answered(answer.status, answer.headers)
             await self.carry_out()
-            await self._read(InTurns(answer, self._floods))
+            await self._read(InPieces(answer, self._floods))
             await self.settle()
         finally:
             await self._close_upstream()
@@ -127,7 +127,7 @@ class Driver:
                 if isinstance(command, Record):
                     self.record(*command.entries)
 
-    async def _read(self, reads: InTurns) -> None:
+    async def _read(self, reads: InPieces) -> None:
         exchange = self.exchange
         try:
             while exchange.is_reading:
@@ -173,7 +173,7 @@ class Driver:
         if not running.cancelled():
             running.result()
 
-    async def _next(self, reads: InTurns) -> bytes | None:
+    async def _next(self, reads: InPieces) -> bytes | None:
         """Upstream's next bytes, while questions are answered; None at its end, or if no more are wanted."""
         reading = self._reading = self._reading or asyncio.ensure_future(anext(reads))
         while self.exchange.is_reading:

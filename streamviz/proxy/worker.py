@@ -26,7 +26,7 @@ from streamviz.proxy.denied_calls import DeniedCalls
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.recorded_denials import RecordedDenials
 from streamviz.proxy.sessions import Sessions
-from streamviz.proxy.turns import Turns
+from streamviz.proxy.slots import Slots
 from streamviz.records.backlog import Backlog, Watch, backlog
 from streamviz.records.configuration import Configuration, KnownKey, KnownRoute
 from streamviz.records.database import conninfo
@@ -67,10 +67,10 @@ class Worker:
         self.configuration = Configuration()
         self.sessions = Sessions(settings.SECRET_KEY)
         self.denied_calls = DeniedCalls()
-        self.turns = Turns()
-        self.afterwards = Afterwards(self.turns)
+        self.slots = Slots()
+        self.afterwards = Afterwards(self.slots)
         self.tallies = Tallies(conninfo)
-        self.floods = Turns(FLOODS_A_ROUND)
+        self.floods = Slots(FLOODS_A_ROUND)
         self._descriptors = Descriptors()
         self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
         self._targets: dict[tuple[str, str], Target] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from streamviz.proxy import afterwards as module
 from streamviz.proxy.afterwards import Afterwards
-from streamviz.proxy.turns import Turns
+from streamviz.proxy.slots import Slots
 from tests.clock import Clock
 
 
@@ -19,7 +19,7 @@ async def until(done: list[int], many: int) -> None:
 
 
 async def test_it_is_done_by_itself_in_its_order() -> None:
-    afterwards, done = Afterwards(Turns()), list[int]()
+    afterwards, done = Afterwards(Slots()), list[int]()
     for number in range(3):
         afterwards.add(partial(done.append, number))
     assert done == []
@@ -31,49 +31,49 @@ async def test_it_is_done_by_itself_in_its_order() -> None:
 
 async def test_it_waits_while_requests_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
-    turns, done = Turns(), list[int]()
+    slots, done = Slots(), list[int]()
     clock = Clock()
-    Afterwards(turns).add(partial(done.append, 1))
-    turns.taken_at = inf  # as if requests came in all the time
+    Afterwards(slots).add(partial(done.append, 1))
+    slots.taken_at = inf  # as if requests came in all the time
     for _ in range(5):
         await clock.pass_on(module._PAUSE_SECONDS)
     assert done == []
-    turns.taken_at = 0
+    slots.taken_at = 0
     await until(done, 1)
 
 
 async def test_it_waits_for_those_who_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
-    turns, done = Turns(), list[int]()
+    slots, done = Slots(), list[int]()
 
     async def begin(number: int) -> None:
-        await turns.take()
+        await slots.take()
         done.append(number)
 
     begun = [asyncio.ensure_future(begin(number)) for number in range(6)]
-    Afterwards(turns).add(partial(done.append, 6))
+    Afterwards(slots).add(partial(done.append, 6))
     await asyncio.gather(*begun)
     await until(done, 7)
     assert done == [0, 1, 2, 3, 4, 5, 6]
 
 
 async def test_however_many_come_in_it_is_done() -> None:
-    turns, done = Turns(), list[int]()
-    Afterwards(turns).add(partial(done.append, 1))
-    turns.taken_at = inf
+    slots, done = Slots(), list[int]()
+    Afterwards(slots).add(partial(done.append, 1))
+    slots.taken_at = inf
     await until(done, 1)
 
 
 async def test_the_time_of_the_last_request_is_known() -> None:
-    turns = Turns()
+    slots = Slots()
     before = asyncio.get_running_loop().time()
-    await turns.take()
-    assert before <= turns.taken_at <= asyncio.get_running_loop().time()
+    await slots.take()
+    assert before <= slots.taken_at <= asyncio.get_running_loop().time()
 
 
 async def test_of_much_a_part_is_done_at_once_and_others_get_on_in_between() -> None:
-    afterwards, done = Afterwards(Turns()), list[int]()
+    afterwards, done = Afterwards(Slots()), list[int]()
     for number in range(20):
         afterwards.add(partial(done.append, number))
     sizes = [0]
@@ -84,7 +84,7 @@ async def test_of_much_a_part_is_done_at_once_and_others_get_on_in_between() -> 
 
 
 async def test_work_that_fails_keeps_no_other_from_being_done(caplog: pytest.LogCaptureFixture) -> None:
-    afterwards, done = Afterwards(Turns()), list[int]()
+    afterwards, done = Afterwards(Slots()), list[int]()
     afterwards.add(lambda: done.append(1 // 0))
     afterwards.add(partial(done.append, 2))
     await until(done, 1)
@@ -93,7 +93,7 @@ async def test_work_that_fails_keeps_no_other_from_being_done(caplog: pytest.Log
 
 
 async def test_as_the_server_stops_all_of_it_is_done() -> None:
-    afterwards, done, clock = Afterwards(Turns()), list[int](), Clock()
+    afterwards, done, clock = Afterwards(Slots()), list[int](), Clock()
     for number in range(20):
         afterwards.add(partial(done.append, number))
     afterwards.finish()

@@ -14,7 +14,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.observers import Observers
-from streamviz.proxy.turns import Turns
+from streamviz.proxy.slots import Slots
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.support import EVENTS, Play, event
 
@@ -69,7 +69,7 @@ async def test_a_known_end_goes_out_with_the_last_of_the_answer(reads: list[byte
         messages.append(message)
 
     play = Play().asked().forwarded()
-    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Slots(1))
     await driver.carry(Answer(reads, knows_end))
     bodies = [(message["body"], message["more_body"]) for message in messages[1:]]
     assert b"".join(body for body, _ in bodies) == WHOLE
@@ -85,7 +85,7 @@ async def test_an_answer_that_comes_once_the_client_has_left_is_closed_unread() 
         messages.append(message)
 
     play, answer = Play().asked().forwarded(), Answer([WHOLE], knows_end=True)
-    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Slots(1))
     play.exchange.left("")
     await driver.carry(answer)
     assert (messages, answer.is_closed, answer.has_ended) == ([], True, False)
@@ -101,7 +101,7 @@ async def test_upstream_is_closed_though_the_call_is_cancelled_meanwhile() -> No
         Observers(cast(Any, Recorder()), Feed()),
         cast(Any, None),
         send,
-        Turns(1),
+        Slots(1),
     )
     answer = Answer([], knows_end=False)
     driver._answer = cast(Any, answer)
@@ -131,7 +131,7 @@ async def test_a_persons_word_is_on_the_question_that_they_saw_not_on_the_next_a
         """Discard the message."""
 
     play = Play(policies=[by_hand("first"), by_hand("second")]).asked().forwarded()
-    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Slots(1))
     said = event(delta(tool_calls=[])) + event(calls(call(0, "c0", "rm", "{}"))) + event(delta(finish="tool_calls"))
     carried = asyncio.ensure_future(driver.carry(Answer([said + event("[DONE]")], knows_end=True)))
     decide = play.stream.decide

@@ -30,7 +30,7 @@ class Full:
 class Judging:
     """A worker whose policies are enforced."""
 
-    turns = SimpleNamespace(take=partial(asyncio.sleep, 0))
+    slots = SimpleNamespace(take=partial(asyncio.sleep, 0))
     configuration = SimpleNamespace(policies_for=lambda *_: SimpleNamespace(active=[active(build("redact", {}))]))
 
     def authenticate(self, scope: object) -> object:

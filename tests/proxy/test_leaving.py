@@ -68,8 +68,8 @@ class Endable:
         self.happened.append("stopped")
 
 
-class Turn:
-    """A turn to end that comes when the test says so."""
+class Slot:
+    """A slot to end in that comes when the test says so."""
 
     def __init__(self) -> None:
         self.has_come = asyncio.Event()
@@ -204,14 +204,14 @@ async def test_a_failure_is_told_unless_somebody_ended_the_call(worker: Worker) 
 
 
 async def test_calls_of_clients_that_leave_are_ended_in_turns(worker: Worker) -> None:
-    turn: Any = Turn()
-    worker.floods = turn
+    slot: Any = Slot()
+    worker.floods = slot
     running = await Running(worker, Endable()).begun()
     running.leaving.set_result({})
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert running.ended.happened == ["begun", "left"]
-    turn.has_come.set()
+    slot.has_come.set()
     assert not await running.task
     assert running.ended.happened == ["begun", "left", "tidied up"]
 

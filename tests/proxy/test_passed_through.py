@@ -26,7 +26,7 @@ from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed
 from streamviz.upstream.raw import MOST_OF_A_REFUSAL, new_client
-from tests.proxy.test_leaving import Turn
+from tests.proxy.test_leaving import Slot
 from tests.proxy.test_own_failures import KEY, Kept
 from tests.records.support import ROOM
 
@@ -153,8 +153,8 @@ async def test_what_comes_until_its_turn_to_end_is_neither_sent_nor_its_end(
     worker: Worker, upstream: Upstream, caplog: pytest.LogCaptureFixture, before: bytes, status: int, breaks: bool
 ) -> None:
     upstream.before, upstream.status, upstream.breaks = before, status, breaks
-    turn: Any = Turn()
-    worker.floods = turn
+    slot: Any = Slot()
+    worker.floods = slot
     client = Client(worker)
     await upstream.is_asked.wait()
     if before:

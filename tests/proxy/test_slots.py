@@ -1,4 +1,4 @@
-"""Turns: the order in which simultaneous requests begin, and in how many rounds of the event loop."""
+"""Slots: the order in which simultaneous requests begin, and in how many rounds of the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Generator
@@ -7,18 +7,18 @@ from itertools import pairwise
 
 import pytest
 
-from streamviz.proxy.turns import InTurns, Turns
+from streamviz.proxy.slots import InPieces, Slots
 
 
-async def begin(turns: Turns, name: int, begun: list[int]) -> None:
-    await turns.take()
+async def begin(slots: Slots, name: int, begun: list[int]) -> None:
+    await slots.take()
     begun.append(name)
 
 
 async def test_a_request_that_is_alone_does_not_wait() -> None:
-    turns = Turns()
+    slots = Slots()
     begun: list[int] = []
-    coroutine = begin(turns, 1, begun)
+    coroutine = begin(slots, 1, begun)
     with suppress(StopIteration):
         coroutine.send(None)
     assert begun == [1]
@@ -26,9 +26,9 @@ async def test_a_request_that_is_alone_does_not_wait() -> None:
 
 @pytest.mark.parametrize(("many", "a_round"), [(6, 2), (20, 4), (100, 24)])
 async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order(many: int, a_round: int) -> None:
-    turns = Turns()
+    slots = Slots()
     begun: list[int] = []
-    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(many)]
+    tasks = [asyncio.ensure_future(begin(slots, name, begun)) for name in range(many)]
     sizes = [0]
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
@@ -38,14 +38,14 @@ async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order(man
 
 
 async def test_who_has_left_keeps_nobody_waiting() -> None:
-    turns = Turns()
+    slots = Slots()
     begun: list[int] = []
-    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(12)]
+    tasks = [asyncio.ensure_future(begin(slots, name, begun)) for name in range(12)]
     await asyncio.sleep(0)
     tasks[9].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert begun == [name for name in range(12) if name != 9]
-    await begin(turns, 12, begun)
+    await begin(slots, 12, begun)
     assert begun[-1] == 12
 
 
@@ -55,16 +55,16 @@ async def reads(*sizes: int) -> AsyncIterator[bytes]:
 
 
 async def test_what_comes_fast_is_the_same_bytes_in_pieces() -> None:
-    pieces = [piece async for piece in InTurns(reads(100_000, 10, 0, 5_000), Turns(3))]
+    pieces = [piece async for piece in InPieces(reads(100_000, 10, 0, 5_000), Slots(3))]
     assert b"".join(pieces) == bytes(100_000) + b"\1" * 10 + b"\3" * 5_000
     assert max(map(len, pieces)) == 16 * 1024
 
 
-async def test_floods_share_a_few_turns_a_round_however_many_they_are() -> None:
-    turns, done = Turns(3), [0] * 50
+async def test_floods_share_a_few_slots_a_round_however_many_they_are() -> None:
+    slots, done = Slots(3), [0] * 50
 
     async def flood(number: int) -> None:
-        async for _ in InTurns(reads(10 * 16 * 1024), turns):
+        async for _ in InPieces(reads(10 * 16 * 1024), slots):
             done[number] += 1
 
     tasks = [asyncio.ensure_future(flood(number)) for number in range(50)]
@@ -76,11 +76,11 @@ async def test_floods_share_a_few_turns_a_round_however_many_they_are() -> None:
     assert done == [10] * 50
 
 
-async def test_what_comes_slowly_waits_for_no_turn() -> None:
-    turns = Turns(1)
-    floods = [asyncio.ensure_future(anext(InTurns(reads(10_000), turns))) for _ in range(20)]
+async def test_what_comes_slowly_waits_for_no_slot() -> None:
+    slots = Slots(1)
+    floods = [asyncio.ensure_future(anext(InPieces(reads(10_000), slots))) for _ in range(20)]
     await asyncio.sleep(0)
-    coroutine = anext(InTurns(reads(200), turns)).__await__()
+    coroutine = anext(InPieces(reads(200), slots)).__await__()
     with pytest.raises(StopIteration):
         next(coroutine)
     await asyncio.gather(*floods)
@@ -91,11 +91,11 @@ async def test_what_has_many_short_lines_comes_in_smaller_pieces_and_in_turns(en
     async def flood() -> AsyncIterator[bytes]:
         yield end * 1_000
 
-    pieces = [piece async for piece in InTurns(flood(), Turns(1))]
+    pieces = [piece async for piece in InPieces(flood(), Slots(1))]
     assert b"".join(pieces) == end * 1_000
     assert max(piece.count(b"\n") + piece.count(b"\r") for piece in pieces) <= 512
-    turns = Turns(1)
-    await turns.take()
-    waits: Generator[object, None, bytes] = anext(InTurns(flood(), turns)).__await__()
+    slots = Slots(1)
+    await slots.take()
+    waits: Generator[object, None, bytes] = anext(InPieces(flood(), slots)).__await__()
     assert isinstance(next(waits), asyncio.Future)
     waits.close()
