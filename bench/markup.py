@@ -9,9 +9,9 @@ import django
 
 TEMPLATE = """{% for bar in bars %}<a href="{{ bar.href }}" tabindex="-1"><title>{{ bar.words }}</title>
 <rect class="bar-room" x="{{ bar.x }}" width="{{ bar.width }}" y="0" height="100%"/>
-{% for each in bar.segments %}<rect class="bar-{{ each.css }}" x="{{ bar.x }}" width="{{ bar.width }}"
+{% for each in bar.pieces %}<rect class="bar-{{ each.css }}" x="{{ bar.x }}" width="{{ bar.width }}"
  y="{{ each.y }}" height="{{ each.height }}"/>{% endfor %}</a>{% endfor %}"""
-STRIP = """<svg class="strip" role="img" aria-label="{{ drawn.words }}">{% for one in drawn.segments %}
+STRIP = """<svg class="strip" role="img" aria-label="{{ drawn.words }}">{% for one in drawn.pieces %}
 <rect class="fill-{{ one.css }}" x="{{ one.x }}" y="{{ one.top }}" width="{{ one.width }}"
  height="{{ one.height }}" rx="1.5"/>{% endfor %}</svg>"""
 
@@ -22,14 +22,14 @@ def main() -> None:
     from django.template import engines
 
     from streamviz.dashboard.chart_markup import bars
-    from streamviz.dashboard.charts import Bar, Chart, Segment
+    from streamviz.dashboard.charts import Bar, Chart, Piece
     from streamviz.live.presentation import strip as strips
     from streamviz.live.row_markup import strip
 
-    pieces = [Segment("completed", "20%", "80%"), Segment("halted", "0%", "20%")]
+    pieces = [Piece("completed", "20%", "80%"), Piece("halted", "0%", "20%")]
     now = datetime.now(UTC)
     chart = Chart([Bar(f"{n}%", "1%", f"{n} streams", f"/sessions/?at={n}", pieces, "", now) for n in range(60)], "100")
-    blocks = [strips.Segment(f"{n}%", "5%", f"{n}%", 2, 10, "content", "", 7) for n in range(12)]
+    blocks = [strips.Piece(f"{n}%", "5%", f"{n}%", 2, 10, "content", "", 7) for n in range(12)]
     drawn = strips.Strip(blocks, None, "12 blocks")
     of_bars, of_strip = (engines["django"].from_string(source) for source in (TEMPLATE, STRIP))
     print(f"60 bars   f-strings {_best(lambda: bars(chart, ())):7.0f}", end="   ")

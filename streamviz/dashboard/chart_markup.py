@@ -52,11 +52,11 @@ def _link(href: str, at: datetime, words: str, drawn: str) -> str:
 
 def _bar(bar: Bar) -> str:
     across = f'x="{bar.x}" width="{bar.width}"'
-    segments = "".join(
-        f'<rect class="bar-{each.css}" {across} y="{each.y}" height="{each.height}"/>' for each in bar.segments
+    pieces = "".join(
+        f'<rect class="bar-{each.css}" {across} y="{each.y}" height="{each.height}"/>' for each in bar.pieces
     )
     return _link(
-        bar.href, bar.at, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}{_cut(bar)}'
+        bar.href, bar.at, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{pieces}{_cut(bar)}'
     )
 
 

@@ -19,7 +19,7 @@ _LEAST_REST = 4
 _ROOM = 1.25  # above the highest of the rest
 
 
-class Segment(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a bar; `css` names its look."""
 
     css: str
@@ -35,7 +35,7 @@ class Bar(NamedTuple):
     width: str
     words: str
     href: str
-    segments: list[Segment]
+    pieces: list[Piece]
     over: str
     at: datetime
 
@@ -116,7 +116,7 @@ def stacked(columns: Sequence[Column | None], shown: Callable[[float], str] = _u
         if each and full:
             total = _sum(each)
             over = shown(total) if total > full else ""
-            bars.append(_bar(n, len(columns), each, _segments(each, max(full, total)), over))
+            bars.append(_bar(n, len(columns), each, _pieces(each, max(full, total)), over))
     return Chart(bars, shown(full) if bars else "")
 
 
@@ -161,18 +161,18 @@ def ranges(columns: Sequence[Ranges | None], shown: Callable[[float], str], leas
         return 100 * (1 - max(0.0, math.log10(max(least, value)) - low) / (high - low))
 
     bars = [
-        _bar(n, len(columns), column, [segment for each in column.ranges for segment in _range(each, place)])
+        _bar(n, len(columns), column, [piece for each in column.ranges for piece in _range(each, place)])
         for n, column in enumerate(columns)
         if column
     ]
     return Chart(bars, f"{shown(10**high)}, from {shown(10**low)} on a log scale")
 
 
-def _range(each: Range, place: Callable[[float], float]) -> list[Segment]:
+def _range(each: Range, place: Callable[[float], float]) -> list[Piece]:
     top, middle = place(each.p95), min(100 - _LEAST, place(each.p50))
     return [
-        Segment(each.css, percent(top), percent(max(_LEAST, middle - top))),
-        Segment("median", percent(middle), percent(_LEAST)),
+        Piece(each.css, percent(top), percent(max(_LEAST, middle - top))),
+        Piece("median", percent(middle), percent(_LEAST)),
     ]
 
 
@@ -188,7 +188,7 @@ def heat(columns: Sequence[Bands | None], shown: Callable[[int], str]) -> Chart:
     for n, each in enumerate(columns):
         if each:
             cells = [
-                Segment(f"heat-{_darkness(number, most)}", percent((high - 1 - band) * height), percent(height))
+                Piece(f"heat-{_darkness(number, most)}", percent((high - 1 - band) * height), percent(height))
                 for band, number in sorted(each.numbers.items())
             ]
             bars.append(_bar(n, len(columns), each, cells))
@@ -199,29 +199,27 @@ def _darkness(number: int, most: int) -> int:
     return max(1, math.ceil(_SHADES * number / most))
 
 
-def _bar(
-    number: int, of: int, column: Column | Spread | Ranges | Bands, segments: list[Segment], over: str = ""
-) -> Bar:
+def _bar(number: int, of: int, column: Column | Spread | Ranges | Bands, pieces: list[Piece], over: str = "") -> Bar:
     step = 100 / of
     x = number * step + step * (1 - _BAR) / 2
-    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments, over, column.at)
+    return Bar(percent(x), percent(step * _BAR), column.words, column.href, pieces, over, column.at)
 
 
-def _segments(column: Column, full: float) -> list[Segment]:
-    segments, ground = [], 100.0
+def _pieces(column: Column, full: float) -> list[Piece]:
+    pieces, ground = [], 100.0
     for css, value in column.values:
         if value:
             height = max(_LEAST, value / full * 100)
             ground = max(0.0, ground - height)
-            segments.append(Segment(css, percent(ground), percent(height)))
-    return segments
+            pieces.append(Piece(css, percent(ground), percent(height)))
+    return pieces
 
 
-def _spread(column: Spread, full: float) -> list[Segment]:
+def _spread(column: Spread, full: float) -> list[Piece]:
     scale = 100 / full if full else 0.0
     high = min(100 - _LEAST, max(0.0, 100 - (column.p95 or 0) * scale))
     middle = min(100 - _LEAST, max(0.0, 100 - (column.p50 or 0) * scale))
     return [
-        Segment("spread", percent(high), percent(max(_LEAST, middle - high))),
-        Segment("median", percent(middle), percent(_LEAST)),
+        Piece("spread", percent(high), percent(max(_LEAST, middle - high))),
+        Piece("median", percent(middle), percent(_LEAST)),
     ]

@@ -1,5 +1,5 @@
-"""What a session's page reads from Postgres, in a fixed number of queries: the outlines of all turns, and the requests
-and texts of those that it shows."""
+"""What a session's page reads from Postgres, in a fixed number of queries: the short entries of all turns, and the
+requests and texts of those that it shows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,7 @@ def turn_alone(stream: Stream) -> Turns:
 
 def _turns(page: Sequence[Stream], following: Place | None) -> Turns:
     records = {stream.pk: stream for stream in page}
-    views = {stream.pk: view_of(streams.outline_of(stream)) for stream in page}
+    views = {stream.pk: view_of(streams.short_entries_of(stream)) for stream in page}
     return Turns(lines_of(map(_link, page)), records, views, following)
 
 
@@ -133,7 +133,7 @@ def _with_texts(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, StreamView]:
     found = blocks.annotate(beginning=Left("text", _TEXT_CHARACTERS)).values_list("stream_id", "ordinal", "beginning")
     for stream_id, ordinal, text in found:
         texts[stream_id][ordinal] = text
-    return {each: view_of(streams.outline_of(turns.records[each], texts[each])) for each in ids}
+    return {each: view_of(streams.short_entries_of(turns.records[each], texts[each])) for each in ids}
 
 
 def _instead(records: Iterable[Stream], views: Mapping[UUID, StreamView]) -> dict[UUID, dict[int, str]]:

@@ -18,7 +18,7 @@ from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.snippets import Snippet, snippets
-from streamviz.records.queries.streams import of_sessions, outlines, span_of
+from streamviz.records.queries.streams import of_sessions, shortened, span_of
 
 SESSIONS_A_PAGE = 50
 STREAMS_A_PAGE = 200
@@ -214,4 +214,4 @@ def stream_alone(stream_id: uuid.UUID) -> Stream:
 
 
 def _as_turns(streams: QuerySet[Stream]) -> QuerySet[Stream]:
-    return outlines(streams, TAIL_CHARACTERS, BLOCKS_A_TURN).annotate(asked_bytes=Length("request"))
+    return shortened(streams, TAIL_CHARACTERS, BLOCKS_A_TURN).annotate(asked_bytes=Length("request"))

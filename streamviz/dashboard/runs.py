@@ -30,5 +30,5 @@ async def calls_of(run: StreamView) -> RunCalls | None:
 
 def _recorded(run: uuid.UUID) -> dict[uuid.UUID, StreamView]:
     found = Stream.objects.filter(parent=run, relation=Relation.STEP).order_by("requested_at", "id")
-    outlines = streams.outlines(found, 1, BLOCKS_A_TURN)[:_MOST_CALLS]
-    return {each.pk: view_of(streams.outline_of(each)) for each in outlines}
+    calls = streams.shortened(found, 1, BLOCKS_A_TURN)[:_MOST_CALLS]
+    return {each.pk: view_of(streams.short_entries_of(each)) for each in calls}

@@ -17,7 +17,7 @@ from streamviz.records.recorder import StreamClosed, StreamOpened
 # Latencies are measured over the newest chunks, so that a long stream costs no more per second than a short one.
 _LATENCY_CHUNKS = 2_000
 # A row of the Live page is rendered again and again, and has room for a hundred blocks.
-_OUTLINED = 500
+_MOST_BLOCKS = 500
 # A row shows less of a name than this, and a filter cannot match more.
 NAME_CHARACTERS = 300
 # Stands in where computing it would cost too much.
@@ -74,14 +74,14 @@ def blocks_of(stream: LiveStream) -> Iterator[BlockRecord]:
     return (_block(block, stream.context) for block in stream.state.blocks)
 
 
-def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
+def short_entries_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
     """The same without chunk times: of texts it has only the beginning of those that a person is asked about, and names
     are cut to a useful length. Of very many blocks it has the newest and those that are held."""
     context, blocks = stream.context, stream.state.blocks
-    earlier = len(blocks) - _OUTLINED
+    earlier = len(blocks) - _MOST_BLOCKS
     held = [number for number, hold in context.holds.items() if number < earlier and hold.ended_at is None]
-    outlined = [*(blocks[number] for number in held[:_OUTLINED]), *blocks[-_OUTLINED:]]
-    told = [_outlined(block, context, asked_characters) for block in outlined]
+    shown = [*(blocks[number] for number in held[:_MOST_BLOCKS]), *blocks[-_MOST_BLOCKS:]]
+    told = [_shortened(block, context, asked_characters) for block in shown]
     return _entries(stream, told, NO_TIMES)
 
 
@@ -155,7 +155,7 @@ def _block(block: StreamBlock, context: ChainContext, text: str | None = None) -
     return BlockRecord.of(block, hold.since, hold.policies, hold.released_at, text)
 
 
-def _outlined(block: StreamBlock, context: ChainContext, asked_characters: int) -> BlockRecord:
+def _shortened(block: StreamBlock, context: ChainContext, asked_characters: int) -> BlockRecord:
     record = _block(block, context, _asked(block, context, asked_characters))
     name, label, upstream_id = (each[:NAME_CHARACTERS] for each in (record.name, record.label, record.upstream_id))
     return structs.replace(record, name=name, label=label, upstream_id=upstream_id)

@@ -8,7 +8,7 @@ import html
 from django.utils.safestring import SafeString
 
 from streamviz.live.presentation.rows import RowText, RowView
-from streamviz.live.presentation.strip import Segment, Strip
+from streamviz.live.presentation.strip import Piece, Strip
 
 
 def tail(text: RowText) -> str:
@@ -51,14 +51,14 @@ def blocks(row: RowView) -> str:
 def strip(drawn: Strip) -> SafeString:
     """A block strip; it contains only words and figures of ours, so nothing is escaped."""
     edge = f'<rect class="strip-edge" x="{drawn.edge}" y="0" width="2" height="14"/>' if drawn.edge else ""
-    segments = "".join(map(_segment, drawn.segments))
+    pieces = "".join(map(_piece, drawn.pieces))
     return SafeString(
         f'<svg class="strip" role="img" aria-label="{drawn.words}"><rect class="strip-track" y="7" width="100%"'
-        f' height="1"/>{segments}{edge}</svg>'
+        f' height="1"/>{pieces}{edge}</svg>'
     )
 
 
-def _segment(one: Segment) -> str:
+def _piece(one: Piece) -> str:
     place = f'x="{one.x}" y="{one.top}" width="{one.width}" height="{one.height}" rx="1.5"'
     line = f'x1="{one.x}" x2="{one.end}"'
     match one.state:

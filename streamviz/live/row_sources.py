@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from streamviz.core.events import BlockKind
-from streamviz.exchange.recording import NAME_CHARACTERS, outline_of
+from streamviz.exchange.recording import NAME_CHARACTERS, short_entries_of
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.live.presentation import marks
@@ -82,17 +82,17 @@ class RowSources:
 
     def of(self, stream: LiveStream, now: int) -> RowSource:
         """What to send about a stream that runs here, or has just ended."""
-        outline = _outline_of(stream, now)
-        if self._told.get(stream.id) == outline:
+        state = _state_of(stream, now)
+        if self._told.get(stream.id) == state:
             return RowSource(stream.id, now, _tail_of(stream))
-        self._told[stream.id] = outline
+        self._told[stream.id] = state
         return whole(stream, now)
 
 
 def whole(stream: LiveStream, now: int) -> RowSource:
     """A whole row."""
     counts = counts_of(stream.received_at, now, stream.ended_at)
-    view = view_of(outline_of(stream, ASKED_CHARACTERS))
+    view = view_of(short_entries_of(stream, ASKED_CHARACTERS))
     if stream.calls:
         marked = [
             _mark(call, now, goes_on=not stream.ended_at and call is stream.calls[-1])
@@ -104,7 +104,7 @@ def whole(stream: LiveStream, now: int) -> RowSource:
 
 def _mark(call: LiveStream, now: int, *, goes_on: bool) -> CallMark:
     """The state of a run's call. One that let tools run counts as running as long as it is the last one."""
-    view = view_of(outline_of(call, 0))
+    view = view_of(short_entries_of(call, 0))
     state = marks.RUNNING if goes_on and tools_run(view) else view.settled_state(now)
     return CallMark(call.id, call.part, state.word, state.css)
 
@@ -114,7 +114,7 @@ def _second_of(stream: LiveStream, now: int) -> int:
     return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
 
 
-def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
+def _state_of(stream: LiveStream, now: int) -> tuple[object, ...]:
     """What a row shows besides its text, in short: while it is the same, only the text can have changed.
 
     Minor changes, such as a block's length or a name that comes late, are shown with the next whole row.

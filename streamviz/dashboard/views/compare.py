@@ -30,10 +30,10 @@ def compare(request: HttpRequest) -> HttpResponse:
     a = _stream(request.GET.get("a", ""))
     if not request.GET.get("b"):
         others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)
-        near = streams.outlines(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
+        near = streams.shortened(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
         context: dict[str, Any] = {
             "a": view_of_record(a, has_times=False),
-            "near": [view_of(streams.outline_of(each)) for each in near],
+            "near": [view_of(streams.short_entries_of(each)) for each in near],
         }
         return render(request, "dashboard/compare.html", context | {"page": "sessions"})
     b = _stream(request.GET["b"])

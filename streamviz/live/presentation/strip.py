@@ -17,7 +17,7 @@ _FULL = 98.0
 _MOST = 100
 
 
-class Segment(NamedTuple):
+class Piece(NamedTuple):
     """One block. Positions are per cent of the width, as text; heights are pixels."""
 
     x: str
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
 class Strip(NamedTuple):
     """All blocks, the growing end of a running stream (None once it is over), and the same in words."""
 
-    segments: list[Segment]
+    pieces: list[Piece]
     edge: str | None
     words: str
 
@@ -43,13 +43,13 @@ def strip_of(stream: StreamView) -> Strip:
     blocks = stream.blocks[-_MOST:]
     hidden = blocks[-1].ordinal + 1 - len(blocks) if blocks else 0
     widths = _widths(blocks)
-    segments, x = [], 0.0
+    pieces, x = [], 0.0
     for block, width in zip(blocks, widths, strict=True):
-        segments.append(_segment(block, x, width))
+        pieces.append(_piece(block, x, width))
         x += width + _GAP
     earlier = [f"{hidden:,} earlier"] if hidden else []
     words = ", ".join([*earlier, *(_words(block) for block in blocks)]) or "no blocks yet"
-    return Strip(segments, f"{x:.1f}%" if stream.is_running else None, words)
+    return Strip(pieces, f"{x:.1f}%" if stream.is_running else None, words)
 
 
 def _widths(blocks: Sequence[BlockView]) -> list[float]:
@@ -59,11 +59,11 @@ def _widths(blocks: Sequence[BlockView]) -> list[float]:
     return [unit * weight for weight in weights]
 
 
-def _segment(block: BlockView, x: float, width: float) -> Segment:
+def _piece(block: BlockView, x: float, width: float) -> Piece:
     mark = block.mark
     middle = mark.top + mark.height // 2
     end = f"{x + width:.1f}%"
-    return Segment(f"{x:.1f}%", f"{width:.1f}%", end, mark.top, mark.height, mark.css, block.state, middle)
+    return Piece(f"{x:.1f}%", f"{width:.1f}%", end, mark.top, mark.height, mark.css, block.state, middle)
 
 
 def _words(block: BlockView) -> str:

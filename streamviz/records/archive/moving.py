@@ -14,7 +14,7 @@ from streamviz.records import metrics
 from streamviz.records.archive import statements as sql
 from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectAway, ObjectLost
 from streamviz.records.archive.packing import packed, unpacked
-from streamviz.records.archive.parts import Outline, Runs, parts
+from streamviz.records.archive.parts import IndexRow, Runs, parts
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 from streamviz.records.ids import milliseconds_of
 from streamviz.records.partitions import day_of
@@ -43,7 +43,7 @@ class _Piece(NamedTuple):
     size: int
     length: int
     rows: int
-    outline: Outline
+    index_row: IndexRow
 
 
 class Moved(NamedTuple):
@@ -109,7 +109,7 @@ class Archiving:
                 if len(data) >= OBJECT_BYTES and not number:
                     break
                 part, rows = packed(runs), len(runs.upstream) + len(runs.client)
-                pieces.append(_Piece(stream_id, number, len(data), len(part.data), part.length, rows, runs.outline()))
+                pieces.append(_Piece(stream_id, number, len(data), len(part.data), part.length, rows, runs.index_row()))
                 data += part.data
         if not pieces:
             return streams[-1][0], 0, 0
@@ -240,7 +240,7 @@ def first_kept(today: datetime, after_days: int) -> date:
 
 
 def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
-    return (piece.stream_id, piece.number, object_id, piece.start, piece.size, piece.length, *piece.outline)
+    return (piece.stream_id, piece.number, object_id, piece.start, piece.size, piece.length, *piece.index_row)
 
 
 def _whole(piece: bytes, length: int) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from streamviz.records.archive.rows import ClientRow, Outline, UpstreamRow
+from streamviz.records.archive.rows import ClientRow, IndexRow, UpstreamRow
 
 # Of a long stream, a page reads only some parts.
 PART_BYTES = 2**20
@@ -21,10 +21,10 @@ class Runs:
         """Roughly how many bytes they take."""
         return sum(row.size for row in self.upstream) + sum(row.size for row in self.client)
 
-    def outline(self) -> Outline:
+    def index_row(self) -> IndexRow:
         """What the index says of them."""
         up, down = self.upstream, self.client
-        return Outline(
+        return IndexRow(
             first_seq=up[0].first_seq if up else 0,
             end_seq=up[-1].first_seq + len(up[-1].offsets) if up else 0,
             first_frame=down[0].first_frame if down else 0,

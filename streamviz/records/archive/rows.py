@@ -38,7 +38,7 @@ class ClientRow(NamedTuple):
         return len(self.payload) + _NUMBER * (len(self.offsets) + len(self.lengths))
 
 
-class Outline(NamedTuple):
+class IndexRow(NamedTuple):
     """The chunks and frames of a part, each from the first to the one after the last; how many chunks, and how many
     bytes they have; and whether the bytes of all of them are kept."""
 

@@ -59,7 +59,7 @@ def load(stream_id: uuid.UUID) -> Stream:
     return streams.prefetch_related("blocks", "verdicts__policy_version__policy").get(pk=stream_id)
 
 
-def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
+def shortened(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
     """The same streams with what their strips show, in four queries: the length of each block and the last `ending`
     characters of it, but neither its full text nor the request. With `most_blocks`, later blocks are left out, and so
     are verdicts that only allowed them."""
@@ -87,13 +87,13 @@ def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
     return _entries(stream, [block.text for block in stream.blocks.all()], times)
 
 
-def outline_of(
+def short_entries_of(
     stream: Stream, texts: Mapping[int, str] | None = None, received_at: Sequence[int] = ()
 ) -> StreamEntries:
-    """The entries of a stream from `outlines`, without its tapes: with these texts of its blocks, by ordinal, or else
+    """The entries of a stream from `shortened`, without its tapes: with these texts of its blocks, by ordinal, or else
     the end of each, and with these times of chunks."""
     told = texts or {}
-    # The annotation of `outlines`, which is unknown to the model.
+    # The annotation of `shortened`, which is unknown to the model.
     found = [told.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
     return _entries(stream, found, Times(received_at))
 
@@ -105,10 +105,10 @@ def requests_of(ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
 
 
 def newest(most: int, ending: int) -> list[StreamEntries]:
-    """Outlines of the newest streams that have ended, with the times of their last chunks."""
-    streams = list(outlines(Stream.objects.exclude(outcome="").order_by("-requested_at"), ending)[:most])
+    """Short entries of the newest streams that have ended, with the times of their last chunks."""
+    streams = list(shortened(Stream.objects.exclude(outcome="").order_by("-requested_at"), ending)[:most])
     ends = _last_received_at(streams)
-    return [outline_of(stream, received_at=ends[stream.pk]) for stream in streams]
+    return [short_entries_of(stream, received_at=ends[stream.pk]) for stream in streams]
 
 
 def deleted(stream_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:

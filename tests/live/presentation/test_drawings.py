@@ -35,10 +35,10 @@ async def test_a_strip_has_a_segment_a_block_and_fits() -> None:
         await running.say("x" * 5_000)
         await running.call("{}", "ls", index=number)
     strip = strip_of(view_of_running(running.stream))
-    assert len(strip.segments) == 100
+    assert len(strip.pieces) == 100
     assert strip.edge is not None
     assert per_cent(strip.edge) <= 100
-    assert per_cent(strip.segments[0].width) > per_cent(strip.segments[1].width)
+    assert per_cent(strip.pieces[0].width) > per_cent(strip.pieces[1].width)
 
 
 async def test_a_strip_of_very_many_blocks_is_of_the_newest() -> None:
@@ -46,7 +46,7 @@ async def test_a_strip_of_very_many_blocks_is_of_the_newest() -> None:
     for number in range(500):
         await running.call("{}", "ls", index=number)
     strip = strip_of(view_of_running(running.stream))
-    assert len(strip.segments) == 100
+    assert len(strip.pieces) == 100
     assert strip.words.startswith("400 earlier, tool call, ")
 
 
@@ -62,8 +62,8 @@ async def test_strips_of_a_page_have_one_scale() -> None:
     short, long = await Running().say("x" * 100), await Running().say("x" * 100)
     await long.call("{}", "ls")
     assert (
-        strip_of(view_of_running(short.stream)).segments[0].width
-        == strip_of(view_of_running(long.stream)).segments[0].width
+        strip_of(view_of_running(short.stream)).pieces[0].width
+        == strip_of(view_of_running(long.stream)).pieces[0].width
     )
 
 

@@ -3,7 +3,7 @@ import tracemalloc
 import pytest
 
 from streamviz.records.archive.packing import packed, unpacked
-from streamviz.records.archive.parts import PART_BYTES, Outline, Runs, parts
+from streamviz.records.archive.parts import PART_BYTES, IndexRow, Runs, parts
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 
 UPSTREAM = [UpstreamRow(0, 10, [0, 5], [2, 3], b"abcde"), UpstreamRow(2, 20, [0], [7], None)]
@@ -17,7 +17,7 @@ def test_what_is_packed_comes_out_again() -> None:
 def test_a_short_stream_is_one_part_with_both_tapes() -> None:
     [part] = parts(UPSTREAM, CLIENT)
     assert part == Runs(UPSTREAM, CLIENT)
-    assert part.outline() == Outline(0, 3, 0, 3, chunks=3, payload_bytes=5, is_whole=False)
+    assert part.index_row() == IndexRow(0, 3, 0, 3, chunks=3, payload_bytes=5, is_whole=False)
 
 
 def test_a_long_stream_is_cut_and_nothing_is_lost() -> None:
@@ -27,7 +27,8 @@ def test_a_long_stream_is_cut_and_nothing_is_lost() -> None:
     assert [row for part in found for row in part.upstream] == long
     assert [row for part in found for row in part.client] == CLIENT
     assert all(part.size <= PART_BYTES + long[0].size for part in found)
-    assert [(part.outline().first_seq, part.outline().end_seq) for part in found if part.upstream][1] == (8 * 128, 2048)
+    indexed = [part.index_row() for part in found if part.upstream]
+    assert (indexed[1].first_seq, indexed[1].end_seq) == (8 * 128, 2048)
 
 
 def test_a_stream_without_runs_has_no_parts() -> None:
