@@ -62,7 +62,7 @@ def _lists() -> dict[str, Callable[[], str]]:
         "judged by a policy": lambda: "range=all&q=policy:shell-guard",
         "with a star": lambda: "range=all&q=starred:yes",
         "with a label": lambda: "range=all&q=" + quote_plus(f'session:"{label}"'),
-        "by a cost that none has": lambda: "range=all&q=cost:1000",
+        "by a cost that no stream has": lambda: "range=all&q=cost:1000",
         "by a tool": lambda: "range=all&q=tool:run_shell",
         "of a week, with nothing that matches": lambda: "range=7d&q=finish_reason:none",
         "by what an error says": lambda: "range=all&q=error:broke",

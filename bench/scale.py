@@ -153,7 +153,7 @@ def amount(value: float, unit: str) -> str:
 
 def table(found: Iterable[Use]) -> str:
     """The table as in docs/scale.md."""
-    lines = ["| | used | there is | share | so many are needed |", "|---|---:|---:|---:|---:|"]
+    lines = ["| | used | there is | share | needed |", "|---|---:|---:|---:|---:|"]
     for use in found:
         cells = (use.name, amount(use.used, use.unit), amount(use.bears, use.unit))
         lines.append(f"| {' | '.join(cells)} | {use.share:.0%} | {use.needed} times |")
@@ -171,7 +171,7 @@ def main() -> None:
     found = uses(Costs(), load, fleet, Bearable())
     sums = totals(Costs(), load, fleet)
     print(table(found))
-    print(f"\nFirst to give in: {found[0].name}. Nodes of Postgres: {postgres_needed(found)}.")
+    print(f"\nFirst to reach its limit: {found[0].name}. Nodes of Postgres: {postgres_needed(found)}.")
     print(f"Streams at once on a server: {sums.open_streams:,.0f}; of a day: {sums.streams_a_day:,.0f}.")
     print(f"Archived a day: {amount(sums.archived_a_day, 'B')}, its index {amount(sums.index_a_day, 'B')}.")
 

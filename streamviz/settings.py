@@ -55,7 +55,7 @@ SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{BASE_PATH}/"
 # Browsers connect only by https, which a proxy in front of the server handles.
 HTTPS = environment.flag("HTTPS", default=False)
 if HTTPS and not TRUSTED_PROXIES:
-    raise ImproperlyConfigured("HTTPS=1 needs TRUSTED_PROXIES: the proxy that speaks TLS, which says what came by it.")
+    raise ImproperlyConfigured("HTTPS=1 needs TRUSTED_PROXIES, the address of the proxy that terminates TLS.")
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=PUBLIC or HTTPS)

@@ -39,7 +39,7 @@ class Event(StrEnum):
     STOPPED = "the server stops"
     SENT = "the client was given the end"
     LEFT = "the client left"
-    DROPPED = "the server lets go of it, whoever still waits"
+    DROPPED = "the server drops it, even if somebody still waits"
     CLOSED = "nothing more can be said of it"
 
 

@@ -301,7 +301,7 @@ def _checked(entry: _Struct) -> _Struct:
     entry = msgspec.convert(msgspec.to_builtins(entry), type(entry))
     for name, words in _WORDS.get(type(entry), {}).items():
         if getattr(entry, name) not in words:
-            raise ValueError(f"its {name} is none that this version knows")
+            raise ValueError(f"its {name} is not one this version knows")
     latest = as_microseconds(datetime.now(UTC) + _AHEAD)
     for name in _MOMENTS[type(entry)]:
         if (at := getattr(entry, name)) is not None and not _EARLIEST <= at <= latest:

@@ -28,7 +28,7 @@ def policies_in_force() -> tuple[ScopedPolicy, ...]:
 def _scoped(version: PolicyVersion) -> ScopedPolicy:
     scoped = scoped_policy(version.policy.name, version, version.number, version.pk)
     if scoped.trouble:
-        # It was checked when saved, but a newer release may still refuse it. Nothing may pass as judged by it.
+        # It was checked when saved, but a newer release may still refuse it. Never treat anything as judged by it.
         log.error("policy %s v%d: %s", scoped.name, scoped.version, scoped.trouble)
     return scoped
 

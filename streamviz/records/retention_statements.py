@@ -26,7 +26,7 @@ AND id < streamviz_first_id(%(behind)s::date::timestamp AT TIME ZONE 'UTC')
 AND (tableoid = 'records_stream_default'::regclass OR outcome = '' OR {IS_KEPT})
 """  # noqa: S608
 COUNT_STREAMS = f"SELECT count(*) FROM {{table}} AS stream WHERE outcome <> '' AND NOT ({IS_KEPT})"  # noqa: S608
-# Of what is not dropped by the day: streams that outlived their day and have expired now, and ids that are of no day.
+# Of what is not dropped by the day: streams that outlived their day and have expired now, and ids without a date.
 _EXPIRED = f"""
 FROM {{table}} AS stream
 WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})

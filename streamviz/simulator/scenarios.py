@@ -158,7 +158,7 @@ def _two_calls_one_chunk(author: Author) -> None:
 
 
 def _error_400(_: Author) -> None:
-    raise ProviderError.bad_request("The request was not one that can be taken.", "messages")
+    raise ProviderError.bad_request("The request is invalid.", "messages")
 
 
 def _error_401(_: Author) -> None:

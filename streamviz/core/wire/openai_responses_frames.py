@@ -40,7 +40,7 @@ def tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:
 
 
 def says_nothing(payload: JsonObject) -> bool:
-    """Whether a frame that names no item is not about any: it is an error, or has no text."""
+    """Whether a frame without an item id concerns no item: it is an error, or has no text."""
     if payload.get("type") == "error":
         return True
     return not any(isinstance(value, str | list | dict) for key, value in payload.items() if key != "type")

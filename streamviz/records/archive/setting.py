@@ -43,7 +43,7 @@ def archive(chunk_days: int) -> Archive | None:
 
 def _require_sense(beside: dict[str, str], days: int, chunk_days: int) -> None:
     if beside["ENDPOINT"] and not _ENDPOINT.fullmatch(beside["ENDPOINT"]):
-        raise ImproperlyConfigured("ARCHIVE_ENDPOINT must look like https://HOST or http://HOST:9000, and no more.")
+        raise ImproperlyConfigured("ARCHIVE_ENDPOINT must look like https://HOST or http://HOST:9000, without a path.")
     if bool(beside["KEY_ID"]) != bool(beside["SECRET"]):
         raise ImproperlyConfigured("ARCHIVE_KEY_ID and ARCHIVE_SECRET belong together: set both, or neither.")
     if not days or 0 < chunk_days <= days:
