@@ -291,7 +291,7 @@ def data_home() -> Path:
     try:
         return Path.home() / ".local" / "share" / "streamviz"
     except RuntimeError:
-        raise ImproperlyConfigured("VAR_DIR must be set: this user has no home for streamviz's data.") from None
+        raise ImproperlyConfigured("VAR_DIR must be set: this user has no home directory for its data.") from None
 
 
 def kept_secret(path: Path) -> str:
@@ -301,8 +301,8 @@ def kept_secret(path: Path) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0 and path.parent.stat().st_uid != 0 and not path.exists():
             raise ImproperlyConfigured(
-                f"VAR_DIR={path.parent} belongs to another user, who could not read what root makes there. Run this as "
-                "that user, and with its settings."
+                f"VAR_DIR={path.parent} belongs to another user, who could not read what root creates there. Run this "
+                "as that user, with its settings."
             )
         return made_once(path, lambda: secrets.token_urlsafe(50)).strip()
     except OSError as error:

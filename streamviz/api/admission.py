@@ -51,7 +51,7 @@ def counted(reader: Reader) -> Iterator[None]:
     """Count one more stream that they read, while this lasts. Raises RequestError (429) if they read too many, and
     Unavailable if all readers together do."""
     if _reading[reader.name] >= settings.EVENT_READERS:
-        message = f"You are already reading {settings.EVENT_READERS} streams, and no more can be read at once."
+        message = f"You are already reading {settings.EVENT_READERS} streams, the most that may be read at once."
         raise RequestError(429, message, kind="rate_limit_error", headers={"retry-after": "5"})
     if _reading.total() >= settings.EVENT_READERS_TOTAL:
         raise Unavailable("all of this server's event readers are in use")

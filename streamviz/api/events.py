@@ -65,7 +65,7 @@ class Wanted:
         last = http.header(scope, b"last-event-id")
         had = EventId.parse(last, kind) if last else EventId()
         if had is None:
-            message = "`Last-Event-ID` is not an event id of this stream, in this format, for this reader."
+            message = "`Last-Event-ID` is not an event id for this stream, format and reader."
             raise RequestError(400, message, param="last-event-id")
         return cls(FORMATS[name], kind, _speed(query.get("pace", [""])[-1]), had)
 

@@ -151,5 +151,5 @@ class UpstreamError(ClientFacingError):
 
 def unanswered(status: int) -> UpstreamError:
     """The client's error for a status that is neither an answer nor a refusal."""
-    why = "for which it was not asked" if status < 200 else "a redirect, which is not followed"
+    why = "which was not asked for" if status < 200 else "a redirect, which is not followed"
     return UpstreamError(502, f"upstream answered {status}, {why}")

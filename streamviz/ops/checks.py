@@ -31,7 +31,8 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             raise Fault(
-                f"It is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR to another folder."
+                f"streamviz is already running in {var_dir} (process {holder}). "
+                "Stop it, or set VAR_DIR to another folder."
             ) from None
         lock.truncate(0)
         with suppress(OSError):  # on a full disk, which the writer may yet clear, the process id is not shown

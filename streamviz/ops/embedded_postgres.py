@@ -138,7 +138,7 @@ class EmbeddedPostgres:
             [self._bin / "initdb", "-D", fresh, "-U", USER, *INITDB], capture_output=True, text=True, **self._how()
         )
         if made.returncode != 0:
-            raise Fault(f"Postgres could not make a database in {fresh}: {_reason(made.stderr)}")
+            raise Fault(f"Postgres could not create a database in {fresh}: {_reason(made.stderr)}")
         fresh.rename(self.data)
 
     def _own_folder(self, folder: Path) -> None:
@@ -153,7 +153,7 @@ class EmbeddedPostgres:
         version = made_by(self.data)
         if version != MAJOR_VERSION:
             raise Fault(
-                f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. Take it over with: "
+                f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. Upgrade it with: "
                 f"{COMMAND} upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"
             )
 

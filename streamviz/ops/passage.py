@@ -31,7 +31,7 @@ def let_reach(path: Path, account: pwd.struct_passwd, say: Callable[[str], None]
             _add_passage(folder, account.pw_uid)
         if not _may_use(folder, account):
             raise Fault(
-                f"Started by root, Postgres runs as the user {account.pw_name}, which may not use {folder}. "
+                f"Started by root, Postgres runs as the user {account.pw_name}, which cannot access {folder}. "
                 f"Run `chmod o+x {folder}`, move the project, start as another user, or set DATABASE_URL."
             )
         say(f"Gave the user {account.pw_name}, and nobody else, access through {folder}")

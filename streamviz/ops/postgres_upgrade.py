@@ -30,11 +30,11 @@ def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
     finish_upgrade(data)
     version = made_by(data)
     if version == MAJOR_VERSION:
-        raise Fault(f"{data} is of Postgres {version} already: there is nothing to upgrade.")
+        raise Fault(f"{data} is already Postgres {version}: there is nothing to upgrade.")
     _require_version(old_programs, version)
     old_folder, fresh, whole = kept(data, version), upgrading(data), upgraded(data)
     if old_folder.exists():
-        raise Fault(f"{old_folder} is there already, from an earlier upgrade. Move it away first.")
+        raise Fault(f"{old_folder} already exists, from an earlier upgrade. Move it away first.")
     for left in (fresh, whole):
         shutil.rmtree(left, ignore_errors=True)
     old, new = EmbeddedPostgres(data, say, programs=old_programs), EmbeddedPostgres(fresh, say)
@@ -59,7 +59,7 @@ def _require_version(programs: Path, version: str) -> None:
     except OSError as error:
         raise Fault(f"{programs / 'postgres'} cannot be run: {error.strerror}.") from None
     if f"(PostgreSQL) {version}." not in said:
-        raise Fault(f"{programs} has {said.strip() or 'no Postgres'}, and the data is of Postgres {version}.")
+        raise Fault(f"{programs} has {said.strip() or 'no Postgres'}, and the data is from Postgres {version}.")
 
 
 def _copy(old: Path, new: Path) -> None:

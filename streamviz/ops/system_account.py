@@ -43,7 +43,7 @@ def _made(say: Callable[[str], None]) -> pwd.struct_passwd:
         subprocess.run([*USERADD, NAME], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         raise Fault(
-            f"Postgres does not run as root and the user {NAME} cannot be made. "
+            f"Postgres does not run as root and the user {NAME} cannot be created. "
             f"Start streamviz as another user, or set DATABASE_URL."
         ) from None
     return pwd.getpwnam(NAME)

@@ -107,7 +107,7 @@ class Limits(Policy):
         name = next((name for name in _LATER if request.fields.get(name)), "")
         if not name:
             return None
-        reason = f"Its answer would come later (`{name}`), where it is not counted."
+        reason = f"The answer would come later (`{name}`), where it is not counted."
         return Verdict(Decision.DENY, reason, self._text, {"parameter": name})
 
     def _judged(self, counted: "_Counted", counts: SessionCounts, context: StreamingContext) -> Verdict:

@@ -16,7 +16,7 @@ def require_few(scope: HTTPScope) -> None:
     """Raises RequestError if a call has come through too many servers; 400, as clients would retry a 508."""
     if _hops(scope) >= _MOST:
         message = (
-            f"This call has come through {_MOST} servers of streamviz: the route of its model, or the address of its"
+            f"This call has passed through {_MOST} streamviz servers: the route of its model, or the address of its"
             " provider, leads back to one of them."
         )
         raise RequestError(400, message, code="loop")

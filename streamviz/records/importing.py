@@ -174,7 +174,7 @@ class Importing:
         stream_id = UUID(value["id"])
         if (made := day_of(stream_id)) is not None and made > datetime.now(UTC).date() + _AHEAD:
             # Its partition would never be dropped, and a file could have one for each day of many years.
-            raise ValueError("it says that it was made in days to come")
+            raise ValueError("it is dated in the future")
         self._annotation = msgspec.convert(value["annotation"], AnnotationLine) if "annotation" in value else None
         opened = StreamOpened(
             stream_id=stream_id,
@@ -305,7 +305,7 @@ def _checked(entry: _Struct) -> _Struct:
     latest = as_microseconds(datetime.now(UTC) + _AHEAD)
     for name in _MOMENTS[type(entry)]:
         if (at := getattr(entry, name)) is not None and not _EARLIEST <= at <= latest:
-            raise ValueError(f"its {name} cannot be")
+            raise ValueError(f"its {name} is impossible")
     return entry
 
 

@@ -147,7 +147,7 @@ def require_few_values(data: bytes, bounds: Bounds) -> None:
 
 async def _unpacked(pieces: AsyncIterable[bytes], packing: str) -> AsyncIterator[bytes]:
     if packing in _UNASKED:
-        raise UpstreamError(502, f"upstream answered in {packing}, for which it was not asked")
+        raise UpstreamError(502, f"upstream answered in {packing}, which was not asked for")
     unpacker = _Unpacker(packing)
     async for piece in pieces:
         if packing not in _PACKED:  # some say `utf-8` or `none` here
@@ -199,4 +199,4 @@ def _slices(unpacker: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
             yield unpacked
             piece = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise UpstreamError(502, "upstream's answer is not compressed as it says") from error
+        raise UpstreamError(502, "upstream's answer is not compressed as it claims") from error

@@ -53,7 +53,7 @@ def _allowed(offered: list[JsonObject], fields: JsonObject, told: JsonObject) ->
     named = {_key(without_namespace(tool)) for tool in objects(told.get("tools"))}
     allowed = [tool for tool in offered if named & {_key(tool), (NAMESPACE, as_text(tool.get(NAMESPACE)))}]
     if not allowed:
-        raise wrong_type("tool_choice", "about tools that are among `tools`")
+        raise wrong_type("tool_choice", "limited to tools in `tools`")
     fields["tool_choice"] = "required" if told.get("mode") == "required" else "auto"
     return allowed
 

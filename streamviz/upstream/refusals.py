@@ -77,7 +77,7 @@ def _fault_of_answer(error: Exception, status: int) -> UpstreamError | None:
     if _first_of(error, JSONDecodeError) is not None:
         return UpstreamError(502, "upstream sent something that is not JSON")
     if any(_is_litellms(each, *_STUMBLES, ValueError) for each in _behind(error)):
-        return UpstreamError(502, "upstream sent something that is not of its format")
+        return UpstreamError(502, "upstream sent something that does not fit its format")
     return None
 
 
@@ -86,7 +86,7 @@ def inconvertible(error: Exception, key: str = "") -> UpstreamError:
     ways."""
     _note(error)
     absent = str(error.args[0])[:_LONGEST_NAME] if isinstance(error, KeyError) and error.args else None
-    why = f"`{absent}` is missing" if absent else "something in it is missing, or of another type than it must be"
+    why = f"`{absent}` is missing" if absent else "something in it is missing or has the wrong type"
     if isinstance(error, RecursionError):
         why = "something in it is nested too deeply"
     elif not isinstance(error, _STUMBLES):

@@ -116,7 +116,7 @@ class Target:
     def require_key(self) -> None:
         """Raises RequestError (401) if the provider's credential is not set."""
         if self.missing:
-            why = f"the server's environment lacks {self.missing}. Set it there and start streamviz again."
+            why = f"the server's environment lacks {self.missing}. Set it there and restart streamviz."
             message = f"No credential is set for {self.provider}: {why}"
             raise RequestError(401, message, kind="authentication_error", code="no_credential")
 

@@ -161,7 +161,7 @@ def _without(details: JsonObject, member: str) -> JsonObject:
 async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     response: Any = await litellm.aembedding(**arguments, max_retries=0)
     if not response.data:
-        raise UpstreamError(502, "upstream sent something that is not of its format: no embeddings")
+        raise UpstreamError(502, "upstream sent something that does not fit its format: no embeddings")
     return Opened(_whole(response), response)
 
 

@@ -56,7 +56,7 @@ def test_no_key_is_made_where_the_file_cannot_be_written(tmp_path: Path, name: s
     [
         (["laptop"], "There is a key of this name"),
         (["other", "--provider", "nobody"], "no provider or route"),
-        (["one, two"], "no comma"),
+        (["one, two"], "not contain a comma"),
     ],
 )
 def test_what_the_keys_page_would_refuse_is_refused(tmp_path: Path, arguments: list[str], why: str) -> None:

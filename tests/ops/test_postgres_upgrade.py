@@ -86,7 +86,7 @@ def test_the_data_of_an_older_version_is_taken_over_and_its_folder_is_kept(old: 
 
 
 def test_what_cannot_be_done_leaves_it_as_it_was(old: Path, old_programs: Path, tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="and the data is of Postgres"):
+    with pytest.raises(Fault, match="and the data is from Postgres"):
         upgrade(old, wheel_programs(), print)
     with pytest.raises(Fault, match="cannot be run: No such file"):
         upgrade(old, tmp_path, print)

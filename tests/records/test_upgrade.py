@@ -169,7 +169,7 @@ def test_an_older_one_is_refused_and_left_as_it_is(former_url: str, tmp_path: Pa
     before = rows(former_url), schema(former_url)
     refused = migrate(former_url, tmp_path)
     assert refused.returncode != 0
-    assert "older than this version can take over" in refused.stderr
+    assert "too old for this version to upgrade" in refused.stderr
     assert (rows(former_url), schema(former_url)) == before
 
 

@@ -79,7 +79,7 @@ async def test_a_whole_answer_is_one_line_of_any_length() -> None:
 
 
 async def test_what_is_not_packed_as_it_says_is_an_error() -> None:
-    with pytest.raises(UpstreamError, match="not compressed as it says"):
+    with pytest.raises(UpstreamError, match="not compressed as it claims"):
         await read(b"plain words", packing="gzip")
 
 

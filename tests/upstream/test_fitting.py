@@ -445,7 +445,7 @@ def test_of_tools_that_chat_does_not_allow_another_provider_is_not_told() -> Non
 
 def test_a_choice_of_tools_that_are_not_there_is_refused() -> None:
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "rm"}]}
-    with pytest.raises(RequestError, match="`tool_choice` must be about tools that are among `tools`"):
+    with pytest.raises(RequestError, match="`tool_choice` must be limited to tools in `tools`"):
         fitted(OPENAI_RESPONSES, CLAUDE, tools=[function("ls")], tool_choice=allowed)
 
 

@@ -411,7 +411,7 @@ BROKEN = {
     "Bad status line": b"data: {}\n\n",
     "Too many headers received": b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 20_000 + b"\r\n",
     "Duplicate Content-Length": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!",
-    "upstream answered 101, for which it was not asked": b"HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+    "upstream answered 101, which was not asked for": b"HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
     "upstream answered 999": b"HTTP/1.1 999 X\r\ncontent-length: 2\r\n\r\n{}",
 }
 

@@ -125,7 +125,7 @@ async def told(simulator: Simulator, of: WireFormat, more: dict[str, Any]) -> Cl
         (OPENAI_CHAT, {"messages": [{"role": "system"}, *user("Hello")]}, "`content` is missing"),
         (OPENAI_CHAT, {"tools": [{"type": "x", "function": {"name": "f"}}]}, "Unsupported tool type: x"),
         (OPENAI_CHAT, {"messages": user([{"type": "x"}])}, "Invalid user message at index 0"),
-        (EMBEDDINGS, {"input": []}, "something in it is missing, or of another type than it must be"),
+        (EMBEDDINGS, {"input": []}, "something in it is missing or has the wrong type"),
         (EMBEDDINGS, {"input": [5]}, "Input must be a list of strings"),
     ],
 )  # fmt: skip

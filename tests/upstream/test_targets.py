@@ -93,7 +93,7 @@ def test_a_provider_of_another_format_is_translated(model: str) -> None:
 def test_it_names_the_variable_of_a_credential_that_is_not_set(model: str, variable: str) -> None:
     error = refused(model)
     assert (error.status, error.code) == (401, "no_credential")
-    assert error.message.endswith(f"lacks {variable}. Set it there and start streamviz again.")
+    assert error.message.endswith(f"lacks {variable}. Set it there and restart streamviz.")
 
 
 @pytest.mark.parametrize("model", ["no-such-model", "nobody/model", "", "/", " sim/content", "x" * 5000, "\x00"])

@@ -50,7 +50,7 @@ async def read(provider: str, body: bytes, received: list[bytes]) -> None:
 # Reported as for an untranslated call, whatever LiteLLM makes of it.
 HEAD = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
 FAULTS = {
-    "upstream answered 101, for which": HEAD.replace(b"200 OK", b"101 Switching") + b"\r\n",
+    "upstream answered 101, which was": HEAD.replace(b"200 OK", b"101 Switching") + b"\r\n",
     "upstream answered 302, a redirect": HEAD.replace(b"200 OK", b"302 Found") + b"location: /other\r\n\r\n",
     "could not be reached: Server disconnected": b"",
     "answered in broken HTTP: Bad status line$": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
@@ -165,7 +165,7 @@ NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidat
 # Exactly these messages: LiteLLM's would quote the answer and describe LiteLLM.
 UNREADABLE = (
     "upstream sent something that is not JSON",
-    "upstream sent something that is not of its format",
+    "upstream sent something that does not fit its format",
     "upstream closed the stream before it was finished",
 )
 # Some report errors in this form, and this one is not the client's fault.
@@ -244,7 +244,7 @@ async def test_an_event_of_a_wrong_type_is_not_quoted(provider: str, event: Json
     written = encode(event) + b"\n" if provider == "ollama_chat" else write_event(encode(event))
     with pytest.raises(UpstreamError) as raised:
         await read(provider, written, [])
-    assert raised.value.message == "upstream sent something that is not of its format"
+    assert raised.value.message == "upstream sent something that does not fit its format"
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama_chat"])

@@ -46,7 +46,7 @@ def _decompressed(data: bytes, length: int) -> bytes:
     decompressor = zstd.ZstdDecompressor()
     plain = decompressor.decompress(data, length + 1)
     if not decompressor.eof:
-        raise ValueError("it is cut off, or comes to more than it should")
+        raise ValueError("it is cut off, or larger than it should be")
     return plain
 
 

@@ -52,10 +52,10 @@ class McpServer(models.Model):
         of its tools could get the same name as another server's."""
         if "__" in self.name or self.name.endswith("_"):
             raise ValidationError(
-                {"name": "It has no two _ in a row, and none at its end: they stand before a tool's name."}
+                {"name": "It may not contain two _ in a row or end with one: they precede a tool's name."}
             )
         if bool(self.command.strip()) == bool(self.url):
-            raise ValidationError("It has a command or a URL, one of them.")
+            raise ValidationError("It needs either a command or a URL.")
         if self.url and (why := wrong_with_url(self.url)):
             raise ValidationError({"url": f"It {why}."})
         try:
@@ -63,7 +63,7 @@ class McpServer(models.Model):
         except ValueError as error:
             raise ValidationError({"command": f"It cannot be read: {error}."}) from error
         if known.tells_secret:
-            raise ValidationError({"url": "A credential goes over https:// alone, or to this machine."})
+            raise ValidationError({"url": "A credential is sent only over https://, or to this machine."})
 
     def as_known(self) -> KnownMcpServer:
         """The server as runs use it."""

@@ -27,8 +27,8 @@ def require_listable(named: models.Model, name: str) -> None:
 
 def _wrong_with(name: str) -> str:
     if "," in name:
-        return "It may have no comma, as scopes list names with commas between them."
-    return "It may have no line break and no other control character." if _CONTROL.search(name) else ""
+        return "It may not contain a comma: scopes separate names with commas."
+    return "It may not contain a line break or another control character." if _CONTROL.search(name) else ""
 
 
 class RouteFields(models.Model):

@@ -50,7 +50,7 @@ def test_what_comes_to_more_than_the_index_says_is_not_unpacked() -> None:
     assert len(data) < 10_000
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="more than it should"):
+        with pytest.raises(ValueError, match="larger than it should be"):
             unpacked(data, 1_000)
         assert tracemalloc.get_traced_memory()[1] < length / 8
     finally:

@@ -183,7 +183,7 @@ def test_an_export_without_chunks_takes_the_place_of_none_that_is_whole(
     before = file.read_bytes()
     reading._kept = Kept(reading.MOST_KEPT_BYTES)
     storage.deny("GetObject")
-    with pytest.raises(CommandError, match="stays as it was: the chunks of 2 streams cannot be read"):
+    with pytest.raises(CommandError, match="is unchanged: the chunks of 2 streams cannot be read"):
         call_command("export", days=10_000.0, output=str(file), stderr=io.StringIO())
     assert (list(tmp_path.iterdir()), file.read_bytes()) == ([file], before)
     file.write_bytes(b"")

@@ -61,7 +61,10 @@ def test_each_secret_is_new_and_long(db: None) -> None:
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("a, b", "no comma"), *((f"a{each}b", "no line break") for each in "\n\r\t\x1b\x7f\x9b\u2028\u202e\u2066")],
+    [
+        ("a, b", "not contain a comma"),
+        *((f"a{each}b", "not contain a line break") for each in "\n\r\t\x1b\x7f\x9b\u2028\u202e\u2066"),
+    ],
 )
 @pytest.mark.parametrize(
     "make", [partial(ApiKey, prefix="sv", digest="0"), partial(Route, target="openai/x")], ids=["key", "route"]

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         yield from lines
         if self._refused and path.is_file() and path.stat().st_size:
             raise CommandError(
-                f"{path} stays as it was: the chunks of {plural(self._refused, 'stream')} cannot be read. Everything"
+                f"{path} is unchanged: the chunks of {plural(self._refused, 'stream')} cannot be read. Everything"
                 " else can be exported to another file."
             )
 

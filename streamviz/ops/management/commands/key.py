@@ -41,9 +41,9 @@ class Command(BaseCommand):
     def _create(self, options: dict[str, Any]) -> None:
         file: Path | None = options["file"]
         if file is None and not has_terminal():
-            raise CommandError("A key is shown on a terminal only. Here, name a new file for it: --file PATH.")
+            raise CommandError("A key is shown only on a terminal. Here, name a new file for it: --file PATH.")
         if file is not None and file.exists():
-            raise CommandError(f"{file} is there already; a key is written to a new file.")
+            raise CommandError(f"{file} already exists; a key is written only to a new file.")
         told = _checked(options)
         _, secret = ApiKey.objects.issue(told["name"], None, told["models_scope"], told["default_provider"])
         if file is None:
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         if key is None:
             raise CommandError(f"There is no key named {options['name']}.")
         key.revoke()
-        self.stdout.write(f"{key.name} opens nothing any longer.")
+        self.stdout.write(f"{key.name} is revoked.")
 
 
 def _checked(options: dict[str, Any]) -> dict[str, str]:

@@ -73,6 +73,6 @@ def _require_whole(connection: BaseDatabaseWrapper) -> None:
         missing = [name for name in migration.replaces if name not in applied]
         if missing and len(missing) < len(migration.replaces):
             raise CommandError(
-                f"The database is older than this version can take over: it lacks the migration {missing[0][1]}."
+                f"The database is too old for this version to upgrade: it lacks the migration {missing[0][1]}."
                 " Run `manage.py migrate` of the commit 20421b6 first."
             )
