@@ -96,8 +96,8 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
         if block.ordinal < first:
             yield ""
         elif old is None:
-            yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
-            yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id, room))
+            yield rendering.insertion("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
+            yield rendering.insertion("beforeend:#block-cards", "div", rendering.block_card(block, after.id, room))
         elif _head_of(old) != _head_of(block):
             yield rendering.fragment("_block_item", block=block, oob=True)
             yield (
@@ -110,7 +110,7 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
     yield from _left_behind(before, first)
     for verdict in after.verdicts[len(before.verdicts) :]:
         if verdict.ordinal is None or verdict.ordinal >= first:
-            yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
+            yield rendering.insertion("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
     if _holding(before) != _holding(after):
         yield rendering.holds(after, now, oob=True)
 
@@ -119,10 +119,10 @@ def _left_behind(before: StreamView, first: int) -> Iterator[str]:
     """Remove what the page has of blocks before `first`: a browser gets ever slower drawing thousands of them."""
     gone = range(first_of_newest(before), min(first, len(before.blocks)))
     for ordinal in gone:
-        yield _take_away(f"i{ordinal}") + _take_away(f"b{ordinal}")
+        yield rendering.removal(f"i{ordinal}") + rendering.removal(f"b{ordinal}")
     for verdict in before.verdicts if gone else ():
         if verdict.ordinal in gone:
-            yield _take_away(f"v{verdict.number}")
+            yield rendering.removal(f"v{verdict.number}")
 
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
@@ -168,13 +168,3 @@ def _head_of(block: BlockView) -> tuple[object, ...]:
     """What a block's head and its line in the list show."""
     number = block.verdict.number if block.verdict else None
     return block.title, block.state, block.completed_at, block.hold_ended_at, block.is_truncated, number
-
-
-def _put(where: str, tag: str, html: str) -> str:
-    """An update that adds a fragment to what the page has."""
-    return f'<{tag} hx-swap-oob="{where}">{html}</{tag}>'
-
-
-def _take_away(element: str) -> str:
-    """An update that removes an element from the page."""
-    return f'<div id="{element}" hx-swap-oob="delete"></div>'

@@ -127,7 +127,7 @@ class WallTopic:
         """Insert the row at this place, which the page does not have."""
         places = self._groups[group]
         where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{group}"
-        return f'<ul hx-swap-oob="{where}">{wall_rendering.row(self._shown[places[at][1]])}</ul>'
+        return rendering.insertion(where, "ul", wall_rendering.row(self._shown[places[at][1]]))
 
     def _is_shown(self, stream_id: uuid.UUID) -> bool:
         entry = self._shown.get(stream_id)
@@ -154,4 +154,4 @@ class WallTopic:
 
 
 def _go(stream_id: uuid.UUID) -> str:
-    return f'<li id="r-{stream_id.hex}" hx-swap-oob="delete"></li>'
+    return rendering.removal(f"r-{stream_id.hex}", "li")
