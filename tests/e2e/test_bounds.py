@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/messages/count_tokens")
+JSON = "application/json"
 HUGE = 300 * 2**20
 
 
@@ -74,11 +75,9 @@ class Raw:
         return int(first.split()[1]), headers, body
 
 
-def head(path: str, key: str, *lines: str) -> str:
+def head(path: str, key: str, *lines: str, kind: str = JSON) -> str:
     own = [f"Authorization: Bearer {key}"] if key else []
-    return "\r\n".join(
-        [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *own, *lines, "", ""]
-    )
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Type: {kind}", *own, *lines, "", ""])
 
 
 def open_files(proxied: Proxied) -> list[str]:
@@ -131,9 +130,13 @@ def test_a_body_that_is_compressed_in_another_way_is_refused(proxied: Proxied) -
     assert (status, json.loads(body)["type"]) == (415, "error")
 
 
-def test_a_form_is_no_way_round(proxied: Proxied) -> None:
-    client = Raw(proxied.server.port, head("/sign-in/", "", f"Content-Length: {HUGE}"))
-    assert client.answer()[0] == 413
+@pytest.mark.parametrize(
+    ("kind", "status"), [("application/x-www-form-urlencoded", 413), ("multipart/form-data", 413), (JSON, 404)]
+)
+def test_a_long_body_for_a_page_is_refused_unread(proxied: Proxied, kind: str, status: int) -> None:
+    """No page takes JSON: who sends it gets what a client of models gets that has a wrong base URL."""
+    client = Raw(proxied.server.port, head("/sign-in/", "", f"Content-Length: {HUGE}", kind=kind))
+    assert client.answer()[0] == status
 
 
 def test_the_sdks_say_what_was_wrong(proxied: Proxied) -> None:
