@@ -192,16 +192,17 @@ def assert_gone(format: str, state: StreamState, data: bytes, made: Plan, tape: 
     kept = "".join(block.id + block.text for block in state.blocks if block.ordinal not in gone)
     kept += "".join(block.id for block in state.blocks if block.ordinal in made.changed)
     client = "".join(block.text for block in take_in_format(format, tape)[0].state.blocks)
+    chunks, texts = parse(data), list(texts_of(tape))
     for block in state.blocks:
         if block.ordinal not in gone or not isinstance(block, ToolCallStreamBlock):
             continue
         # What upstream said before there was a call to hold (such as in encrypted thinking) went out before.
-        before = b"".join(chunk.raw for chunk in parse(data)[: block.first_seq]).decode()
+        before = b"".join(chunk.raw for chunk in chunks[: block.first_seq]).decode()
         if len(block.id) > 8 and block.id not in kept + before:
             assert block.id.encode() not in tape
         if len(block.text) > 12 and block.text not in kept + before:
             assert block.text not in client
-            assert all(block.text not in text for text in texts_of(tape))
+            assert all(block.text not in text for text in texts)
 
 
 def texts_of(tape: bytes) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Composed streams as the official SDKs' accumulators read them, in a form that is comparable across formats."""
 
 import json
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from anthropic._models import construct_type as construct_anthropic
@@ -29,6 +29,8 @@ from streamviz.core.wire.openai_responses_composer import OpenAIResponsesCompose
 from tests.core.support import is_other, parse
 
 HEAD: JsonObject = {"id": "made_1", "model": "m"}
+# Several tests read the same recordings. Counts streams.
+_KEPT = 500
 
 
 class Told(NamedTuple):
@@ -41,6 +43,7 @@ class Told(NamedTuple):
     others: int = 0
 
 
+@lru_cache(_KEPT)
 def take_in(format: str, data: bytes) -> tuple[Any, list[StreamEvent]]:
     """The aggregator after a whole stream, and all its events."""
     aggregator = AGGREGATORS[format]()
@@ -102,7 +105,7 @@ def _without_errors(data: bytes) -> list[Any]:
     return [payload for payload in payloads(data) if "error" not in payload and payload.get("type") != "error"]
 
 
-@cache  # several tests read the same recordings
+@lru_cache(_KEPT)
 def read_back(format: str, data: bytes) -> Told:
     """What the SDK's accumulator makes of a stream, without errors, which the SDK's client raises earlier."""
     readers = {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}
