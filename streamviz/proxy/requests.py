@@ -1,6 +1,7 @@
 """Reading a client's request. A RequestError says what is wrong with it and names the parameter."""
 
 import gc
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ def gemini_path(model: str, method: str) -> str:
 
 
 T = TypeVar("T")
+_HALF = r"a text has half of a surrogate pair (such as \ud83d alone), as one that was cut within an emoji"
 # A longer body takes some ms to read.
 LONG_BODY_BYTES = 100_000
 # The most tokens that OpenAI embeds in one call. Each is a JSON value, but takes hardly any time to read.
@@ -119,7 +121,20 @@ def decoded(body: bytes, tokens: int = 0) -> JsonObject:
     except msgspec.ValidationError as error:
         raise RequestError(400, f"The request body must be a JSON object: {error}", code="invalid_json") from error
     except (ValueError, RecursionError) as error:
-        raise RequestError(400, f"The request body is not valid JSON: {error}", code="invalid_json") from error
+        why = _HALF if _has_half_a_character(body) else error
+        raise RequestError(400, f"The request body is not valid JSON: {why}", code="invalid_json") from error
+
+
+def _has_half_a_character(body: bytes) -> bool:
+    """Whether half a surrogate pair is all that is wrong with JSON. JavaScript writes it if a text was cut within an
+    emoji; msgspec takes it for the body's end, and providers refuse it."""
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:

@@ -49,3 +49,20 @@ def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> 
     with pytest.raises(RequestError, match="nested too deeply") as refused:
         read_request(nested(MAX_DEPTH), OPENAI_CHAT)
     assert (refused.value.status, refused.value.code) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("text", [r"\ud83d", r"cut \ud83d within", r"\ude00", r"\ud83d\ud83d\ude00", r"\ud83d\n"])
+def test_a_text_that_was_cut_within_a_character_is_named(text: str) -> None:
+    sent = b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % text.encode()
+    with pytest.raises(RequestError, match="half of a surrogate pair") as refused:
+        read_request(sent, OPENAI_CHAT)
+    assert (refused.value.status, refused.value.code) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize(
+    "sent", [PLAIN[:-1], PLAIN[:40], PLAIN + b"}", b'{"model":"\xff"}', b'{"a":' + b"[" * 100_000, b""]
+)
+def test_other_faults_are_not_taken_for_that(sent: bytes) -> None:
+    with pytest.raises(RequestError, match="not valid JSON") as refused:
+        read_request(sent, OPENAI_CHAT)
+    assert "surrogate" not in refused.value.message
