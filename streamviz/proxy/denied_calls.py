@@ -29,9 +29,8 @@ _Key = int | None
 class Telling(Protocol):
     """How a format's next request tells its model."""
 
-    @property
-    def IS_RECORDED(self) -> bool:  # noqa: N802
-        """Whether what is not known here is looked up in the record: the provider refuses a request without it."""
+    # Whether what is not known here is looked up in the record: the provider refuses a request without it.
+    IS_RECORDED: bool
 
     def told_of(self, stream: LiveStream, /) -> tuple[Iterable[str], list[JsonObject]]:
         """The names by which the next request may refer to an answer, and what is to be said of its calls."""

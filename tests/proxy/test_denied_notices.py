@@ -238,7 +238,7 @@ def test_many_notices_are_not_compared_with_each_of_many_results() -> None:
 
 
 async def test_an_answer_that_goes_on_behind_its_end_is_looked_at_a_limited_number_of_times(
-    guarded: Worker, answering: Callable[..., Model]
+    guarded: Worker, answering: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     *first, stop, end = answer("msg_01Ab9Xc4Qe", use("ls", LS))
     _, *behind, _, _ = answer("msg_01Ab9Xc4Qe", *(use("rm", f"{RM}{number}") for number in range(300)))
@@ -249,7 +249,7 @@ async def test_an_answer_that_goes_on_behind_its_end_is_looked_at_a_limited_numb
         looked.append(len(stream.state.blocks))
         note(stream)
 
-    guarded.denied_calls.note = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(guarded.denied_calls, "note", counted)
     await ask(guarded)
     assert looked[-1] == 301
     assert len(looked) < 60
