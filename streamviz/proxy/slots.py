@@ -5,7 +5,6 @@ from collections import deque
 
 from streamviz.upstream.answer import Answer
 
-_FEW = 2
 # How much of a flood is taken in one slot: some 2 ms of work. Less at a time is not a flood. Each event is work,
 # however short, and the shortest are empty lines.
 _PIECE_BYTES = 16 * 1024
@@ -18,8 +17,8 @@ class Slots:
 
     Beginning a stream takes a hundred times as long as passing on a chunk. If all that arrive together began in one
     round, no running stream would progress meanwhile, and the first of them would be answered no sooner than the last.
-    If it were always a few, the last of many would wait long on a busy machine. So it is two, or a quarter of those
-    waiting if that is more, unless `a_round` says how many.
+    If it were always one, the last of many would wait long on a busy machine. So it is one, or a fifth of those waiting
+    if that is more, unless `a_round` says how many.
     """
 
     def __init__(self, a_round: int | None = None) -> None:
@@ -37,7 +36,7 @@ class Slots:
         """Return when the caller has a slot: at once if one is left in this round."""
         loop = asyncio.get_running_loop()
         self.taken_at = loop.time()
-        if self._waiting or self._taken >= (self._a_round or _FEW):
+        if self._waiting or self._taken >= (self._a_round or 1):
             slot = loop.create_future()
             self._waiting.append(slot)
             await slot
@@ -48,7 +47,7 @@ class Slots:
 
     def _next_round(self) -> None:
         self._taken = 0
-        for _ in range(min(len(self._waiting), self._a_round or max(_FEW, len(self._waiting) // 4))):
+        for _ in range(min(len(self._waiting), self._a_round or max(1, len(self._waiting) // 5))):
             slot = self._waiting.popleft()
             self._taken += 1
             if not slot.done():  # done already if its client has left
