@@ -104,6 +104,11 @@ def expected(recording: Path) -> Any:
     return json.loads(recording.with_suffix(".expected.json").read_text())
 
 
+def tags(recording: Path) -> set[str]:
+    """What is odd about a recorded stream, in the words that test_lint.py knows, among others."""
+    return set(json.loads(recording.with_suffix(".json").read_text())["tags"])
+
+
 def differences(recording: Path, got: dict[str, Any]) -> list[str]:
     """How an aggregation, as printed by `manage.py aggregate`, differs from the recording's expected result."""
     want = expected(recording)

@@ -9,7 +9,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.lint.linter import Note
 from streamviz.core.wire import LINT_RULES, LINTERS
 from tests.core.support import call, calls, delta, parse, sse
-from tests.recordings import RECORDED_FORMATS, recorded
+from tests.recordings import RECORDED_FORMATS, recorded, tags
 
 # Which tags of TAGS.md break each rule. Streams with other tags are legal: usage after the finish, an empty block, a
 # call in one piece, …
@@ -85,8 +85,8 @@ def broken(format: str, tape: bytes) -> set[str]:
 def test_recorded_streams_break_the_rules_that_their_tags_say_and_no_others(format: str) -> None:
     wrong = {}
     for path in recorded(format):
-        tags = set(json.loads(path.with_suffix(".json").read_text())["tags"])
-        wanted = {rule for rule, found in TAGS[format].items() if tags & set(found)}
+        odd = tags(path)
+        wanted = {rule for rule, found in TAGS[format].items() if odd & set(found)}
         wanted ^= UNSEEN.get(path.stem, set())
         if (got := broken(format, path.read_bytes())) != wanted:
             wrong[path.stem] = (sorted(got - wanted), sorted(wanted - got))

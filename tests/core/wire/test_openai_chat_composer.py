@@ -27,8 +27,7 @@ from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.core.sdk import Reader, Told
 from tests.core.support import HEAD, call, calls, chunks, delta, parse, take_in, told
 from tests.core.wire import legal
-from tests.recordings import telling
-from tests.thorough import IS_THOROUGH
+from tests.recordings import tags, telling
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +127,7 @@ def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -
         assert messages == {choice: merged(state, choice) for choice in messages}, path.stem
         assert {block.choice for block in state.blocks} <= set(messages), path.stem
         assert {choice: reason for choice, reason in reasons.items() if reason} == state.finish_reasons, path.stem
-    assert len(failing) == 2 or not IS_THOROUGH
+    assert failing == [path for path in telling("openai_chat") if "!error_event" in tags(path)]
 
 
 def test_recorded_streams_composed_again_give_the_same_blocks_to_our_own_aggregator() -> None:
