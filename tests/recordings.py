@@ -1,8 +1,8 @@
 """The recorded streams that tests read, and their expected results.
 
-They are next to the project, or in the folder that RECORDINGS names. A plain run reads some of each format, spread over
-the list. A thorough run reads all, or, for tests that try a lot with each stream, a subset that has every feature of
-the rest. Without recordings, tests that need them are skipped; in CI they fail.
+They are in the folder that RECORDINGS names, or next to the project; a clone without either reads the few of its own.
+A plain run reads some of each format, spread over the list. A thorough run reads all, or, for tests that try a lot with
+each stream, a subset that has every feature of the rest.
 """
 
 import json
@@ -14,11 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.thorough import IS_THOROUGH
 
-RECORDINGS = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "shared" / "streams")
+# The project's own streams, written for its tests.
+OWN = Path(__file__).with_name("streams")
+_BESIDE = Path(__file__).parents[2] / "shared" / "streams"
+RECORDINGS = Path(os.environ.get("RECORDINGS") or (_BESIDE if _BESIDE.exists() else OWN))
 # How many of each format a plain run reads.
 _SOME = 30
 
@@ -35,13 +36,10 @@ Blocks = list[dict[str, Any]]
 
 
 def recorded(wire_format: str) -> list[Path]:
-    """The recorded streams of a format that this run reads. In CI, raises FileNotFoundError if there are none."""
+    """The recorded streams of a format that this run reads. Raises FileNotFoundError if there are none."""
     files = sorted((RECORDINGS / wire_format).glob("*.sse"))
     if not files:
-        why = f"no recorded streams in {RECORDINGS}: RECORDINGS names their folder"
-        if os.environ.get("CI"):
-            raise FileNotFoundError(why)
-        pytest.skip(why, allow_module_level=True)
+        raise FileNotFoundError(f"no recorded streams in {RECORDINGS / wire_format}: RECORDINGS names their folder")
     return files if IS_THOROUGH else _spread(files, _SOME)
 
 
