@@ -202,6 +202,8 @@ TOKEN = member_names("token top_logprobs")
 
 def any_token_beside(tokens: list[object]) -> bool:
     """Whether any token with its probability has text in another member; there may be tens of thousands."""
+    if not tokens:
+        return False
     objects = [token for token in tokens if isinstance(token, dict)]
     others = [value for token in objects for name, value in token.items() if name not in TOKEN]
     names = set().union(*objects)

@@ -20,6 +20,7 @@ from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_tex
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 
 _NOTHING: frozenset[str] = frozenset()
+_NEVER = object()
 
 # Names and counts, which are never text, whatever they contain.
 _NAMED = member_names(
@@ -95,6 +96,7 @@ class Envelope:
         self._new: list[Told] = []
         self._before: JsonObject = {}
         self._choice_before: JsonObject | None = None
+        self._response_before: JsonObject = {}
         self._model = ""
         self.is_odd = False
 
@@ -215,7 +217,10 @@ class Envelope:
             self._beside(as_object(call.get(name)), _GIVEN, choice, name, call.get("index"))
 
     def _response(self, response: JsonObject) -> None:
-        self._members(response, _RESPONSE)
+        """Read a response. Several events of a stream have it, mostly with the same members."""
+        told = {name: value for name, value in response.items() if name not in _RESPONSE}
+        before, self._response_before = self._response_before, told
+        self._members({name: told[name] for name in told if before.get(name, _NEVER) != told[name]}, _NOTHING)
         for item in as_list(response.get("output")):
             self._item(item)
 

@@ -258,6 +258,22 @@ async def test_what_upstream_repeats_of_the_request_is_the_clients_own() -> None
     assert (await run("openai_responses", [longer], redact(), **asked)).state.contradiction
 
 
+def test_of_a_response_that_is_sent_again_what_is_new_is_read() -> None:
+    envelope = Envelope()
+
+    def told(event: str, **members: Any) -> set[str]:
+        payload = {"type": f"response.{event}", "response": {**RESPONSE, **members}}
+        envelope.read_response(payload, event)
+        return {each.text for each in envelope.take()}
+
+    assert told("created", metadata={"of": MAIL}, user=None) >= {MAIL, "user"}
+    assert told("in_progress", metadata={"of": MAIL}, user=None) <= {"response.in_progress"}
+    assert SECRET in told("completed", metadata={"of": SECRET}, user=None)
+    assert TEXT in told("completed", metadata={"of": SECRET}, user=TEXT)
+    assert told("completed", metadata={"of": SECRET}) == set()
+    assert f"{TEXT}!" in told("completed", metadata={"of": SECRET}, user=f"{TEXT}!")
+
+
 async def test_a_long_text_is_read_to_its_end() -> None:
     for padding in (3_990, 4_000, 20_000):
         made = await run("openai_responses", [response("instructions", "word " * (padding // 5) + MAIL)], redact())
