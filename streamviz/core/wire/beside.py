@@ -50,8 +50,8 @@ def member_names(names: str) -> frozenset[str]:
 
 
 def is_small(value: object) -> bool:
-    """Whether a value is a number too short for policies to find anything in it."""
-    return isinstance(value, _NUMBERS) and -LARGE < value < LARGE
+    """Whether a value is nothing, or a number too short for policies to find anything in it."""
+    return value is None or (isinstance(value, _NUMBERS) and -LARGE < value < LARGE)
 
 
 def is_word(text: str) -> bool:

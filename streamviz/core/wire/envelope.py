@@ -255,7 +255,7 @@ class Envelope:
                 if isinstance(value, str):
                     if value in words:
                         continue  # the case in nearly every chunk
-                elif value is None or is_small(value):
+                elif is_small(value):
                     continue
             self._member(name, value)
 
@@ -267,12 +267,12 @@ class Envelope:
             form = _FORMS.get(name, _NAME) if isinstance(value, str) else _NAME
         if isinstance(value, str):
             self._tell_one(value, form)
-        elif value is not None and not is_small(value):
+        elif value and not is_small(value):
             self._tell_all_of(value, form)
 
     def _tell_all_of(self, value: object, form: re.Pattern[str] | None) -> None:
         if isinstance(value, dict) and len(value) <= _FEW and all(map(is_small, value.values())):
-            self._tell(value, form)  # counts, as usage often is
+            self._tell(value, form)  # counts, as usage often is, or settings that are not set
             return
         for level in levels(value, _OPAQUE):
             self._tell(dict.fromkeys((*level.texts, *chain.from_iterable(level.objects))), form)

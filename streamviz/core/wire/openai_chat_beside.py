@@ -266,7 +266,7 @@ def is_plain(choice: JsonObject) -> bool:
     """Whether a choice has nothing beside its delta but small numbers and what Azure's filters found."""
     others = ((name, value) for name, value in choice.items() if name != "delta")
     return _PLAIN_CHOICE.issuperset(choice) and all(
-        value is None or is_small(value) or (name == _FILTERS and not has_text(value)) for name, value in others
+        is_small(value) or (name == _FILTERS and not has_text(value)) for name, value in others
     )
 
 
