@@ -50,7 +50,7 @@ def tape_of(format: str, chance: Chance) -> bytes:
 
 def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
     """Feed random events until the stream is over."""
-    at, is_open, has_ended = 0, False, False
+    at, is_open, has_ended, is_away = 0, False, False, False
     play.asked()
     for _ in range(400):
         if play.stream.life.is_over:
@@ -60,6 +60,11 @@ def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
         if happens < 0.02:
             name, details = chance.choice(sorted(ENDS.items(), key=str))
             play.happened(name, *details)
+        elif happens < 0.3 and play.exchange.has_sent_answer:
+            is_away = True
+            play.happened("away")
+            if chance.random() < 0.3:
+                play.happened("left")
         elif happens < 0.15:
             play.waited(chance.choice([1, 6]))
         elif number is not None and happens < 0.5:
@@ -76,6 +81,7 @@ def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
             has_ended = True
             play.ended(UpstreamError(502, "it broke off") if happens > 0.97 else None)
     play.happened("dropped")
+    assert not (is_away and play.stream.outcome == "client_disconnected")
     return play
 
 
