@@ -297,8 +297,7 @@ class Exchange(Progress):
         self.stream.error, self.stream.status = why, error.status
         if self._end is None:
             return
-        reading = self._reading
-        has_last_word = self._life.has_begun and self.has_sent_all and reading is not None and not reading.is_broken
+        has_last_word = self._life.has_begun and self.has_sent_all
         self._context.outbox.clear()
         self._made.clear()
         if has_last_word:

@@ -188,6 +188,15 @@ def test_a_client_that_is_gone_with_its_whole_answer_is_none_that_left_though_up
     assert play.stream.error == ("" if outcome == "completed" else "overloaded")
 
 
+def test_nobody_has_an_answer_that_broke_though_it_said_how_it_ended() -> None:
+    piece = {"partialArgs": [{"jsonPath": "$.path", "stringValue": "/"}], "willContinue": False}
+    pieces = [{"functionCall": {"name": "rm", "willContinue": True}}, {"functionCall": piece}]
+    broken = event({"candidates": [{"content": {"role": "model", "parts": pieces}, "finishReason": "STOP"}]})
+    play = Play("gemini", policies=[active(deny_names("ls"))]).opened().received(broken)
+    assert play.stream.state.finish_reasons
+    assert not play.exchange.has_sent_answer
+
+
 def test_an_answer_has_ended_once_all_that_were_asked_for_have() -> None:
     play = Play(fields={"model": "m", "n": 2}).opened().received(HI, STOP)
     assert not play.exchange.has_sent_answer
