@@ -40,3 +40,15 @@ def test_what_began_since_they_were_counted_is_reckoned_with(
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 10, limits[1]))
     asked = Descriptors()
     assert [asked.why_few() == "" for _ in range(6)] == [True] * 5 + [False]
+    asked.count()
+    assert [asked.why_few() == "" for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_none_is_refused_because_nobody_has_counted_for_long(
+    limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptors, "_COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(descriptors, "RESERVE", 0)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 10, limits[1]))
+    asked = Descriptors()
+    assert {asked.why_few() for _ in range(20)} == {""}

@@ -91,7 +91,7 @@ class Worker:
         self.telemetry = _telemetry()
         self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes, self.telemetry)
         self.run_behind(self._write_what_is_owed())
-        self.run_behind(self._watch_journal())
+        self.run_behind(self._watch())
         self.run_behind(follow(conninfo, self._moved, self._deleted))
         self.configuration.on_reload += [self.forget_targets, self._end_revoked, self._keep_approvals]
         await self.configuration.start(conninfo)
@@ -191,13 +191,18 @@ class Worker:
             await asyncio.sleep(_OWED_SECONDS)
             self.journal.try_again()
 
-    async def _watch_journal(self) -> None:
-        """Log it when the journal is not being moved: a writer that hangs cannot say so itself."""
+    async def _watch(self) -> None:
+        """Count descriptors, and log it when the journal is not being moved: a writer that hangs cannot say so
+        itself."""
         watch = Watch()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self.backlog = await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
+            self.backlog = await asyncio.to_thread(self._look)
             watch.look(self.backlog)
+
+    def _look(self) -> Backlog:
+        self._descriptors.count()
+        return backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
 
     def _why_none_may_begin(self) -> str:
         return self._why_unrecorded() or self._why_few()
