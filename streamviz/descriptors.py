@@ -28,10 +28,13 @@ class Descriptors:
 
     def count(self) -> None:
         """Count them anew. May be called from a thread."""
-        self._counted_at = time.monotonic()
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._least = min(RESERVE, limit // 4)
-        self._left = limit - len(os.listdir(_OPEN))
+        try:
+            self._left = limit - len(os.listdir(_OPEN))
+        except OSError:  # none is left to list them with
+            self._left = 0
+        self._counted_at = time.monotonic()
 
     def why_few(self) -> str:
         """Why no stream may begin, as a clause; empty if one may, which is then accounted for."""

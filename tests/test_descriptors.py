@@ -44,6 +44,13 @@ def test_what_began_since_they_were_counted_is_reckoned_with(
     assert [asked.why_few() == "" for _ in range(6)] == [True] * 5 + [False]
 
 
+def test_none_may_be_left_to_count_them_with(limits: tuple[int, int]) -> None:
+    asked = Descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    asked.count()
+    assert asked.why_few() == "too many files and connections are open"
+
+
 def test_none_is_refused_because_nobody_has_counted_for_long(
     limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
 from streamviz.exchange.writing import is_codex
 
+# A client that takes this long to accept what it was sent counts as slow.
+_SLOW_US = 250_000
 # The errors that end a stream on purpose; any other error counts as upstream's failure.
 _HALTED_BY: Mapping[type[ClientFacingError], Event] = {Denied: Event.DENIED, Cancelled: Event.CANCELLED}
 
@@ -146,10 +148,7 @@ class Exchange(Progress):
         self._has_client = False
 
     def left(self, why: str = "") -> None:
-        """The client is gone; `why` is set unless it simply left. If it left with the whole answer, it missed nothing,
-        so the stream ends as the answer did."""
-        if not self._has_client:
-            self._end_unended()
+        """The client is gone; `why` is set unless it simply left."""
         passed = self.stream.passed_seqs
         how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
         if self._over(Event.LEFT) and self._life.outcome is Outcome.CLIENT_DISCONNECTED:
@@ -192,7 +191,7 @@ class Exchange(Progress):
                 self._is_in_hand = False
                 data = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
                 yield Send(data, self._takes_end(state))
-                self._tape.taken(since)
+                self._note_taken(since)
                 if life.state is State.ANSWERING:
                     return
             elif state is State.ENDING or state is State.CUT:
@@ -249,6 +248,12 @@ class Exchange(Progress):
             self._writing.passed = frames[-1]
         return made + frames if made else frames
 
+    def _note_taken(self, since: int) -> None:
+        """The client has taken what it was sent."""
+        self.stream.sending_since = None
+        if (now := self._context.now()) - since > _SLOW_US:
+            self.stream.client_waits.append((since, now))
+
     def _know_chain(self, chain: PolicyChain | None) -> None:
         self._chain, self.may_wait = chain, chain is not None and chain.may_wait
 
@@ -264,29 +269,17 @@ class Exchange(Progress):
             self.refused(error)
 
     def _finish(self, reading: Reading) -> None:
+        stream, state = self.stream, self.stream.state
         failure = reading.ending()
         if failure is not None:
             self._life.step(Event.BROKE if failure.kind == PROCESSING_ERROR else Event.FAILED)
-            self.stream.error = failure.message
+            stream.error = failure.message
             self._say_last(failure)
         elif reading.refusal is None:
-            self._end_by_itself()
-
-    def _end_by_itself(self) -> None:
-        """Nothing went wrong but what the answer itself says."""
-        state = self.stream.state
-        own_end = Event.COMPLETED if state.failure is None else Event.FAULTED
-        self._life.step(Event.HALTED if self._context.halted_by else own_end)
-        self.stream.error = state.failure.message if state.failure else state.fault or state.contradiction
-
-    def _end_unended(self) -> None:
-        """Upstream still has the connection open, though it has said everything, or a policy still judges that."""
-        if self._life.state is State.ANSWERING:
-            self._life.step(Event.DRAINED)
-        if self._life.state is State.SETTLING:
-            self._end_by_itself()
-        if not self._life.is_over:
-            self._over(Event.SENT)
+            told = state.failure
+            own_end = Event.COMPLETED if told is None else Event.FAULTED
+            self._life.step(Event.HALTED if self._context.halted_by else own_end)
+            stream.error = told.message if told else state.fault or state.contradiction
 
     def _cut(self, event: Event, error: ClientFacingError, why: str) -> None:
         """Cut the stream short: the client gets `error`, unless it already has its end; the record gets `why`."""
@@ -297,7 +290,8 @@ class Exchange(Progress):
         self.stream.error, self.stream.status = why, error.status
         if self._end is None:
             return
-        has_last_word = self._life.has_begun and self.has_sent_all
+        reading = self._reading
+        has_last_word = self._life.has_begun and self.has_sent_all and reading is not None and not reading.is_broken
         self._context.outbox.clear()
         self._made.clear()
         if has_last_word:

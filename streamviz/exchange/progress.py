@@ -96,8 +96,7 @@ class Progress:
     @property
     def has_sent_all(self) -> bool:
         """Whether the client has the stream to its last word; only the end of the response may be missing."""
-        has_said_all = self._aggregator.has_last_word or self._context.is_terminated
-        return has_said_all and self._has_sent and self._reading is not None and not self._reading.is_broken
+        return (self._aggregator.has_last_word or self._context.is_terminated) and self._has_sent
 
     @property
     def _has_sent(self) -> bool:
@@ -110,7 +109,10 @@ class Progress:
         """Whether the client has all the answers it asked for, and why each ended; usage may still follow."""
         asked = self._format.answers_asked(self._context.request.fields)
         is_told = self.stream.is_streaming and len(self.stream.state.finish_reasons) >= asked
-        return (is_told and self.is_reading and self._has_sent) or self.has_sent_all
+        is_answering = self._life.state is State.ANSWERING
+        if is_answering and self._reading is not None and self._reading.is_broken:
+            return False
+        return (is_told and is_answering and self._has_sent) or self.has_sent_all
 
     @property
     def _keeps_waiting(self) -> bool:

@@ -8,9 +8,6 @@ from streamviz.core.sse import SSEEvent
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
-# A client that takes this long to accept what it was sent counts as slow.
-_SLOW_US = 250_000
-
 
 class Tape:
     """Numbers what arrives and what is sent, notes when, and makes the entries that are not in the record yet."""
@@ -48,12 +45,6 @@ class Tape:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):
                 stream.client_first_at = now
-
-    def taken(self, since: int) -> None:
-        """Note that the client has taken what was sent to it at that time."""
-        self._stream.sending_since = None
-        if (now := self._stream.context.now()) - since > _SLOW_US:
-            self._stream.client_waits.append((since, now))
 
     def take_entries(self, frames: Sequence[Frame] = ()) -> list[AnyEntry]:
         """The entries to record before anything else is done; `frames` are sent next."""

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 # While requests come in, the work waits for a pause of this length, but no longer than the limit (s).
 _PAUSE_SECONDS = 0.002
 _LONGEST_SECONDS = 0.1
-# The work of so many streams is done at once: after a ms running streams must continue.
+# The work of so many streams is done at once: after about 1 ms, running streams must continue.
 _AT_ONCE = 4
 
 Work = Callable[[], None]

@@ -60,10 +60,10 @@ def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
         if happens < 0.02:
             name, details = chance.choice(sorted(ENDS.items(), key=str))
             play.happened(name, *details)
-        elif happens < 0.3 and play.exchange.has_sent_answer:
-            leave_with_it(play, chance)
         elif happens < 0.15:
             play.waited(chance.choice([1, 6]))
+        elif happens < 0.3 and play.exchange.has_sent_answer:
+            play.happened("away")
         elif number is not None and happens < 0.5:
             answer = InParts((ModelSaid(chance.choice(WORDS)),)) if chance.random() < 0.9 else Unanswered("late")
             play.answered(number, answer)
@@ -78,13 +78,6 @@ def play_on(play: Play, tape: bytes, chance: Chance) -> Play:
             has_ended = True
             play.ended(UpstreamError(502, "it broke off") if happens > 0.97 else None)
     return play.happened("dropped")
-
-
-def leave_with_it(play: Play, chance: Chance) -> None:
-    """The client leaves with its whole answer; often upstream does not end in time."""
-    play.happened("away")
-    if chance.random() < 0.3:
-        assert play.happened("left").stream.outcome != "client_disconnected"
 
 
 def open_upstream(play: Play, tape: bytes, chance: Chance) -> bool:

@@ -173,21 +173,6 @@ def test_what_an_answer_took_may_come_once_its_client_is_gone_with_it() -> None:
     assert (play.stream.outcome, play.stream.state.tokens.output) == ("completed", 5_000)
 
 
-@pytest.mark.parametrize(
-    ("format", "answer", "outcome"),
-    [("openai_chat", HI + STOP, "completed"), *((format, fault, "upstream_error") for format, fault in FAULTS.items())],
-)
-def test_a_client_that_is_gone_with_its_whole_answer_is_none_that_left_though_upstream_does_not_end(
-    format: str, answer: bytes, outcome: str
-) -> None:
-    play = Play(format).opened().received(answer)
-    play.exchange.away()
-    assert play.happened("left").sent == answer
-    assert play.take()[-1] == "close upstream"
-    assert play.stream.outcome == outcome
-    assert play.stream.error == ("" if outcome == "completed" else "overloaded")
-
-
 def test_nobody_has_an_answer_that_broke_though_it_said_how_it_ended() -> None:
     piece = {"partialArgs": [{"jsonPath": "$.path", "stringValue": "/"}], "willContinue": False}
     pieces = [{"functionCall": {"name": "rm", "willContinue": True}}, {"functionCall": piece}]
