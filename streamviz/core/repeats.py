@@ -53,6 +53,16 @@ _VARYING: Mapping[str, _Varying] = {
 }
 
 
+class _Read(NamedTuple):
+    """An event that was read as `name` and `payload` and added `made` to a block, with a text from `place`."""
+
+    raw: bytes
+    name: str
+    payload: JsonObject
+    place: TextPlace
+    made: BlockDelta
+
+
 class _Piece(NamedTuple):
     """Bytes that are the same in each chunk, and the name of the member whose value follows, if any."""
 
@@ -85,6 +95,7 @@ class Repeats:
         # Whether only brackets follow the text, with any number of spaces between them: some providers pad like that.
         self._is_padded = False
         self._tries = _TRIES
+        self._latest: _Read | None = None
 
     def text_of(self, raw: bytes) -> str:
         """The text of a chunk that is otherwise like the last; empty if it is not, or may not be to some clients.
@@ -92,8 +103,13 @@ class Repeats:
         If there is one JSON text between the two ends of the last chunk, the rest means what it meant there, to any
         reader of JSON. What is not to the letter of the format is read like any other chunk.
         """
+        if len(raw) > _LONGEST:
+            return ""
+        if (latest := self._latest) is not None:
+            self._latest = None
+            self._learn(*latest)
         before = self._before
-        if before is None or not raw.startswith(before) or len(raw) > _LONGEST:
+        if before is None or not raw.startswith(before):
             return ""
         quoted = raw[self._start_of_text(raw) - 1 : self._end_of_text(raw)]
         if quoted[-1:] != b'"':  # white space after a text is not part of it
@@ -143,7 +159,7 @@ class Repeats:
 
     def forget(self) -> None:
         """Forget the last chunk: one that is read may change how the next one is to be read."""
-        self._before = self.padding = None
+        self._before = self.padding = self._latest = None
 
     @property
     def may_learn(self) -> bool:
@@ -151,7 +167,11 @@ class Repeats:
         return self._tries > 0
 
     def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block."""
+        """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block. How is
+        worked out when the next one is there: until then the client waits for this one."""
+        self._latest = _Read(raw, name, payload, place, made)
+
+    def _learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
         self._tries -= 1
         text = made.text
         # An empty text may be harmless where any other would not be.

@@ -147,6 +147,14 @@ def test_a_chunk_that_differs_in_its_text_alone_is_not_read_again(
     assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
 
 
+def test_nothing_is_worked_out_before_the_next_chunk_comes() -> None:
+    aggregator, [begin, first, second] = OpenAIChatAggregator(), parse(chat('""') + chat('"a"') + chat('"b"'))
+    aggregator.aggregate(begin)
+    aggregator.aggregate(first)
+    assert aggregator._repeats._before is None
+    assert aggregator._repeats.text_of(second.raw) == "b"
+
+
 def test_padding_makes_no_chunk_another() -> None:
     aggregator = AnthropicMessagesAggregator()
     data = b"".join(message(json.dumps(f"word {n}"), " " * n) for n in range(50))

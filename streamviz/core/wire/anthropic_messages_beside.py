@@ -4,8 +4,8 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import (
     WORDS,
     has_text,
+    is_any_respelt,
     is_odd,
-    is_respelt,
     known_says_beside,
     left_of,
     left_of_known,
@@ -83,7 +83,7 @@ def _known_block(block: object) -> object:
 
 
 def _content_says_beside(message: JsonObject) -> bool:
-    if is_odd(message, "content", list, str) or any(is_respelt(name, _MESSAGE) for name in message):
+    if is_odd(message, "content", list, str) or is_any_respelt(message, _MESSAGE):
         return True
     return any(known_says_beside(part, BLOCKS) or _is_odd_part(part) for part in as_list(message.get("content")))
 

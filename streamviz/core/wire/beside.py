@@ -109,6 +109,11 @@ def is_respelt(name: str, known: frozenset[str]) -> bool:
     return name not in known and name not in _USUAL and name.casefold() in _folded(known)
 
 
+def is_any_respelt(names: Iterable[str], known: frozenset[str]) -> bool:
+    """The same for any of these members."""
+    return not _folded(known).isdisjoint(map(str.casefold, set(names).difference(known, _USUAL)))
+
+
 @lru_cache(maxsize=256)
 def _folded(known: frozenset[str]) -> frozenset[str]:
     return frozenset(name.casefold() for name in known | _USUAL)

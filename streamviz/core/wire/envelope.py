@@ -18,6 +18,7 @@ from streamviz.core.wire import openai_responses_beside as responses
 from streamviz.core.wire.beside import LARGE, is_small, member_names
 from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_text_alone
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
+from streamviz.core.wire.vocabulary import VOCABULARY
 
 _NOTHING: frozenset[str] = frozenset()
 _NEVER = object()
@@ -89,7 +90,7 @@ class Envelope:
     number."""
 
     def __init__(self) -> None:
-        self._words: set[str] = set()
+        self._words = set(VOCABULARY)
         self._texts: set[str] = set()
         self._room = _ROOM
         self._joined: dict[tuple[object, ...], str] = {}

@@ -7,7 +7,7 @@ the first candidate of a chunk for the answer.
 import re
 
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
-from streamviz.core.wire.beside import has_text, is_respelt, left_of, member_names, replaced
+from streamviz.core.wire.beside import has_text, is_any_respelt, left_of, member_names, replaced
 
 # Members that describe a part and are not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
@@ -96,7 +96,7 @@ def _candidate_says_beside(candidate: object) -> bool:
 def _part_says_beside(part: object) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
-    if any(is_respelt(name, PARTS) for name in part):
+    if is_any_respelt(part, PARTS):
         return True
     labels = [name for name in part if name not in DESCRIPTIONS]
     if len(labels) > 1 and not _MEDIA.isdisjoint(labels):
@@ -142,4 +142,4 @@ def _beside(part: object, known: frozenset[str]) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
     others = {name: value for name, value in part.items() if name not in known}
-    return any(is_respelt(name, known) for name in others) or any(has_text({name: others[name]}) for name in others)
+    return is_any_respelt(others, known) or any(has_text({name: others[name]}) for name in others)

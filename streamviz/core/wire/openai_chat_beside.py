@@ -11,6 +11,7 @@ from streamviz.core.wire.beside import (
     any_beside,
     any_token_beside,
     has_text,
+    is_any_respelt,
     is_odd,
     is_respelt,
     is_small,
@@ -75,7 +76,7 @@ _MEDIUM = member_names("url detail data format file_data filename")
 
 def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, has text or a call where nothing reads it."""
-    if any(is_respelt(name, _CHUNK) for name in payload):
+    if is_any_respelt(payload, _CHUNK):
         return True
     choices = payload.get("choices")
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)

@@ -6,6 +6,7 @@ After the schemas of Vercel's AI SDK, which opencode uses to call models: `@ai-s
 
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
+from types import NoneType
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockDelta, BlockKind, StreamEvent
@@ -17,6 +18,7 @@ _DETAILS = {
     "completion_tokens_details": ("reasoning_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"),
 }
 _OBJECT, _TEXT, _NUMBER, _LIST = frozenset({dict}), frozenset({str}), frozenset({int, float}), frozenset({list})
+_TEXT_IF_ANY, _NUMBER_IF_ANY = _TEXT | {NoneType}, _NUMBER | {NoneType}
 # Empty strings are left out if a policy acts.
 _ROLES, _CALL_TYPES = ("assistant", "", None), ("function", "", None)
 _TEXTS = ("refusal", "reasoning_content", "reasoning")
@@ -51,16 +53,16 @@ def is_valid(chunk: JsonObject) -> bool:
     choices, usage = chunk.get("choices"), chunk.get("usage")
     return (
         "error" not in chunk
-        and _are(_is_text, chunk, "id", "model")
-        and _are(is_number, chunk, "created")
+        and _are(_TEXT_IF_ANY, chunk, "id", "model")
+        and _are(_NUMBER_IF_ANY, chunk, "created")
         and isinstance(choices, list)
         and all(map(_is_choice, choices))
         and (usage is None or _is_usage(usage))
     )
 
 
-def _are(is_so: Callable[[object], bool], members: JsonObject, *names: str) -> bool:
-    return all(value is None or is_so(value) for value in map(members.get, names))
+def _are(types: frozenset[type], members: JsonObject, *names: str) -> bool:
+    return types.issuperset(map(type, map(members.get, names)))
 
 
 def _is_text(value: object) -> bool:
@@ -76,7 +78,7 @@ def _is_choice(choice: object) -> bool:
     delta, logprobs = members.get("delta"), members.get("logprobs")
     return (
         is_number(members.get("index"))
-        and _are(_is_text, members, "finish_reason")
+        and _are(_TEXT_IF_ANY, members, "finish_reason")
         and (delta is None or _is_delta(delta))
         and (logprobs is None or _are_logprobs(logprobs))
     )
@@ -89,7 +91,7 @@ def _is_delta(delta: object) -> bool:
         delta.get("role") in _ROLES
         and isinstance(content := delta.get("content"), str | list | None)
         and not (isinstance(content, list) and delta.get("tool_calls"))
-        and _are(_is_text, delta, *_TEXTS)
+        and _are(_TEXT_IF_ANY, delta, *_TEXTS)
         and _is_list_of(_is_call, delta.get("tool_calls"))
         and _is_list_of(_is_citation, delta.get("annotations"))
     )
@@ -100,10 +102,10 @@ def _is_call(call: object) -> bool:
     function = members.get("function")
     return (
         is_number(members.get("index"))
-        and _are(_is_text, members, "id")
+        and _are(_TEXT_IF_ANY, members, "id")
         and members.get("type") in _CALL_TYPES
         and isinstance(function, dict)
-        and _are(_is_text, function, "name", "arguments")
+        and _are(_TEXT_IF_ANY, function, "name", "arguments")
         and _is_extra(members.get("extra_content"))
     )
 
@@ -113,7 +115,7 @@ def _is_extra(content: object) -> bool:
     if content is None:
         return True
     google = as_object(content).get("google")
-    is_google = google is None or (isinstance(google, dict) and _are(_is_text, google, "thought_signature"))
+    is_google = google is None or (isinstance(google, dict) and _are(_TEXT_IF_ANY, google, "thought_signature"))
     return isinstance(content, dict) and is_google
 
 
@@ -153,6 +155,6 @@ def _is_usage(usage: object) -> bool:
     if not isinstance(usage, dict):
         return False
     details = ((usage.get(name), counts) for name, counts in _DETAILS.items())
-    return _are(is_number, usage, *_COUNTS) and all(
-        each is None or (isinstance(each, dict) and _are(is_number, each, *counts)) for each, counts in details
+    return _are(_NUMBER_IF_ANY, usage, *_COUNTS) and all(
+        each is None or (isinstance(each, dict) and _are(_NUMBER_IF_ANY, each, *counts)) for each, counts in details
     )

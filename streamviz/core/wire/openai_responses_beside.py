@@ -6,8 +6,8 @@ from streamviz.core.wire.beside import (
     WORDS,
     any_token_beside,
     has_text,
+    is_any_respelt,
     is_odd,
-    is_respelt,
     known_says_beside,
     left_of,
     left_of_known,
@@ -132,7 +132,7 @@ def _is_of(value: object) -> bool:
 
 def _output_says_beside(response: JsonObject) -> bool:
     return (
-        any(is_respelt(name, _RESPONSE) for name in response)
+        is_any_respelt(response, _RESPONSE)
         or says_beside(response.get("text"), _TEXT_FORMAT)
         or is_odd(response, "output", list)
         or is_odd(response, "output_text", str)

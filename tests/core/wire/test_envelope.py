@@ -11,7 +11,9 @@ from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.beside import is_word
 from streamviz.core.wire.envelope import Envelope
+from streamviz.core.wire.vocabulary import VOCABULARY
 from streamviz.policies import build
 from tests.core.support import active
 from tests.recordings import telling
@@ -266,12 +268,24 @@ def test_of_a_response_that_is_sent_again_what_is_new_is_read() -> None:
         envelope.read_response(payload, event)
         return {each.text for each in envelope.take()}
 
-    assert told("created", metadata={"of": MAIL}, user=None) >= {MAIL, "user"}
-    assert told("in_progress", metadata={"of": MAIL}, user=None) <= {"response.in_progress"}
+    assert told("created", metadata={"of": MAIL}, user=None) >= {MAIL, "of"}
+    assert told("in_progress", metadata={"of": MAIL}, user=None) == set()
     assert SECRET in told("completed", metadata={"of": SECRET}, user=None)
     assert TEXT in told("completed", metadata={"of": SECRET}, user=TEXT)
     assert told("completed", metadata={"of": SECRET}) == set()
     assert f"{TEXT}!" in told("completed", metadata={"of": SECRET}, user=f"{TEXT}!")
+
+
+def test_what_a_format_has_in_each_answer_is_not_told() -> None:
+    envelope = Envelope()
+    usage = {"input_tokens": 10, "output_tokens_details": {"reasoning_tokens": 2}}
+    told = {"id": "resp_1", "status": "completed", "text": {"format": {"type": "text"}}, "usage": usage, "Status": None}
+    envelope.read_response({"type": "response.completed", "response": told}, "completed")
+    assert [each.text for each in envelope.take()] == ["resp_1", "Status"]
+
+
+def test_the_formats_words_are_words() -> None:
+    assert {word for word in VOCABULARY if not is_word(word)} == set()
 
 
 async def test_a_long_text_is_read_to_its_end() -> None:
