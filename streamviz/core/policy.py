@@ -141,8 +141,9 @@ class Policy:
 
     def found_beside(self, text: str, is_word: bool) -> str:
         """What the policy finds, of what it looks for, in a text that is in no block: an id, a count, an error, what an
-        answer repeats of its request. Empty if there is nothing. Nothing can be replaced there, so whatever is found
-        ends the stream. `is_word` says whether the text is a single word, or a number. A long text comes in pieces."""
+        answer repeats of its request, but none of the formats' own words. Empty if there is nothing. Nothing can be
+        replaced there, so whatever is found ends the stream. `is_word` says whether the text is a single word, or a
+        number. A long text comes in pieces."""
         return ""
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:

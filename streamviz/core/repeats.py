@@ -167,15 +167,16 @@ class Repeats:
         return self._tries > 0
 
     def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block. How is
-        worked out when the next one is there: until then the client waits for this one."""
-        self._latest = _Read(raw, name, payload, place, made)
+        """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block. What to
+        recognise it by is worked out only when it comes, as the client is still waiting for this event."""
+        self._tries -= 1
+        if _is_usual(raw):
+            self._latest = _Read(raw, name, payload, place, made)
 
     def _learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
-        self._tries -= 1
         text = made.text
         # An empty text may be harmless where any other would not be.
-        if not text or text == _PROBE or made != BlockDelta(made.ordinal, text) or not _is_usual(raw):
+        if not text or text == _PROBE or made != BlockDelta(made.ordinal, text):
             return
         quoted = b'"%b"' % text.encode("utf-8", "replace")
         at = raw.find(quoted)

@@ -12,14 +12,16 @@ log = logging.getLogger(__name__)
 # While requests come in, the work waits for a pause of this length, but no longer than the limit (s).
 _PAUSE_SECONDS = 0.002
 _LONGEST_SECONDS = 0.1
+# Of how many streams it is done in one round at most: after about 1 ms, running streams must continue.
+_MOST_A_ROUND = 4
 
 Work = Callable[[], None]
 
 
 class Afterwards:
-    """Does the work between incoming requests, which are answered sooner that way: that of one stream in each round of
-    the event loop, or of a tenth of them if that is more, and running streams continue in between. The work of several
-    in succession takes a fraction of what each takes by itself: everything they share is in the processor's caches."""
+    """Does the work between incoming requests, which are answered sooner that way: in each round of the event loop that
+    of one stream, or of a few if many are waiting, so that running streams continue in between. The work of several in
+    succession takes a fraction of what each takes by itself: everything they share is in the processor's caches."""
 
     def __init__(self, slots: Slots) -> None:
         """`slots` are the ones that incoming requests take."""
@@ -42,7 +44,9 @@ class Afterwards:
         loop = asyncio.get_running_loop()
         now = loop.time()
         has_paused = not self._slots.are_wanted and now - self._slots.taken_at >= _PAUSE_SECONDS
-        for _ in range(max(1, len(self._waiting) // 10)):
+        for _ in range(min(_MOST_A_ROUND, max(1, len(self._waiting) // 10))):
+            if not self._waiting:  # all of it was done meanwhile
+                return
             if not has_paused and now - self._waiting[0][0] < _LONGEST_SECONDS:
                 loop.call_later(_PAUSE_SECONDS, self._look)
                 return

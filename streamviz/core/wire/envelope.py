@@ -1,7 +1,8 @@
 """What an answer says about itself: ids and names, counts, reasons, errors, what it repeats of its request.
 
 None of it is in a block, but every client has it. Names and counts have to be a word or a number, or upstream
-contradicts itself; policies for texts read the rest, each text once, however many chunks repeat it.
+contradicts itself; policies for texts read the rest, each text once, however many chunks repeat it, but none of
+the formats' own words (`vocabulary.py`).
 """
 
 import re
@@ -90,7 +91,7 @@ class Envelope:
     number."""
 
     def __init__(self) -> None:
-        self._words = set(VOCABULARY)
+        self._words: set[str] = set()
         self._texts: set[str] = set()
         self._room = _ROOM
         self._joined: dict[tuple[object, ...], str] = {}
@@ -252,9 +253,9 @@ class Envelope:
         for name, value in members.items():
             if name in but:
                 continue
-            if name in words:
+            if name in words or name in VOCABULARY:
                 if isinstance(value, str):
-                    if value in words:
+                    if value in words or value in VOCABULARY:
                         continue  # the case in nearly every chunk
                 elif is_small(value):
                     continue
@@ -283,14 +284,14 @@ class Envelope:
                 self._tell(dict.fromkeys(str(abs(int(number))) for number in large), None)
 
     def _tell_one(self, text: str, form: re.Pattern[str] | None) -> None:
-        if text not in self._words:
+        if text not in self._words and text not in VOCABULARY:
             self._take(text, beside.is_word(text), form)
 
     def _tell(self, texts: Collection[str], form: re.Pattern[str] | None) -> None:
         """Take in distinct texts, of which there may be very many."""
         if self._words.issuperset(texts):
             return
-        new = [text for text in texts if text not in self._words]
+        new = [text for text in texts if text not in self._words and text not in VOCABULARY]
         words = beside.words_among(new)
         for text in new:
             self._take(text, text in words, form)

@@ -3,13 +3,13 @@
 from streamviz.core.wire.beside import member_names
 
 _ALL = """
-    id object type index role model created name usage status message assistant text function arguments service_tier
+    id object type index role model created name usage status message assistant text function service_tier cost
     default standard prompt_tokens completion_tokens total_tokens input_tokens output_tokens cached_tokens
     reasoning_tokens audio_tokens image_tokens text_tokens prompt_tokens_details completion_tokens_details
     input_tokens_details output_tokens_details
 """
 _OPENAI_CHAT = """
-    chat.completion.chunk chat.completion finish_reason native_finish_reason system_fingerprint obfuscation stop length
+    chat.completion.chunk finish_reason native_finish_reason system_fingerprint obfuscation stop length
     tool_calls accepted_prediction_tokens rejected_prediction_tokens
 """
 _ANTHROPIC_MESSAGES = """
@@ -20,11 +20,12 @@ _ANTHROPIC_MESSAGES = """
 """
 _OPENAI_RESPONSES = """
     response created_at completed_at in_progress completed background error incomplete_details instructions metadata
-    max_output_tokens max_tool_calls parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_retention
-    reasoning effort summary context safety_identifier store temperature format verbosity tool_choice tools strict
-    top_logprobs top_p truncation frequency_penalty presence_penalty user auto disabled none low medium high moderation
-    sequence_number output_index content_index item_id call_id output_text function_call web_search phase description
-    parameters properties required additionalProperties response.created response.in_progress response.completed
+    max_output_tokens max_tool_calls parallel_tool_calls previous_response_id prompt_cache_key
+    prompt_cache_retention reasoning effort summary context safety_identifier store temperature format verbosity
+    tool_choice tools strict top_logprobs top_p truncation frequency_penalty presence_penalty user auto disabled
+    none low medium high moderation sequence_number output_index content_index item_id call_id output_text
+    function_call web_search phase description parameters properties required additionalProperties string in_memory
+    tool_usage final_answer current_turn response.created response.in_progress response.completed
     response.output_item.added response.output_item.done response.content_part.added response.content_part.done
     response.output_text.delta response.output_text.done response.function_call_arguments.delta
     response.function_call_arguments.done
