@@ -75,10 +75,10 @@ async def test_a_part_of_many_members_costs_the_same_for_each(place: str) -> Non
     assert most - more < 1.05 * (more - few) + 50
 
 
-# Each with the number of lines that may be executed per item.
+# Each with the number of lines that may be executed per item, in any Python: 3.12 executes one more than 3.11.
 NUMBERS: dict[str, tuple[int, str, Any]] = {
     "tokens": (20, "openai_chat", lambda ones: {"choices": [{"delta": {}, "logprobs": {"content": ones}}]}),
-    "parts": (80, "anthropic_messages", lambda ones: {"type": "message", "id": "m", "content": ones}),
+    "parts": (90, "anthropic_messages", lambda ones: {"type": "message", "id": "m", "content": ones}),
     "items": (40, "openai_responses", lambda ones: {"id": "r", "object": "response", "output": ones}),
     "candidates": (60, "gemini", lambda ones: {"candidates": ones}),
 }
