@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.contrib.admin.models import LogEntry
@@ -10,7 +11,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -44,6 +45,12 @@ def is_part(request: HttpRequest) -> bool:
 def base_url(request: HttpRequest) -> str:
     """Where clients reach this server: at the address that this browser uses."""
     return request.build_absolute_uri(reverse("live")).rstrip("/")
+
+
+def back_to(request: HttpRequest, page: str, id: UUID) -> HttpResponse:
+    """Go back to the page of this URL name from which a form was sent, at the same place: forms send the page's query
+    along."""
+    return redirect(reverse(page, args=[id], query=request.GET))
 
 
 async def render_page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:

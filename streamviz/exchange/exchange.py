@@ -287,7 +287,8 @@ class Exchange(Progress):
             return
         if error.code in FINAL and is_codex(self.stream.user_agent):
             error.status = 400  # Codex does not retry after a 400
-        self.stream.error, self.stream.status = why, error.status
+        self.stream.error = why
+        self.stream.status = self._head.status if self._life.has_begun else error.status
         if self._end is None:
             return
         reading = self._reading

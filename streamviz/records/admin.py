@@ -142,9 +142,9 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
                 seen = IntegerField(required=False).clean(request.POST.get(f"seen-{policy.pk}"))
                 changed = policy_changes.switch(policy.pk, mode, _signed_in(request), why, seen)
             except ValidationError as error:
-                messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
+                messages.error(request, policy_changes.not_switched(policy, error))
             else:
-                messages.success(request, f"{changed.name} is now {mode}, as v{changed.version}.")
+                messages.success(request, policy_changes.switched(changed))
         return None
 
 

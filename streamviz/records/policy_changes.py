@@ -8,6 +8,8 @@ from django.db import transaction
 from streamviz.core.verdicts import Mode
 from streamviz.records.models import Policy, PolicyVersion
 
+_IN_WORDS = {Mode.OFF: "off", Mode.SHADOW: "in shadow", Mode.ENFORCE: "enforced"}
+
 
 def switch(policy_id: int, mode: Mode, by: User, why: str, seen: int | None = None) -> Policy:
     """Switch a policy to a mode. Raises ValidationError if no reason is given, if it cannot run as it is, or if it has
@@ -36,6 +38,16 @@ def _saved(policy: Policy, by: User, why: str, seen: int | None) -> Policy:
         policy.full_clean()
     policy.save(by=by, reason=why, seen=seen)
     return policy
+
+
+def switched(policy: Policy) -> str:
+    """What a switch has come to."""
+    return f"{policy.name} is now {_IN_WORDS[Mode(policy.mode)]}, as v{policy.version}."
+
+
+def not_switched(policy: Policy, error: ValidationError) -> str:
+    """Why a policy stays as it is."""
+    return f"{policy.name} stays {_IN_WORDS[Mode(policy.mode)]}: {errors_of(error)}"
 
 
 def errors_of(error: ValidationError) -> str:

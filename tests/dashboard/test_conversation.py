@@ -286,6 +286,17 @@ def test_the_head_says_what_was_done_where_it_went_wrong_and_how_it_ended(cast: 
     assert "upstream error" not in shown[: shown.index('class="story"')]  # the session ended well
 
 
+def test_the_head_says_who_cancelled_a_turn(cast: Cast) -> None:
+    session = ran()
+    Stream.objects.filter(pk=session.streams.earliest("requested_at").pk).update(
+        outcome="halted", error="cancelled by alice"
+    )
+    shown = page(cast, session)
+    story = shown[shown.index('<dl class="story">') :].split("</dl>")[0]
+    said = " ".join(re.sub(r"<[^>]+>", " ", story).split())
+    assert "Went wrong turn 1 halted cancelled by alice" in said
+
+
 def test_the_head_of_a_session_in_which_nothing_happened_says_so(cast: Cast) -> None:
     shown = page(cast, turn(None, 0, RAN[:2]).session)
     assert "called no tools" in shown

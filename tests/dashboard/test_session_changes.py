@@ -44,6 +44,16 @@ def test_a_note_is_kept_and_shown_as_text(cast: Cast, path: str) -> None:
     assert Session.objects.get().note == ""
 
 
+@pytest.mark.parametrize("what", ["star", "note"])
+def test_who_changes_something_stays_where_they_were(cast: Cast, path: str, what: str) -> None:
+    shown = cast["alice"].get(f"{path}?turn=1&q=x%26y").content.decode()
+    to = f"{path}{what}/?turn=1&q=x%26y"
+    assert f'action="{to.replace("&", "&amp;")}"' in shown
+    for note in ("fine", "x" * 2001):
+        answer = cast["alice"].post(to, {"starred": "yes", "note": note})
+        assert answer["location"] == f"{path}?turn=1&q=x%26y"
+
+
 @pytest.mark.parametrize("note", ["x" * 2001, "a\x00b"])
 def test_a_note_that_cannot_be_kept_is_said(cast: Cast, path: str, note: str) -> None:
     Session.objects.update(note="before")

@@ -44,6 +44,15 @@ def test_a_star_a_note_and_labels_are_kept_shown_and_logged(cast: Cast, stream: 
     assert "flaky" not in cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
 
 
+@pytest.mark.parametrize("what", ["star", "note"])
+def test_who_changes_something_stays_where_they_were(cast: Cast, stream: Stream, what: str) -> None:
+    path = f"/streams/{stream.pk}/"
+    assert f'action="{path}{what}/?at=100"' in cast["alice"].get(f"{path}?at=100").content.decode()
+    for note in ("fine", "x" * 2001):
+        answer = cast["alice"].post(f"{path}{what}/?at=100", {"starred": "yes", "note": note})
+        assert answer["location"] == f"{path}?at=100"
+
+
 def test_a_stream_is_found_by_its_star_note_and_labels(cast: Cast, stream: Stream) -> None:
     recorded("another")
     keep(cast, stream, starred="yes", note="Ask the provider", labels="flaky, slow start")

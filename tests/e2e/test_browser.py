@@ -57,7 +57,8 @@ def switch(proxied: Proxied, alice: Reader, mode: str) -> None:
     page.get_by_role("button", name="Run").click()
     page.get_by_label("Why").fill("A test.")
     page.get_by_role("button", name="Switch").click()
-    expect(page.get_by_text(f"{GUARD} is now {mode}")).to_be_visible()
+    now = {"enforce": "enforced", "shadow": "in shadow"}[mode]
+    expect(page.get_by_text(f"{GUARD} is now {now}, as v")).to_be_visible()
     [(found, version)] = proxied.query("SELECT mode, version FROM records_policy WHERE name = %s", GUARD)
     assert found == mode
     proxied.wait_for_version(GUARD, version)

@@ -57,7 +57,7 @@ def switch(page: Page, mode: str, why: str) -> None:
 def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(reader: Reader, proxied: Proxied) -> None:
     page = reader.open("/policies/")
     switch(page, "enforce", "It is time.")
-    expect(page.get_by_role("status").filter(has_text="shell-guard is now enforce, as v2.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="shell-guard is now enforced, as v2.")).to_be_visible()
     row = page.locator("tr", has_text="shell-guard")
     expect(row.locator(".spread")).to_contain_text("active")
     assert b"run_shell" not in proxied.ask("dangerous?speed=inf", "switched").body

@@ -251,13 +251,14 @@ def test_who_cuts_it_short_is_told_in_an_answer_or_as_the_last_word(
 ) -> None:
     before = Play().asked().forwarded().happened(happens, *details)
     assert before.take() == ["record frames", f"respond {status}", f"finish {outcome}"]
+    assert before.stream.status == status
     amid = Play().opened().received(HI)
     amid.take()
     words = amid.happened(happens, *details).take()
     assert [word.split()[0] for word in words] == ["close", "record", "send", "finish"]
     assert words[2].startswith("send the last")
     assert words[-1] == f"finish {outcome}"
-    assert amid.stream.status == status
+    assert amid.stream.status == 200  # which its client has
 
 
 def test_a_client_that_leaves_closes_upstream_and_gets_nothing_more() -> None:

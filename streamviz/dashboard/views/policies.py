@@ -59,9 +59,9 @@ def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
             policy.pk, Mode(told["mode"]), signed_in_user(request), told["reason"], told["seen"]
         )
     except ValidationError as error:
-        messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
+        messages.error(request, policy_changes.not_switched(policy, error))
         return redirect("policies")
-    messages.success(request, f"{policy.name} is now {policy.mode}, as v{policy.version}.")
+    messages.success(request, policy_changes.switched(policy))
     return redirect("policies")
 
 

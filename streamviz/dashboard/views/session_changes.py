@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import NoteForm, wrong_with
-from streamviz.dashboard.pages import needs, note_change
+from streamviz.dashboard.pages import back_to, needs, note_change
 from streamviz.live.presentation.figures import plural
 from streamviz.records.deletion import delete_session as delete_recorded
 from streamviz.records.models import Session
@@ -26,7 +26,7 @@ def star_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     with transaction.atomic():
         Session.objects.filter(pk=found.pk).update(is_starred=is_starred)
         note_change(request, found, CHANGE, "starred" if is_starred else "no longer starred")
-    return redirect("session", session_id)
+    return back_to(request, "session", session_id)
 
 
 @needs(roles.CHANGE_SESSION)
@@ -37,11 +37,11 @@ def note_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     found = get_object_or_404(Session, pk=session_id)
     if not form.is_valid():
         messages.error(request, wrong_with(form))
-        return redirect("session", session_id)
+        return back_to(request, "session", session_id)
     with transaction.atomic():
         Session.objects.filter(pk=found.pk).update(note=form.cleaned_data["note"])
         note_change(request, found, CHANGE, "note")
-    return redirect("session", session_id)
+    return back_to(request, "session", session_id)
 
 
 @needs(roles.DELETE_SESSION)

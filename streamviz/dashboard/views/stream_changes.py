@@ -6,12 +6,12 @@ from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import StreamNoteForm, wrong_with
-from streamviz.dashboard.pages import needs, note_change
+from streamviz.dashboard.pages import back_to, needs, note_change
 from streamviz.records.models import Annotation, Stream
 
 
@@ -30,7 +30,7 @@ def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     form = StreamNoteForm(request.POST)
     if not form.is_valid():
         messages.error(request, wrong_with(form))
-        return redirect("stream", stream_id)
+        return back_to(request, "stream", stream_id)
     return _keep(request, stream_id, "note and labels", **form.cleaned_data)
 
 
@@ -39,4 +39,4 @@ def _keep(request: HttpRequest, stream_id: uuid.UUID, what: str, **values: objec
     with transaction.atomic():
         Annotation.objects.update_or_create(stream=stream, defaults=values)
         note_change(request, stream, CHANGE, what)
-    return redirect("stream", stream_id)
+    return back_to(request, "stream", stream_id)
