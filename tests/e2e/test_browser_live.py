@@ -97,6 +97,29 @@ def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: 
         assert bob.complaints == []
 
 
+def test_the_page_of_a_stream_that_ends_leads_to_all_that_a_finished_one_has(proxied: Proxied, alice: Reader) -> None:
+    session = new_session()
+    call = Call(proxied, "content?pace=20&chunks=100&seed=4", session)
+    page, path = alice.page, stream_path(proxied, session)
+    alice.open(f"{path}chunks/")
+    expect(page.locator(".notice")).to_contain_text("This stream is running")
+    alice.open(path)
+    grown(page, "#b0-text")
+    reload = page.get_by_role("link", name="Reload for tapes and export")
+    expect(reload).to_be_hidden()
+    call.result()
+    expect(page.locator("#pill")).to_have_text("finished")
+
+    def shows_all() -> bool:  # the record is a moment behind
+        reload.click() if reload.is_visible() else page.reload()
+        return page.get_by_role("button", name="Star").is_visible()
+
+    until(shows_all)
+    expect(page.get_by_role("link", name="Tapes")).to_be_visible()
+    alice.open(f"{path}chunks/")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
 def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice: Reader) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=2400&pace=3&seed=5", session)
