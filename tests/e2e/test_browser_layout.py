@@ -49,6 +49,17 @@ class="state-dot state-asks"></span>needs you</span></span></div><div class="top
 class="icon"></svg><span class="wide-only">Pause</span> <kbd class="wide-only">p</kbd></button><span class="pill">
 catching up</span><details class="confirm" id="cancel"><summary class="button">Cancel<span class="wide-only"> stream
 </span></summary></details></div></header></main></div>"""
+# Live's peek at a running stream that waits for a person.
+PEEK = f"""<div class="app"><nav class="nav"></nav><main class="main"><div class="split"><div class="live"></div><aside
+class="peek"><header class="peek-head"><h2 class="clip"><bdi>{"a rather long name of a session " * 9}</bdi></h2><span
+id="stream-state"><span class="outcome tone-wait"><span class="state-dot state-asks"></span>needs you</span></span><div
+class="topbar-end"><span class="pill">1,234 updates dropped, caught up</span><a class="button" href="/"><svg
+class="icon"></svg>Open</a><button class="button button-bare button-icon"><svg class="icon"></svg></button></div>"""
+FOUND = f"""<table class="table stack many-columns session-table"><thead><tr><th>Session</th></tr></thead><tbody><tr><td
+class="wide"><a class="row-link"><bdi>fix it</bdi></a><p class="snippet"><a><span class="snippet-in"><bdi>content</bdi>
+</span> <bdi>{"layout because fox brown " * 9}</bdi></a></p></td>{8 * "<td>12 completed, 0</td>"}</tr>"""
+BADGE = """<div class="row-set" style="width: 150px"><span class="verdict verdict-allow"><svg class="icon"></svg><bdi>
+allowed by administrator</bdi><span>13 s ago</span></span></div>"""
 FROM_RIGHT_TO_LEFT = "\u05e9\u05dc\u05d5\u05dd " * 20
 # The position of the first word, and of its box.
 BEGINNING = """element => {
@@ -418,3 +429,37 @@ def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
         page.goto("/")
         written, room = page.locator(".turn-no").evaluate(WRITTEN)
         assert written <= room
+
+
+def test_a_peek_can_be_closed_in_windows_of_all_widths(chromium: Browser) -> None:
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/live.css">{PEEK}') as page:
+        page.goto("/")
+        for width in (320, 390, 720, 721, 900, 901, 1000, 1024, 1280, 1440):
+            page.set_viewport_size({"width": width, "height": 300})
+            for button in page.locator(".peek-head .button").all():
+                box = button.bounding_box()
+                assert box is not None
+                assert box["width"] >= 22, width
+                assert box["x"] + box["width"] <= width
+            name = page.locator("h2").bounding_box()
+            assert name is not None
+            assert name["width"] >= 80, width
+
+
+def test_what_was_found_is_not_cut_in_windows_of_all_widths(chromium: Browser) -> None:
+    wrapped = f'<div class="app"><nav class="nav"></nav><main class="main"><div class="table-wrap">{FOUND}'
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/sessions.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{wrapped}") as page:
+        page.goto("/")
+        for width in (320, 390, 1024, 1240, 1241, 1280, 1400, 1401, 1440):
+            page.set_viewport_size({"width": width, "height": 300})
+            assert page.locator("td.wide").evaluate(CUT_OFF) == 0, width
+
+
+def test_a_badge_that_is_too_long_is_cut_in_its_words_and_says_when(chromium: Browser) -> None:
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{BADGE}") as page:
+        page.goto("/")
+        places = [page.locator(name).bounding_box() for name in (".row-set", ".verdict > span")]
+        line, when = (place["x"] + place["width"] for place in places if place is not None)
+        assert when <= line
+        assert page.locator(".verdict bdi").evaluate("element => getComputedStyle(element).textOverflow") == "ellipsis"
