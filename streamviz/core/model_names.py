@@ -15,6 +15,11 @@ def fits(name: str, glob: str) -> bool:
     return fnmatchcase(name, glob.replace("[", "[[]"))
 
 
+def fits_in_any_case(name: str, glob: str) -> bool:
+    """The same for names that clients may take for each other if only their case differs."""
+    return fits(name.lower(), glob.lower())
+
+
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:
     """All names of the model that is called, its provider's name for it first.
 

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.model_names import fits
+from streamviz.core.model_names import fits_in_any_case
 from streamviz.core.verdicts import Decision
 
 
 @dataclass(frozen=True, slots=True)
 class BlockScope:
-    """The blocks that a policy is for: kinds, and globs of tool names; none means all."""
+    """The blocks that a policy is for: kinds, and globs of tool names in any case, as some clients find the tool that
+    was meant; none means all."""
 
     kinds: frozenset[BlockKind] = frozenset()
     tools: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class BlockScope:
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
         name = block.name or block.label
-        return (not name and not is_whole) or any(fits(name, glob) for glob in self.tools)
+        return (not name and not is_whole) or any(fits_in_any_case(name, glob) for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.model_names import fits, matching
+from streamviz.core.model_names import fits_in_any_case, matching
 from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall, Turn
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
@@ -132,7 +132,7 @@ class RequestRule(Policy):
 
 
 def _matching(value: str, globs: list[str]) -> str:
-    return next((glob for glob in globs if fits(value, glob)), "")
+    return next((glob for glob in globs if fits_in_any_case(value, glob)), "")
 
 
 def _found(pattern: Pattern, turn: Turn) -> Match | None:

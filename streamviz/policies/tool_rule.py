@@ -9,7 +9,7 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
-from streamviz.core.model_names import fits
+from streamviz.core.model_names import fits, fits_in_any_case
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_paths import compile_path
@@ -50,7 +50,8 @@ class ToolRule(Policy):
     """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`, or with the
     action `allow_only` every tool call except those.
 
-    `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
+    `names` are globs (`run_*`), which match in any case: some clients run a tool whose name the model wrote in another.
+    With none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
     expression, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the pattern is
     looked for everywhere. With no `arguments`, the name alone decides. If a tool takes plain text, that is at
     `$.input`. With `allow_only`, everything at a path must match. `text` is what the client gets instead of the call;
@@ -62,7 +63,7 @@ class ToolRule(Policy):
 
     With `normalise`, names and arguments are also matched as a reader sees them: without invisible characters and
     accents, in compatible forms (NFKC), look-alikes of other scripts as Latin letters; arguments also as decoded from
-    JSON in JSON, base64 and percent-encoding, three levels deep. `allow_only` always reads them as written.
+    JSON in JSON, base64 and percent-encoding, three levels deep. `allow_only` always reads both as written.
 
     Each tool call is held until it is whole and judged.
     """
@@ -138,7 +139,9 @@ class ToolRule(Policy):
         return Verdict(Decision.DENY, _reason(called, name, found), self._text, _evidence(name, found))
 
     def _fits(self, called: str, name: str) -> bool:
-        return fits(called, name) or (self._normalises and fits(folded(called), folded(name)))
+        if self._allows_only:
+            return fits(called, name)
+        return fits_in_any_case(called, name) or (self._normalises and fits_in_any_case(folded(called), folded(name)))
 
     def _found(self, block: ToolCallStreamBlock) -> Found | None:
         """The first rule that these arguments match. Raises ValueError if they cannot be read."""

@@ -42,6 +42,8 @@ def test_brackets_are_brackets_in_every_scope() -> None:
     assert not is_scoped((), ("ci1",))
     assert not Privacy(shapes_of_keys=("ci[1]",)).keeps_content((), "ci[1]")
     assert BlockScope(tools=("t[1]",)).applies(ToolCallStreamBlock(0, "x", name="t[1]"))
+    assert BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name="Bash"))
+    assert not BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name="bashful"))
 
 
 def test_brackets_are_brackets_in_what_may_be_used_or_deleted() -> None:

@@ -33,6 +33,7 @@ def verdict(parameters: dict[str, Any], request: dict[str, Any] = REQUEST, forma
     [
         ({"models": ["gpt-4*"]}, "The model matches gpt-4*."),
         ({"tools": ["run_*"]}, "The tool run_shell matches run_*."),
+        ({"tools": ["RUN_SHELL"]}, "The tool run_shell matches RUN_SHELL."),
         ({"tools": ["web_search"]}, "The tool web_search matches web_search."),
         ({"parameters": ["temperature"]}, "It has the parameter temperature."),
         ({"patterns": [{"pattern": "ignore .* instructions"}]}, "Message 2 (user) matches ignore .* instructions."),

@@ -46,7 +46,9 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
         (["run_*"], "run_shell", True),
         (["read", "run_?hell"], "run_shell", True),
         (["run"], "run_shell", False),
-        (["RUN_*"], "run_shell", False),
+        (["RUN_*"], "run_shell", True),
+        (["bash"], "Bash", True),  # opencode runs `bash`
+        (["Bash"], "bash", True),
         (["run[1]"], "run[1]", True),
         (["run[1]"], "run1", False),
         ([], "anything", True),
@@ -55,6 +57,16 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
 )
 def test_a_name_is_denied_by_globs(names: list[str], name: str, denied: bool) -> None:
     assert denies({"names": names}, {}, name) is denied
+
+
+def test_what_alone_is_allowed_is_named_as_written() -> None:
+    allowed = {"names": ["bash"], "action": "allow_only"}
+    assert not denies(allowed, {}, "bash")
+    assert denies(allowed, {}, "Bash")
+
+
+def test_a_look_alike_in_another_case_is_denied_too() -> None:
+    assert denies({"names": ["bash"], "normalise": True}, {}, "B\u0430sh")  # with a Cyrillic letter
 
 
 def test_name_and_arguments_must_both_match() -> None:
