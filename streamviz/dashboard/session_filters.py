@@ -123,6 +123,12 @@ def _exact(name: str) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
     return lambda term: (name, ("" if term.value == UNKNOWN else term.value,))
 
 
+def _sessions(term: Term) -> tuple[str, tuple[str, ...]]:
+    """A label, a name or an id, of which pages show the beginning."""
+    name, values = _exact("sessions")(term)
+    return name, (*values, *names.sessions_beginning_with(term.value))
+
+
 def _word(name: str, words: dict[str, tuple[str, ...]]) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
     def read_word(term: Term) -> tuple[str, tuple[str, ...]]:
         found = words.get(term.pattern.replace("_", " "))
@@ -168,7 +174,7 @@ _READERS: dict[str, Callable[[Term], tuple[str, Any]]] = {
     "model": _names("models", names.models),
     "provider": _exact("providers"),
     "key": _names("keys", names.keys),
-    "session": _exact("sessions"),
+    "session": _sessions,
     "policy": _names("policies", names.policies),
     "verdict": _word("decisions", _DECISIONS),
     "intervened": _answer("intervened"),

@@ -1,6 +1,7 @@
 """UUIDs that sort by the time at which they were made, and ranges of them."""
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Collection
@@ -14,6 +15,7 @@ _TIMELESS_BITS = 80
 _GREATEST = (1 << 128) - 1
 # More than the clocks of several machines differ, or one clock before and after it is set.
 _LEEWAY = timedelta(days=1)
+_SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}", re.IGNORECASE)
 
 
 class Span(NamedTuple):
@@ -57,6 +59,14 @@ def between(since: datetime, until: datetime) -> Span:
 def first_id(at: datetime) -> uuid.UUID:
     """The lowest id that can be made at this time."""
     return uuid.UUID(int=max(as_microseconds(at) // 1000, 0) << _TIMELESS_BITS)
+
+
+def beginning_with(short: str) -> Span | None:
+    """The ids that begin with a short one, as pages show them: those of a millisecond. None if it is no short id."""
+    if not _SHORT.fullmatch(short):
+        return None
+    first = int(short.replace("-", ""), 16) << _TIMELESS_BITS
+    return Span(uuid.UUID(int=first), uuid.UUID(int=first | (1 << _TIMELESS_BITS) - 1))
 
 
 def milliseconds_of(made: uuid.UUID) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from streamviz.dashboard.session_filters import FIELDS, read
 from streamviz.live.filters import parse_filter
+from streamviz.records.ids import days_from, uuid7
 from streamviz.records.models import ApiKey, Policy, Session
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import session_page
@@ -93,6 +94,13 @@ def test_a_session_is_found_by_its_id(history: None) -> None:
     found = [recorded("alike").session_id for _ in range(2)]
     filters, _ = asked(f"session:{found[0]} session:none")
     assert session_page(filters, None, 50).ids == [found[0]]
+
+
+def test_a_session_is_found_by_the_short_id_that_pages_show(history: None) -> None:
+    later = days_from(uuid7(), 1)  # than those of the history, some of which may have been made in one millisecond
+    wanted = recorded(session=Session.objects.create(pk=later, started_at=NOON, last_at=NOON))
+    filters, _ = asked(f"session:{str(later)[:13]} session:none")
+    assert session_page(filters, None, 50).ids == [wanted.session_id]
 
 
 @pytest.mark.parametrize(

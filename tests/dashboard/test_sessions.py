@@ -41,6 +41,7 @@ def test_a_search_finds_labels_models_and_ids(cast: Cast) -> None:
     assert labels(cast, "/sessions/?range=all&q=coder-small") == ["something else"]
     assert labels(cast, f"/sessions/?q={wanted.pk}") == ["something else"]
     assert labels(cast, f"/sessions/?q={wanted.session_id}") == ["something else"]
+    assert labels(cast, f"/sessions/?q={str(wanted.pk)[:13]}") == ["something else"], "whenever it was"
     assert labels(cast, "/sessions/?range=all&q=nowhere") == []
     shown = cast["bob"].get("/sessions/?range=all&q=nowhere").content.decode()
     assert "Nothing matches" in shown

@@ -23,7 +23,7 @@ from streamviz.live.filters import Filter, parse_filter, unknown_fields
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import SORTED, Place
 from streamviz.records.queries.rows import SearchTooBroad
-from streamviz.records.queries.search import as_id
+from streamviz.records.queries.search import ids_of
 
 
 class Asked(NamedTuple):
@@ -42,7 +42,7 @@ def asked_of(request: HttpRequest) -> Asked:
     asked = session_filters.read(written)
     oldest = queries.oldest_stream()
     # Somebody who has an id need not know when its stream was.
-    usual = timespans.ALL if as_id(asked.filters.text) else chosen_timespans.USUAL
+    usual = timespans.ALL if ids_of(asked.filters.text) else chosen_timespans.USUAL
     span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
     problems = [*unknown_fields(written, session_filters.FIELDS), *asked.problems]
     return Asked(written, problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)

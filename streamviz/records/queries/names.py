@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
+from streamviz.records.ids import beginning_with
 from streamviz.records.models import ApiKey, Policy, Session
 from streamviz.records.queries.rows import rows
 
@@ -53,6 +54,16 @@ def policies() -> list[str]:
 def session_titles(ids: Iterable[str]) -> dict[str, str]:
     """The titles of these sessions, by id."""
     return {str(session.pk): session.title for session in Session.objects.filter(pk__in=ids)}
+
+
+def sessions_beginning_with(short: str) -> list[str]:
+    """The ids of the sessions that a short id, as pages show it, may mean."""
+    span = beginning_with(short)
+    if span is None:
+        return []
+    # The usual order, by time, could make Postgres look through all sessions in that order.
+    found = Session.objects.filter(pk__range=span).order_by("pk").values_list("pk", flat=True)
+    return [str(each) for each in found[:MOST]]
 
 
 def _first(names: "QuerySet[ApiKey, str] | QuerySet[Policy, str]") -> list[str]:

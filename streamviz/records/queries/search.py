@@ -6,7 +6,7 @@ Words match whole, the last one of each term by its beginning; a path or a name 
 from typing import Any
 from uuid import UUID
 
-from streamviz.records.ids import first_id
+from streamviz.records.ids import Span, beginning_with, first_id
 from streamviz.records.queries.filters import Conditions, Values
 from streamviz.records.queries.rows import limited, rows
 
@@ -64,7 +64,14 @@ WITH RECURSIVE model(name) AS (
 SELECT name FROM (SELECT name FROM model LIMIT %(most)s) AS each
 WHERE to_tsvector('simple'::regconfig, streamviz_words(name)) @@ streamviz_query(%(text)s)
 """
-_ID = "({s}.id = %(id)s OR {s}.session_id = ANY(%(sessions)s))"
+# Indexes of the primary key and stream_in_session.
+_IDS = """({s}.id BETWEEN %(first_id)s AND %(last_id)s OR {s}.session_id BETWEEN %(first_id)s AND %(last_id)s
+    OR {s}.session_id = ANY(%(called)s))"""
+# The primary keys.
+_IS_ANY = """
+SELECT EXISTS (SELECT FROM records_stream WHERE id BETWEEN %(first_id)s AND %(last_id)s)
+    OR EXISTS (SELECT FROM records_session WHERE id BETWEEN %(first_id)s AND %(last_id)s)
+"""
 # Index session_of_name.
 _CALLED = """
 SELECT id FROM records_session WHERE name <> '' AND name = %(name)s AND left(name, 100) = left(%(name)s, 100)
@@ -93,9 +100,9 @@ def text_conditions(text: str) -> Conditions:
     """The condition for streams that match a text; an id is taken as a stream's or a session's, ours or its client's.
 
     Raises SearchTooBroad."""
-    if (wanted := as_id(text)) is not None:
+    if (ids := ids_of(text)) is not None and _are_known(ids):
         called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
-        return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]}, is_few=True)
+        return Conditions(_IDS, {"first_id": ids.first, "last_id": ids.last, "called": called}, is_few=True)
     values: Values = {"text": text.replace("\x00", " "), "most": FEW + 1}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})
@@ -109,6 +116,12 @@ def text_conditions(text: str) -> Conditions:
         return Conditions(matches, {"text": values["text"], **found}, costly=matches, rest="true")
     is_few = not found["found_models"] and len(sessions) <= FEW_SESSIONS
     return Conditions(_FEW, {"found_streams": streams, **found}, is_few=is_few)
+
+
+def _are_known(ids: Span) -> bool:
+    """Whether these can only be ids. Other things, such as numbers of telephones, are written like short ones."""
+    is_whole = ids.first == ids.last
+    return is_whole or bool(rows(_IS_ANY, {"first_id": ids.first, "last_id": ids.last})[0][0])
 
 
 def _is_common(values: Values) -> bool:
@@ -132,8 +145,14 @@ def _found(statement: str, values: Values) -> list[Any]:
 
 
 def as_id(text: str) -> UUID | None:
-    """The text as an id; None if it is not one."""
+    """The text as a whole id; None if it is not one."""
     try:
         return UUID(text.strip())
     except ValueError:
         return None
+
+
+def ids_of(text: str) -> Span | None:
+    """The ids that a text stands for: a whole one, or those that begin with a short one. None if it is neither."""
+    whole = as_id(text)
+    return Span(whole, whole) if whole else beginning_with(text.strip())

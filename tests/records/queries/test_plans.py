@@ -49,6 +49,8 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "by an unusual end": lambda _: session_page(Filters(finish_reasons=("length",)), None, 50),
     "by text": lambda _: session_page(Filters(text="look"), None, 50),
     "by id": lambda stream: session_page(Filters(text=str(stream.pk)), None, 50),
+    "by short id": lambda stream: session_page(Filters(text=str(stream.pk)[:13]), None, 50),
+    "sessions by short id": lambda stream: names.sessions_beginning_with(str(stream.session_id)[:13]),
     "streams": lambda _: stream_page(Filters(), PLACE, 50),
     "a session's streams": lambda stream: queries.streams_of(stream.session, None),
     "a stream": lambda stream: streams.entries_of(streams.load(stream.pk)),

@@ -1,6 +1,7 @@
 """Full-text search: which words find what."""
 
 import uuid
+from datetime import timedelta
 
 import pytest
 
@@ -110,6 +111,19 @@ def test_an_id_is_that_of_a_stream_or_of_its_session(wanted: uuid.UUID, query: Q
     [(session,)] = query("SELECT session_id FROM records_stream WHERE id = %s", wanted)
     assert found(str(session).upper()) == [wanted]
     assert found(str(uuid.uuid4())) == []
+
+
+def test_the_short_id_that_pages_show_is_that_of_a_stream_or_of_its_session(wanted: uuid.UUID, query: Query) -> None:
+    store(story(day(1) + timedelta(milliseconds=1), tool_stream("a little later"), number=2))
+    assert found(f" {str(wanted)[:13]} ") == [wanted]
+    [(session,)] = query("SELECT session_id FROM records_stream WHERE id = %s", wanted)
+    assert found(str(session)[:13].upper()) == [wanted]
+
+
+def test_what_looks_like_a_short_id_but_is_none_is_a_text(query: Query) -> None:
+    [stream_id] = store(story(day(1), tool_stream("Call 55501234-0199, or deadbeef-cafe.")))
+    assert found("55501234-0199") == found("deadbeef-cafe") == [stream_id]
+    assert found("deadbeef-cafd") == []
 
 
 @pytest.mark.parametrize("text", ["", "  ", "!!! ???", "\x00", "' OR 1=1; --%s %(text)s"])
