@@ -2,9 +2,12 @@
 
 import json
 import re
+import uuid
 from datetime import timedelta
+from html import escape
 from typing import Any
 
+from streamviz.records.ids import days_from, uuid7
 from streamviz.records.models import Block, Stream
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
@@ -78,10 +81,33 @@ def test_to_choose_another_stream_reads_few_blocks_of_each(cast: Cast) -> None:
     assert len(read) == 2 + 1 + 2 * 60
 
 
+def test_another_stream_can_be_named_by_its_short_id(cast: Cast) -> None:
+    a, b = recorded(), recorded(id=days_from(uuid7(), 1))
+    page = cast["bob"].get(f"/compare/?a={a.pk}&b=+{str(b.pk)[:13]}+").content.decode()
+    assert f'href="/compare/?a={b.pk}&amp;b={a.pk}"' in page
+
+
 def test_what_is_no_stream_is_not_found(cast: Cast) -> None:
     a, _ = two()
-    for query in ("", "a=x", f"a={a.session_id}", f"a={a.pk}&b=x"):
+    for query in ("", "a=x", f"a={a.session_id}"):
         assert cast["bob"].get(f"/compare/?{query}").status_code == 404
+
+
+def test_what_is_wrong_with_another_streams_id_is_said_beside_it(cast: Cast) -> None:
+    a, b = two()
+    twin = recorded(id=uuid.UUID(int=b.pk.int ^ 1))
+    said = {
+        "<b>x": "This is no stream’s id.",
+        str(a.session_id): "No recorded stream has this id.",
+        "01a22c3a-a2dd": "No recorded stream has this id.",
+        str(twin.pk)[:13]: "Several streams’ ids begin so: give the whole one.",
+    }
+    for text, why in said.items():
+        page = cast["bob"].get("/compare/", {"a": a.pk, "b": text}).content.decode()
+        form = page[page.index("compare-form") : page.index("</form>")]
+        assert why in form
+        assert f'value="{escape(text)}"' in form
+        assert f'href="/compare/?a={a.pk}&amp;b={b.pk}"' in page
 
 
 def test_a_format_that_nobody_here_reads_is_said(cast: Cast) -> None:

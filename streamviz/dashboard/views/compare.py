@@ -1,6 +1,5 @@
 """Two streams side by side."""
 
-import uuid
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,28 +16,47 @@ from streamviz.live.presentation.comparison import figures_of, pairs_of, times_o
 from streamviz.live.presentation.stream_views import view_of, view_of_record
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
-from streamviz.records.queries.search import as_id
+from streamviz.records.queries.search import ids_of
 
 _NEAR = 50
 _MOST_BLOCKS = 200
+
+
+class _NoSuchStream(Exception):
+    """Says why a text stands for no stream."""
 
 
 @needs(roles.VIEW)
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
     """`?a=` and `?b=` name two streams of the record; with `a` alone, those of its session are offered."""
-    a = _stream(request.GET.get("a", ""))
-    if not request.GET.get("b"):
-        others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)
-        near = streams.shortened(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
-        context: dict[str, Any] = {
-            "a": view_of_record(a, has_times=False),
-            "near": [view_of(streams.short_entries_of(each)) for each in near],
-        }
-        return render(request, "dashboard/compare.html", context | {"page": "sessions"})
-    b = _stream(request.GET["b"])
+    try:
+        a = _stream(request.GET.get("a", ""))
+    except _NoSuchStream as error:
+        raise Http404(str(error)) from error
+    wanted, problem = request.GET.get("b", ""), ""
+    if wanted:
+        try:
+            return render(request, "dashboard/compare.html", _compared(a, _stream(wanted)))
+        except _NoSuchStream as error:
+            problem = str(error)
+    context = {**_offered(a), "wanted": wanted, "problem": problem}
+    return render(request, "dashboard/compare.html", context, status=404 if problem else 200)
+
+
+def _offered(a: Stream) -> dict[str, Any]:
+    others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)
+    near = streams.shortened(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
+    return {
+        "page": "sessions",
+        "a": view_of_record(a, has_times=False),
+        "near": [view_of(streams.short_entries_of(each)) for each in near],
+    }
+
+
+def _compared(a: Stream, b: Stream) -> dict[str, Any]:
     one, other = view_of_record(a), view_of_record(b)
-    context = {
+    return {
         "page": "sessions",
         "a": one,
         "b": other,
@@ -47,14 +65,17 @@ def compare(request: HttpRequest) -> HttpResponse:
         "requests": requests_of(a, b),
         "pairs": pairs_of(one.blocks[:_MOST_BLOCKS], other.blocks[:_MOST_BLOCKS]),
     }
-    return render(request, "dashboard/compare.html", context)
 
 
 def _stream(text: str) -> Stream:
-    wanted: uuid.UUID | None = as_id(text)
-    if wanted is None:
-        raise Http404("Name two streams by their ids.")
+    """The stream that a whole or a short id stands for. Raises _NoSuchStream."""
+    ids = ids_of(text)
+    if ids is None:
+        raise _NoSuchStream("This is no stream’s id.")
+    found = list(Stream.objects.filter(pk__range=ids).order_by("pk").values_list("pk", flat=True)[:2])
+    if len(found) > 1:
+        raise _NoSuchStream("Several streams’ ids begin so: give the whole one.")
     try:
-        return streams.load(wanted)
+        return streams.load(found[0] if found else ids.first)
     except Stream.DoesNotExist as error:
-        raise Http404("No such stream.") from error
+        raise _NoSuchStream("No recorded stream has this id.") from error
