@@ -52,11 +52,17 @@ def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:
 
 
 def unknown_fields(wanted: Filter, fields: Collection[str] = FIELDS) -> list[str]:
-    """Messages about terms that look like a field's but name no known one, and are searched for as text."""
+    """Messages about terms that look like a field's but name no known one or lack a value, and are searched for as
+    text."""
     texts = (term.source for term in wanted.terms if not term.field)
-    found = [match[1] for text in texts if (match := _LIKE_A_FIELD.match(text))]
-    known = " ".join(f"{name}:" for name in fields)
-    return [f"There is no filter {name}: (there are {known}); quote it to search for it as text." for name in found]
+    return [_what_is_wrong(match[1], fields) for text in texts if (match := _LIKE_A_FIELD.match(text))]
+
+
+def _what_is_wrong(name: str, fields: Collection[str]) -> str:
+    if name in fields:  # with a value, it would be a term of this field
+        return f"Add a value after {name}:, or quote it to search for it as text."
+    known = " ".join(f"{each}:" for each in fields)
+    return f"There is no filter {name}: (there are {known}); quote it to search for it as text."
 
 
 def _term(match: re.Match[str], fields: Collection[str]) -> Term:

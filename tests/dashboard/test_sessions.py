@@ -314,6 +314,13 @@ def test_a_search_shows_what_it_found_as_text_in_its_place(cast: Cast) -> None:
     assert "\x1b" not in shown
 
 
+def test_a_filter_without_a_value_is_said_to_lack_one(cast: Cast) -> None:
+    for path in ("/sessions/?q=model:", "/?q=model:"):
+        shown = cast["bob"].get(path).content.decode()
+        assert "Add a value after model:," in shown
+        assert "There is no filter" not in shown
+
+
 def test_a_filter_that_there_is_not_is_said(cast: Cast) -> None:
     for path in ("/sessions/?q=nonsense:foo", "/?q=nonsense:<b>"):
         shown = cast["bob"].get(path).content.decode()

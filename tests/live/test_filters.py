@@ -80,6 +80,11 @@ def test_a_filter_that_there_is_not_is_named_with_those_there_are(written: str) 
     assert "There is no filter nonsense: (there are model: key: " in said
 
 
+@pytest.mark.parametrize("written", ["model:", "-model:", "model: gpt", "key:ci model:"])
+def test_a_filter_without_a_value_is_said_to_lack_one(written: str) -> None:
+    assert unknown_fields(parse_filter(written)) == ["Add a value after model:, or quote it to search for it as text."]
+
+
 @pytest.mark.parametrize("written", ['"nonsense:foo"', "http://localhost/", "model:a:b", "Error:", ":x", "word"])
 def test_what_is_text_is_no_filter(written: str) -> None:
     once = parse_filter(written)
