@@ -5,7 +5,7 @@ A name matches exactly, if there is such a name; otherwise it matches all that c
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from streamviz.live.presentation.figures import UNKNOWN
 from streamviz.records.models import Outcome
 from streamviz.records.queries import names
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.found_words import words_pattern
 
 # Each field with an example, as the page lists them.
 FIELDS = {
@@ -57,6 +58,8 @@ _DECISIONS: dict[str, tuple[str, ...]] = {
 _ANSWERS = {"yes": True, "no": False}
 _COST = re.compile(r"(?:>=?)?\$?(\d{1,9}(?:\.\d{1,9})?)")
 _DURATION = re.compile(r"(?:>=?)?(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|min|h)?")
+_NO_FIELD = "an exclusion needs a field, e.g. -model:gpt-4.1"
+_NO_WORDS = "only letters and digits can be searched for"
 _SECONDS = {"ms": 0.001, "s": 1, None: 1, "m": 60, "min": 60, "h": 3600}
 
 
@@ -81,11 +84,23 @@ def read(written: Filter) -> Asked:
             if term.field:
                 _add(without if term.is_not else wanted, term)
             elif term.is_not:
-                raise _NotUnderstood("an exclusion needs a field, e.g. -model:gpt-4.1")
+                raise _NotUnderstood(_NO_FIELD if _has_words(term) else _NO_WORDS)
         except _NotUnderstood as why:
             problems.append(f"{term.source}: {why}")
-    text = " ".join(_words(term) for term in written.terms if not term.field and not term.is_not)
-    return Asked(Filters(**wanted, text=text, without=Filters(**without) if without else None), problems)
+    text, why_not = _text_of([term for term in written.terms if not term.field and not term.is_not])
+    filters = Filters(**wanted, text=text, without=Filters(**without) if without else None)
+    return Asked(filters, problems + why_not)
+
+
+def _text_of(terms: Sequence[Term]) -> tuple[str, list[str]]:
+    """What to search for, or why not. A search leaves symbols out, so that symbols alone would match everything."""
+    if terms and not any(map(_has_words, terms)):
+        return "", [f"{' '.join(term.source for term in terms)}: {_NO_WORDS}"]
+    return " ".join(map(_words, terms)), []
+
+
+def _has_words(term: Term) -> bool:
+    return words_pattern(term.value) is not None
 
 
 def _words(term: Term) -> str:

@@ -113,6 +113,18 @@ def test_what_cannot_be_asked_is_said_and_asks_nothing(db: None, text: str) -> N
     assert [problem.startswith(f"{text}: ") for problem in problems] == [True]
 
 
+@pytest.mark.parametrize("text", ["🔥", "&&", "->", "%", '"! ?" _'])
+def test_that_a_text_has_nothing_to_search_for_is_said(db: None, text: str) -> None:
+    filters, problems = asked(text)
+    assert filters == Filters()
+    assert problems == [f"{text}: only letters and digits can be searched for"]
+
+
+@pytest.mark.parametrize("text", ["", "fish && chips", "日本", "Ünï => 7", "state:running"])
+def test_a_text_with_letters_or_digits_is_searched_for(db: None, text: str) -> None:
+    assert asked(text)[1] == []
+
+
 def test_what_is_no_condition_is_text_and_what_is_quoted_a_phrase(db: None) -> None:
     assert asked('alpha model:"a b" "two words" http://x')[0].text == "alpha two-words http://x"
 
