@@ -1,11 +1,29 @@
 """What filters match in a row of the Live page, and its place in its group."""
 
 from streamviz.live.filter_terms import Facts
+from streamviz.live.filters import Filter
+from streamviz.live.presentation import marks
 from streamviz.live.presentation.rows import RowView
 from streamviz.live.presentation.views import StreamView
 
 _WORD_CHARACTERS = 300  # the length of the longest filter
 _MOST_TOOLS = 50
+_STATES = (marks.ASKS, marks.HELD, marks.STALLED, marks.RUNNING, *marks.OUTCOMES.values())
+# What the fields that are matched whole can have, in lower case.
+_KNOWN = {
+    "state": (*(mark.word for mark in _STATES), "finished"),
+    "verdict": tuple(word for mark in marks.DECISIONS.values() for word in (mark.word, f"would {mark.word}")),
+}
+
+
+def unknown_values(wanted: Filter) -> list[str]:
+    """Messages about terms that no stream can ever match."""
+    known = [(term, _KNOWN[term.field]) for term in wanted.terms if term.field in _KNOWN]
+    return [
+        f"{term.source}: one of {', '.join(words)}"
+        for term, words in known
+        if not term.holds(Facts(state=words, verdict=words))
+    ]
 
 
 def order_of(row: RowView) -> int:

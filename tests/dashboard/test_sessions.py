@@ -321,6 +321,11 @@ def test_a_filter_without_a_value_is_said_to_lack_one(cast: Cast) -> None:
         assert "There is no filter" not in shown
 
 
+def test_a_value_that_no_stream_can_have_is_said(cast: Cast) -> None:
+    for path in ("/sessions/?q=verdict:xx", "/?q=verdict:xx"):
+        assert "verdict:xx: one of allow, would allow, " in cast["bob"].get(path).content.decode()
+
+
 def test_a_filter_that_there_is_not_is_said(cast: Cast) -> None:
     for path in ("/sessions/?q=nonsense:foo", "/?q=nonsense:<b>"):
         shown = cast["bob"].get(path).content.decode()

@@ -11,6 +11,7 @@ from streamviz.dashboard.setting_up import setting_up
 from streamviz.live.filters import parse_filter, unknown_fields
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
+from streamviz.live.row_facts import unknown_values
 from streamviz.live.wall_topic import WallTopic
 from streamviz.simulator.scenarios import listing
 
@@ -38,7 +39,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "tally": publisher.wall.tally,
         "others_away": publisher.wall.are_others_away,
         "filter": wanted,
-        "problems": unknown_fields(wanted),
+        "problems": [*unknown_fields(wanted), *unknown_values(wanted)],
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
         "scenarios": _scenarios(),
