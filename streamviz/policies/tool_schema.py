@@ -146,8 +146,8 @@ def _keys(value: object) -> Iterator[str]:
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
-    """Match with RE2, because Python's `re` can take forever on what a model writes. A pattern that RE2 rejects counts
-    as broken."""
+    """Match with RE2, because Python's `re` can take forever on what a model writes. Raises ValueError for a pattern
+    that RE2 rejects."""
     if isinstance(instance, str) and not _matches(pattern, instance):
         yield ValidationError("does not match")
 
@@ -156,7 +156,7 @@ def _matches(pattern: str, text: str) -> bool:
     try:
         return compile_pattern(pattern, "pattern").search(encodable(text)) is not None
     except PolicyParametersError:
-        return False
+        raise ValueError("its schema has a pattern that RE2 cannot read, such as one that looks ahead") from None
 
 
 def _pattern_properties(

@@ -36,6 +36,8 @@ litellm.disable_hf_tokenizer_download = True
 # LiteLLM's direct conversion from Anthropic's messages to OpenAI's responses needs packages of its proxy; the one by
 # way of chat does not.
 litellm.use_chat_completions_url_for_anthropic_messages = True
+# LiteLLM would send four stop sequences and say nothing of the others; a provider that takes no more refuses them.
+litellm.disable_stop_sequence_limit = True
 # Errors are raised as well; LiteLLM's log would quote what providers and clients sent.
 logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
 

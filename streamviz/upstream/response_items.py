@@ -33,7 +33,32 @@ def sayable(target: Target, items: list[object], left_out: list[str]) -> list[ob
     said, made = _Items(target, left_out), list[object]()
     for item in items:
         made += said.of(item) if isinstance(item, dict) else (item,)
-    return _without_lone_thinking(made)
+    return _with_results_first(_without_lone_thinking(made))
+
+
+def _with_results_first(items: list[object]) -> list[object]:
+    """The items with what a user said between calls and their results behind the results: in other formats, those come
+    directly after the calls. OpenAI's responses may have them anywhere."""
+    answered = {_call_id(item) for item in items if as_object(item).get("type") in _RESULTS}
+    made, waiting, said = list[object](), set[str](), list[object]()
+    for item in items:
+        details = as_object(item)
+        if details.get("type") in _RESULTS:
+            waiting.discard(_call_id(item))
+        elif waiting and as_text(details.get("role")) not in ("", "assistant"):
+            said.append(item)
+            continue
+        elif details.get("type") in _CALLS:
+            waiting.update({_call_id(item)} & answered)
+        made.append(item)
+        if said and not waiting:
+            made += said
+            said = []
+    return made + said  # a result may stand before its call
+
+
+def _call_id(item: object) -> str:
+    return as_text(as_object(item).get("call_id"))
 
 
 def _without_lone_thinking(items: list[object]) -> list[object]:

@@ -3,10 +3,11 @@
 import ast
 import json
 import re
-import shlex
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -94,11 +95,31 @@ def test_an_archive_has_what_was_asked_and_what_the_client_got(cast: Cast, path:
     assert (entry["time"], entry["timings"]["wait"]) == (2000, 2000)
 
 
-def test_the_shell_sends_the_same_words(cast: Cast, path: str) -> None:
-    command = export(cast, path, "curl").split("\ncurl ")[1]
-    words = shlex.split(command)
+def sent_by(script: str, folder: Path) -> tuple[list[str], bytes]:
+    """The arguments and the input of `curl` when a shell runs the script."""
+    curl = folder / "curl"
+    curl.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > "$0.words"\ncat > "$0.body"\n')
+    curl.chmod(0o755)
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "STREAMVIZ_API_KEY": "sv-key"}
+    subprocess.run(["/bin/sh"], input=script.encode(), env=environment, check=True)
+    words = (folder / "curl.words").read_text().split("\0")[:-1]
+    return words, (folder / "curl.body").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["$HOME `id` it's \\n", "\nBODY\nBODY1\n", "x" * 300_000], ids=["quoted", "lines", "long"]
+)
+def test_the_shell_sends_any_body(cast: Cast, path: str, tmp_path: Path, text: str) -> None:
+    body = json.dumps({"model": "m", "messages": [], "user": "USER"}, indent=1).replace("USER", text).encode()
+    Stream.objects.update(request=body)
+    _, sent = sent_by(export(cast, path, "curl"), tmp_path)
+    assert sent == body + b"\n"
+
+
+def test_the_shell_sends_the_same_words(cast: Cast, path: str, tmp_path: Path) -> None:
+    words, body = sent_by(export(cast, path, "curl"), tmp_path)
     assert words[1] == "http://testserver/v1/chat/completions"
-    assert json.loads(words[words.index("--data-raw") + 1]) == REQUEST
+    assert json.loads(body) == REQUEST
     # Headers that affect the answer are sent again, those that identify the sender are not.
     headers = [word for before, word in pairwise(words) if before == "-H"]
     assert headers[1:] == ["content-type: application/json", "openai-beta: it's=$new"]

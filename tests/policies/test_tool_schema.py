@@ -90,6 +90,15 @@ def test_a_slow_pattern_beside_additional_properties_takes_no_longer(additional:
     assert judge(policy, block('{"aa": 1}', name="list"), declaring(schema)).decision is Decision.ALLOW
 
 
+@pytest.mark.parametrize("schema", [
+    {"properties": {"a": {"pattern": "^(?!-)[a-z]+$"}}}, {"patternProperties": {"(?=a)": True}},
+    {"patternProperties": {"(?=a)": True}, "additionalProperties": False},
+])  # fmt: skip
+def test_a_pattern_that_cannot_be_read_is_a_failure_and_nothing_that_the_arguments_break(schema: Any) -> None:
+    with pytest.raises(ValueError, match="RE2 cannot read"):
+        judge(build("tool_schema", {}), block('{"a": "fine"}', name="list"), declaring(schema))
+
+
 def test_what_cannot_be_checked_safely_is_a_failure() -> None:
     schema = {"allOf": [{"patternProperties": {"^(a+)+$": True}}], "unevaluatedProperties": False}
     with pytest.raises(ValueError, match="not checked together"):

@@ -17,6 +17,17 @@ def user(*parts: Any) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": list(parts)}
 
 
+def test_what_is_said_between_calls_and_their_results_comes_behind_them() -> None:
+    a, b, lost = ({"type": "function_call", "call_id": each, "name": "f", "arguments": "{}"} for each in "abc")
+    of_a, of_b = ({"type": "function_call_output", "call_id": each, "output": "ok"} for each in "ab")
+    said = [{"role": "user", "content": word} for word in ("first", "wait", "and", "last")]
+    asked = [said[0], a, b, said[1], of_b, said[2], of_a, said[3]]
+    assert sayable(CLAUDE, asked, []) == [said[0], a, b, of_b, of_a, *said[1:]]
+    in_order = [said[0], a, of_a, said[1], lost, said[2]]
+    assert sayable(CLAUDE, in_order, []) == in_order
+    assert sayable(CLAUDE, [of_a, a, said[0]], []) == [of_a, a, said[0]]
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "arguments", "answered", "output"),
     [

@@ -126,6 +126,13 @@ async def test_usage_that_upstream_does_not_tell_is_not_estimated(simulator: Sim
     assert aggregator.has_end_mark
 
 
+async def test_all_stop_sequences_reach_upstream(simulator: Simulator) -> None:
+    stops = list("abcde")
+    answer = await ask(simulator, ANTHROPIC_MESSAGES, "openai", "content?chunks=2", stream=True, stop_sequences=stops)
+    await bytes_of(answer)
+    assert simulator.get_json("/_requests")["requests"][-1]["body"]["stop"] == stops
+
+
 @pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
 async def test_tools_and_their_results_reach_upstream(simulator: Simulator, wire_format: str, provider: str) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}

@@ -15,6 +15,9 @@ _ONE_NAME = {
     "cached_content": "cachedContent",
 }
 _LONGEST_NAME = 100
+# Limits in Google's schemas, whose 64-bit integers are strings in JSON (https://ai.google.dev/api/caching#Schema).
+_LIMITS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+_INT64 = re.compile(r"[0-9]{1,19}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
 
 
@@ -57,9 +60,27 @@ def as_json_schema(schema: object) -> object:
     if not isinstance(schema, dict):
         return schema
     made: JsonObject = {name: as_json_schema(value) for name, value in as_object(schema).items()}
-    if isinstance(kind := made.get("type"), str):
-        made["type"] = [kind.lower(), "null"] if made.get("nullable") is True else kind.lower()
+    for name in _LIMITS.intersection(made):
+        if isinstance(limit := made[name], str) and _INT64.fullmatch(limit):
+            made[name] = int(limit)
+    kind = made.get("type")
+    if kind == "TYPE_UNSPECIFIED":
+        del made["type"]
+    elif isinstance(kind, str):
+        made["type"] = kind.lower()
+    if made.get("nullable") is True:
+        _let_be_null(made)
     return made
+
+
+def _let_be_null(schema: JsonObject) -> None:
+    """Say in JSON Schema's words that a value may be null, wherever the schema says what it may be."""
+    if isinstance(kind := schema.get("type"), str):
+        schema["type"] = [kind, "null"]
+    if isinstance(values := schema.get("enum"), list) and None not in values:
+        schema["enum"] = [*values, None]
+    if isinstance(either := schema.get("anyOf"), list):
+        schema["anyOf"] = [*either, {"type": "null"}]
 
 
 def camel(name: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from streamviz.core.errors import RequestError
 from streamviz.core.request import ModelCall
 from streamviz.core.wire.gemini_as_chat import as_chat
-from streamviz.core.wire.gemini_requests import as_call
+from streamviz.core.wire.gemini_requests import as_call, as_json_schema
 
 
 def user(*parts: Any) -> dict[str, Any]:
@@ -54,6 +54,23 @@ def test_policies_know_the_tools(name: str) -> None:
     assert call.tool_schemas == {"f": want}
     assert call.offers("f")
     assert call.offers("g")
+
+
+def test_a_schema_in_googles_words_means_the_same_in_json_schemas() -> None:
+    one = {"type": "STRING", "nullable": True}
+    told = {
+        "list": {"type": "ARRAY", "minItems": "1", "maxItems": 3, "items": {"type": "TYPE_UNSPECIFIED"}},
+        "minItems": {"type": "STRING", "maxLength": "many"},
+        "choice": {**one, "enum": ["a"]},
+        "either": {"nullable": True, "anyOf": [{"type": "STRING"}, {"type": "INTEGER"}]},
+    }
+    made: Any = as_json_schema({"type": "OBJECT", "properties": told})
+    assert made["properties"] == {
+        "list": {"type": "array", "minItems": 1, "maxItems": 3, "items": {}},
+        "minItems": {"type": "string", "maxLength": "many"},
+        "choice": {"type": ["string", "null"], "nullable": True, "enum": ["a", None]},
+        "either": {"nullable": True, "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+    }
 
 
 def test_turns_become_messages_of_chat() -> None:
