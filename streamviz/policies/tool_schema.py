@@ -48,7 +48,8 @@ class ToolSchema(Policy):
     computer). A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow` or the
     provider runs the tool itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
     of the call; if it is empty, a line that names the policy. What cannot be checked in a reasonable time is a failure
-    of the policy, and so are arguments that clients do not all read as the same JSON object.
+    of the policy, and so are a pattern that RE2 cannot read and arguments that clients do not all read as the same JSON
+    object.
     """
 
     kind = "tool_schema"
