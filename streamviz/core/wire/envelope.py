@@ -1,8 +1,7 @@
 """What an answer says about itself: ids and names, counts, reasons, errors, what it repeats of its request.
 
 None of it is in a block, but every client has it. Names and counts have to be a word or a number, or upstream
-contradicts itself; policies for texts read the rest, each text once, however many chunks repeat it, but none of
-the formats' own words (`vocabulary.py`).
+contradicts itself; policies for texts read the rest, each text once, but no words of the format (`vocabulary.py`).
 """
 
 import re
@@ -70,8 +69,7 @@ _PIECES = {
 _OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
 _BLOCKS = {kind: known - member_names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
 _ITEMS = {kind: known - member_names("name call_id caller") for kind, known in responses.ITEMS.items()}
-_MESSAGE = member_names("content")
-_DELTA = member_names("delta")
+_MESSAGE, _DELTA = member_names("content"), member_names("delta")
 _EVENT = member_names("message content_block content delta")
 _DELTA_EVENT = responses.DELTA_EVENT - {"obfuscation"}
 _RESPONSE = member_names("output output_text")
