@@ -126,13 +126,18 @@ def _checked(arguments: object, schema: object) -> ValidationError | None:
     _steps.set(MOST_STEPS)
     # With a registry of its own it fetches nothing, whatever the schema refers to.
     validator: Validator = _Validator(schema, registry=Registry())
+    found: list[ValidationError] = []
     try:
-        return best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
+        found.extend(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
     except Exception as error:
+        # What is already known to be wrong stays wrong, whatever cannot be checked.
+        if found:
+            return best_match(found)
         if type(error) is ValueError:
             raise
         # The library's message quotes the arguments, which may hold a secret.
         raise ValueError("its schema is invalid or has a broken reference") from None
+    return best_match(found)
 
 
 def _keys(value: object) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Items of a request in the responses format, as ones that LiteLLM can express in chat: it silently drops any
 others."""
 
+from collections import Counter
 from typing import NamedTuple
 
 from streamviz.core.calls import name_of
@@ -39,22 +40,23 @@ def sayable(target: Target, items: list[object], left_out: list[str]) -> list[ob
 def _with_results_first(items: list[object]) -> list[object]:
     """The items with what a user said between calls and their results behind the results: in other formats, those come
     directly after the calls. OpenAI's responses may have them anywhere."""
-    answered = {_call_id(item) for item in items if as_object(item).get("type") in _RESULTS}
+    ahead = Counter(_call_id(item) for item in items if as_object(item).get("type") in _RESULTS)
     made, waiting, said = list[object](), set[str](), list[object]()
     for item in items:
-        details = as_object(item)
+        details, id = as_object(item), _call_id(item)
         if details.get("type") in _RESULTS:
-            waiting.discard(_call_id(item))
+            ahead[id] -= 1
+            waiting.discard(id)
         elif waiting and as_text(details.get("role")) not in ("", "assistant"):
             said.append(item)
             continue
-        elif details.get("type") in _CALLS:
-            waiting.update({_call_id(item)} & answered)
+        elif details.get("type") in _CALLS and ahead[id] > 0:
+            waiting.add(id)
         made.append(item)
         if said and not waiting:
             made += said
             said = []
-    return made + said  # a result may stand before its call
+    return made
 
 
 def _call_id(item: object) -> str:

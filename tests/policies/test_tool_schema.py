@@ -99,6 +99,12 @@ def test_a_pattern_that_cannot_be_read_is_a_failure_and_nothing_that_the_argumen
         judge(build("tool_schema", {}), block('{"a": "fine"}', name="list"), declaring(schema))
 
 
+def test_what_breaks_a_schema_is_denied_whatever_cannot_be_read() -> None:
+    schema = {"properties": {"path": {"enum": ["/srv"]}, "note": {"pattern": "^(?!x)"}}}
+    verdict = judge(build("tool_schema", {}), block('{"path": "/etc", "note": "a"}', name="list"), declaring(schema))
+    assert (verdict.decision, verdict.evidence["rule"]) == (Decision.DENY, "enum")
+
+
 def test_what_cannot_be_checked_safely_is_a_failure() -> None:
     schema = {"allOf": [{"patternProperties": {"^(a+)+$": True}}], "unevaluatedProperties": False}
     with pytest.raises(ValueError, match="not checked together"):

@@ -25,7 +25,9 @@ def test_what_is_said_between_calls_and_their_results_comes_behind_them() -> Non
     assert sayable(CLAUDE, asked, []) == [said[0], a, b, of_b, of_a, *said[1:]]
     in_order = [said[0], a, of_a, said[1], lost, said[2]]
     assert sayable(CLAUDE, in_order, []) == in_order
-    assert sayable(CLAUDE, [of_a, a, said[0]], []) == [of_a, a, said[0]]
+    answer = {"role": "assistant", "content": "ok"}
+    for asked in ([of_a, a, said[0], answer, said[1]], [a, of_a, said[0], a, said[1], answer, said[2]]):
+        assert sayable(CLAUDE, asked, []) == asked  # the last call has no result
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def as_json_schema(schema: object) -> object:
 
 def _let_be_null(schema: JsonObject) -> None:
     """Say in JSON Schema's words that a value may be null, wherever the schema says what it may be."""
-    if isinstance(kind := schema.get("type"), str):
+    if isinstance(kind := schema.get("type"), str) and kind != "null":
         schema["type"] = [kind, "null"]
     if isinstance(values := schema.get("enum"), list) and None not in values:
         schema["enum"] = [*values, None]

@@ -62,8 +62,8 @@ def _curl(found: Sent, base_url: str) -> str:
 
 
 def _no_line_of(body: str) -> str:
-    """A word that is no line of the body."""
-    lines = set(body.splitlines())
+    """A word that is no line of the body, as shells read it: without NUL."""
+    lines = set(body.replace("\0", "").splitlines())
     return next(word for number in count() if (word := f"BODY{number or ''}") not in lines)
 
 
