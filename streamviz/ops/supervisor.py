@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
+import psycopg
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connections
+from django.db import Error, connections
 
 from streamviz.ops import checks, database_checks, first_start, password_checks
 from streamviz.ops.children import Address, Child
@@ -103,7 +104,11 @@ def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
     """Let a stop signal end the block once; while it ends, further signals change nothing. If SIGHUP is ignored, as
     with nohup, it stays ignored."""
 
+    has_come = False
+
     def stop(number: int, _: object) -> None:
+        nonlocal has_come
+        has_come = True
         for each in STOP_SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         print(file=sys.stderr)
@@ -114,7 +119,10 @@ def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in STOP_SIGNALS if number not in ignored}
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Error, psycopg.Error):
+        # If the signal came amid a query, leaving its transaction may fail, which then takes the interrupt's place.
+        if not has_come:
+            raise
         tell("Stopped; nothing is left running")
     finally:
         for number, handler in before.items():

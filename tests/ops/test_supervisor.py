@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import Error
 from pytest_django import Settings
 
 from streamviz.faults import Fault
@@ -97,6 +99,19 @@ def test_a_signal_stops_it(number: signal.Signals) -> None:
         os.kill(os.getpid(), number)
         told.append("goes on")
     assert told == ["Stopping", "Stopped; nothing is left running"]
+
+
+@pytest.mark.parametrize("error", [Error("busy"), psycopg.OperationalError("busy")], ids=["Django", "psycopg"])
+def test_a_query_that_a_signal_interrupts_may_fail_in_its_place(error: Exception) -> None:
+    told: list[str] = []
+    with stoppable(told.append):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise error from None
+    assert told == ["Stopping", "Stopped; nothing is left running"]
+    with pytest.raises(type(error)), stoppable(told.append):
+        raise error
 
 
 @pytest.mark.integration
