@@ -40,23 +40,27 @@ def sayable(target: Target, items: list[object], left_out: list[str]) -> list[ob
 def _with_results_first(items: list[object]) -> list[object]:
     """The items with what a user said between calls and their results behind the results: in other formats, those come
     directly after the calls. OpenAI's responses may have them anywhere."""
-    ahead = Counter(_call_id(item) for item in items if as_object(item).get("type") in _RESULTS)
+    ahead = Counter(_call_id(item) for item in items if _kind(item) in _RESULTS)
     made, waiting, said = list[object](), set[str](), list[object]()
     for item in items:
-        details, id = as_object(item), _call_id(item)
-        if details.get("type") in _RESULTS:
+        kind, id = _kind(item), _call_id(item)
+        if kind in _RESULTS:
             ahead[id] -= 1
             waiting.discard(id)
-        elif waiting and as_text(details.get("role")) not in ("", "assistant"):
+        elif waiting and as_text(as_object(item).get("role")) not in ("", "assistant"):
             said.append(item)
             continue
-        elif details.get("type") in _CALLS and ahead[id] > 0:
+        elif kind in _CALLS and ahead[id] > 0:
             waiting.add(id)
         made.append(item)
         if said and not waiting:
             made += said
             said = []
     return made
+
+
+def _kind(item: object) -> str:
+    return as_text(as_object(item).get("type"))
 
 
 def _call_id(item: object) -> str:
@@ -69,9 +73,9 @@ def _without_lone_thinking(items: list[object]) -> list[object]:
     kept: list[object] = []
     is_followed = False
     for item in reversed(items):
-        details = as_object(item)
-        if details.get("type") != "reasoning":
-            is_followed = details.get("role") == "assistant" or details.get("type") in _CALLS
+        details, kind = as_object(item), _kind(item)
+        if kind != "reasoning":
+            is_followed = details.get("role") == "assistant" or kind in _CALLS
         elif not is_followed:
             continue
         kept.append(item)

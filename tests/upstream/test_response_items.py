@@ -25,6 +25,8 @@ def test_what_is_said_between_calls_and_their_results_comes_behind_them() -> Non
     assert sayable(CLAUDE, asked, []) == [said[0], a, b, of_b, of_a, *said[1:]]
     in_order = [said[0], a, of_a, said[1], lost, said[2]]
     assert sayable(CLAUDE, in_order, []) == in_order
+    odd: list[object] = [{"type": ["a"], "role": 7}, {"type": {}}, "text", None]
+    assert sayable(CLAUDE, odd, []) == odd
     answer = {"role": "assistant", "content": "ok"}
     for asked in ([of_a, a, said[0], answer, said[1]], [a, of_a, said[0], a, said[1], answer, said[2]]):
         assert sayable(CLAUDE, asked, []) == asked  # the last call has no result
