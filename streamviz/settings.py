@@ -101,12 +101,14 @@ UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0
 # A client that accepts nothing that it is sent for this long is cut off.
 CLIENT_SILENCE_SECONDS = environment.seconds("CLIENT_SILENCE_SECONDS", 120.0)
 
-# No request, answer or single event may be longer. An answer may not have more blocks: each takes tens of µs to read,
-# and all may be in one event. What is parsed at once may not have more JSON values: each takes some 0.3 µs.
+# No request, answer or single event may be longer. An answer may not have more events: a few kB of compressed ones can
+# be millions, and each is recorded. Nor may it have more blocks: each takes tens of µs to read, and all may be in one
+# event. What is parsed at once may not have more JSON values: each takes some 0.3 µs.
 MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of megabytes") * MIB)
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
     event_bytes=int(environment.amount("MAX_EVENT_MB", 32, "a number of megabytes") * MIB),
+    events=environment.count("MAX_EVENTS", 500_000, least=1),
     blocks=environment.count("MAX_BLOCKS", 20_000, least=1),
     values=environment.count("MAX_VALUES", 200_000, least=1),
 )

@@ -13,11 +13,12 @@ MOST_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The most bytes of an answer and of one event of it, the most blocks, and the most JSON values of an event or of a
-    request. Aggregators count blocks and values."""
+    """The most bytes of an answer and of one event of it, the most events and blocks, and the most JSON values of an
+    event or of a request. Aggregators count blocks and values."""
 
     answer_bytes: int
     event_bytes: int
+    events: int
     blocks: int
     values: int
 
@@ -30,6 +31,11 @@ class Bounds:
         """Raises UpstreamError if an incomplete event already has more bytes, `waiting`."""
         if waiting > self.event_bytes:
             raise too_much(f"an event of more than {self.event_bytes / MIB:g} MiB", "MAX_EVENT_MB")
+
+    def require_events(self, received: int) -> None:
+        """Raises UpstreamError for an answer of more events."""
+        if received > self.events:
+            raise too_much(f"more than {self.events} events", "MAX_EVENTS")
 
 
 class BlockLimit:

@@ -140,6 +140,7 @@ class Reading:
                     self._stream.upstream_first_at = chunks[0].received_at
             if self._parser is not None:
                 self._means.bounds.require_event(self._parser.waiting)
+                self._means.bounds.require_events(len(self._stream.received_at))
         except UpstreamError as error:
             self._break_off(error)
         finally:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 
 import httpx
 
-from streamviz.core.bounds import MIB, Bounds, too_many_values
+from streamviz.core.bounds import Bounds, too_many_values
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import has_more_values
 
@@ -26,7 +26,7 @@ _VALUES = tuple(mark.encode() for mark in VALUES)
 LINES, EVENTS = (b"\n",), (b"\n\n", b"\n\r\n")
 # The most gzip files in a row; nobody makes this many of one answer.
 _MOST_MEMBERS = 10_000
-UNBOUNDED = Bounds(answer_bytes=2**20 * MIB, event_bytes=2**20 * MIB, blocks=2**60, values=2**60)
+UNBOUNDED = Bounds(2**60, 2**60, events=2**60, blocks=2**60, values=2**60)
 
 
 class BoundedBody(httpx.AsyncByteStream):

@@ -32,6 +32,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
         "MAX_REQUEST_MB": "2",
         "MAX_ANSWER_MB": "3",
         "MAX_EVENT_MB": "1",
+        "MAX_EVENTS": "100000",
         "MAX_BLOCKS": "50",
         "MAX_VALUES": "9000",
     }
@@ -191,6 +192,12 @@ def long_event(write: Callable[[bytes], object]) -> None:
         write(b"x" * 10_000)
 
 
+def many_events(write: Callable[[bytes], object]) -> None:
+    write(text("first"))
+    while True:
+        write(b":\n\n" * 10_000)
+
+
 def many_blocks(write: Callable[[bytes], object]) -> None:
     number = 0
     while True:
@@ -261,6 +268,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
     [
         (endless, "MAX_ANSWER_MB"),
         (long_event, "MAX_EVENT_MB"),
+        (many_events, "MAX_EVENTS"),
         (many_blocks, "MAX_BLOCKS"),
         (calls_at_once, "MAX_BLOCKS"),
         (values_at_once, "MAX_VALUES"),

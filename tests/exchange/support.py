@@ -30,7 +30,7 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
-BOUNDS = Bounds(2**20, 2**20, 100, 10_000)
+BOUNDS = Bounds(2**20, 2**20, 10_000, 100, 10_000)
 EVENTS, JSON = {"content-type": "text/event-stream"}, {"content-type": "application/json"}
 SECOND = 1_000_000
 _NAMES = {ChunksReceived: "chunks", FramesSent: "frames", VerdictsGiven: "verdicts"}

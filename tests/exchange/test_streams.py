@@ -329,12 +329,23 @@ def test_an_answer_says_by_its_beginning_what_it_is_however_it_comes() -> None:
 
 
 def test_an_event_that_never_ends_is_cut_off_at_its_limit() -> None:
-    play = Play(bounds=Bounds(2**20, 100, 100, 10_000)).opened().received(HI)
+    play = Play(bounds=Bounds(2**20, 100, 100, 100, 10_000)).opened().received(HI)
     play.take()
     play.received(b'data: {"choices": [{"delta": {"content": "' + b"x" * 100)
     assert not play.exchange.is_reading
     play.ended()
     assert "MAX_EVENT_MB" in " ".join(play.take())
+    assert play.stream.outcome == "upstream_error"
+
+
+@pytest.mark.parametrize("event", [b":\n\n", b"data: {}\n\n"])
+def test_an_answer_has_so_many_events_and_no_more_whatever_is_in_them(event: bytes) -> None:
+    play = Play(bounds=Bounds(2**20, 2**20, 100, 100, 10_000)).opened().received(HI, event * 99)
+    assert play.exchange.is_reading
+    play.received(event)
+    assert not play.exchange.is_reading
+    play.ended()
+    assert "MAX_EVENTS" in " ".join(play.take())
     assert play.stream.outcome == "upstream_error"
 
 

@@ -26,7 +26,7 @@ from tests.core.support import active, call, calls, delta, deny_names, sse
 from tests.exchange.support import EVENTS, Play
 
 SECOND = 1_000_000
-BOUNDS = Bounds(2**25, 2**25, 10_000, 100_000)
+BOUNDS = Bounds(2**25, 2**25, 10**6, 10_000, 100_000)
 # All streams begin at the same time, at the start of a second: pages are updated once per second.
 START = now_us() // SECOND * SECOND
 

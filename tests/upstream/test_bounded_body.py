@@ -11,7 +11,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.bounded_body import EVENTS, LINES, BoundedBody
 
-BOUNDS = Bounds(answer_bytes=400, event_bytes=100, blocks=9, values=9)
+BOUNDS = Bounds(answer_bytes=400, event_bytes=100, events=99, blocks=9, values=9)
 
 
 def fault_in(line: bytes) -> UpstreamError | None:

@@ -24,7 +24,7 @@ from streamviz.upstream.translated import open_translated
 # LiteLLM imports more of itself at the first call, some of it with warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
-BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=99)
+BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, events=99, blocks=9, values=99)
 
 
 @pytest.fixture(scope="module")

@@ -186,7 +186,7 @@ async def answered_by(
     address = str(server.make_url("/v1"))
     found = resolve("here", "openai_chat", RoutePlan("openai/m", address, "")).with_key("")
     answer = await open_raw(client, replace(found, key=key, key_header=""), b"{}", {})
-    return answer, BoundedAnswer(answer, Bounds(10**9 if most is None else most, 10**9, 10, 10))
+    return answer, BoundedAnswer(answer, Bounds(10**9 if most is None else most, 10**9, 10**6, 10, 10))
 
 
 async def test_the_end_of_an_answer_is_known_with_the_last_of_it_where_that_is_there(
