@@ -67,7 +67,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     below for what it finds in a payload.
 
     `answers_asked`, to be set if it is known, says how many answers the request asks for: many clients take whichever
-    choice comes first for the only one.
+    choice comes first for the only one. `is_judged`, to be set to False if no policy acts on the stream, says whether to
+    look for what only policies need to know of: what its chunks say beside its blocks.
 
     If a stream has more than `most_blocks` blocks or choices, if one event has more new things than that allows
     (`BlockLimit`), or more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen;
@@ -84,6 +85,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         super().__init__(on_event, most_blocks)
         self.run_id = run_id
         self.most_values = most_values
+        self.is_judged = True
         self.clear()
 
     def clear(self) -> None:
@@ -123,7 +125,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         beside, is_for_all = Beside(), True
         try:
             payload, is_for_all = self._payload(data)
-            if isinstance(payload, dict):
+            if isinstance(payload, dict) and self.is_judged:
                 beside = self._look_beside(payload, chunk.name)
         except UpstreamError as error:
             payload = error
@@ -167,7 +169,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         if not chunk.is_cut and (text := self._repeats.text_of(chunk.raw)):
             self._head_before = {}
             self._emit(BlockDelta(self._repeats.ordinal, text))
-            if (padding := self._repeats.padding) is not None:
+            if self.is_judged and (padding := self._repeats.padding) is not None:
                 state.beside = self._told_in(padding)
             return state.events
         self._repeats.forget()
@@ -302,14 +304,17 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         self._head_before = {}
         try:
             self._read(payload, name)
-            found = self._look_beside(payload, name) if beside is None else beside
-            self.state.beside = found.told
-            if found.says:
-                self._contradict("there is text where its format has none")
+            if self.is_judged:
+                self._note_beside(self._look_beside(payload, name) if beside is None else beside)
         except UpstreamError:
             raise
         except Exception as error:  # An unforeseen payload must not end a stream on which no policy acts.
             self._emit(processing_error(f"chunk {self.state.last_seq} could not be read", error))
+
+    def _note_beside(self, found: Beside) -> None:
+        self.state.beside = found.told
+        if found.says:
+            self._contradict("there is text where its format has none")
 
     def _tell_head(self, members: json_value.JsonObject) -> None:
         """Note what a chunk says about the answer itself; `forget` undoes that."""

@@ -217,6 +217,7 @@ class Reading:
 
     def _made(self) -> StreamProcessor:
         if not self._policies:
+            self._aggregator.is_judged = False
             return StreamProcessor(pass_through, self._aggregator, aside=self._means.aside)
         chain = self.chain = PolicyChain(self._policies, self._writing.composer, self._means.within, self._means.rest)
         self._context.begun = chain.begun

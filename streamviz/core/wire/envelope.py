@@ -10,7 +10,7 @@ from itertools import chain
 
 from streamviz.core.blocks import Told
 from streamviz.core.calls import may_be_call
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels, objects
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
 from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
 from streamviz.core.wire import gemini_beside as gemini
@@ -111,15 +111,13 @@ class Envelope:
         return self.take()
 
     def only_adds_text(self, payload: JsonObject) -> bool:
-        """Whether a chat chunk adds a text and, like nearly all of them, says nothing else that is new."""
-        return self.says_no_more(payload) and is_text_alone(objects(payload["choices"])[0].get("delta"))
-
-    def says_no_more(self, payload: JsonObject) -> bool:
-        """Whether a chat chunk has one choice, and says nothing new outside its delta."""
+        """Whether a chat chunk has one choice, adds a text and, like nearly all of them, says nothing else that is
+        new."""
         choices = payload.get("choices")
         if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choice := choices[0], dict):
             return False
-        return {**choice, "delta": None} == self._choice_before and {**payload, "choices": None} == self._before
+        is_known = {**choice, "delta": None} == self._choice_before and {**payload, "choices": None} == self._before
+        return is_known and is_text_alone(choice.get("delta"))
 
     def read_chat(self, payload: JsonObject) -> None:
         choices = payload.get("choices")

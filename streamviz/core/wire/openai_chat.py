@@ -57,8 +57,10 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         return super()._look_beside(payload, name)._replace(has_needless=has_needless)
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
-        is_known = self._envelope.says_no_more(payload)
-        return beside.text_place(objects(payload["choices"])[0].get("delta")) if is_known else None
+        match payload.get("choices"):
+            case [dict() as choice] if beside.is_plain(choice):
+                return beside.text_place(choice.get("delta"))
+        return None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_chat(payload)
