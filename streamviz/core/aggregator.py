@@ -67,8 +67,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     below for what it finds in a payload.
 
     `answers_asked`, to be set if it is known, says how many answers the request asks for: many clients take whichever
-    choice comes first for the only one. `is_judged`, to be set to False if no policy acts on the stream, says whether to
-    look for what only policies need to know of: what its chunks say beside its blocks.
+    choice comes first for the only one. `is_judged`, to be set to False if no policy acts on the stream, says
+    whether to look for what only policies need to know of: what its chunks say beside its blocks.
 
     If a stream has more than `most_blocks` blocks or choices, if one event has more new things than that allows
     (`BlockLimit`), or more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen;

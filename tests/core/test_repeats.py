@@ -104,8 +104,9 @@ def read(aggregator: Made, data: bytes, is_enforcing: bool) -> Any:
 
 
 def both(format: str, data: bytes, most: int = 1_000) -> None:
-    for is_enforcing in (False, True):
+    for is_judged, is_enforcing in ((False, False), (True, False), (True, True)):
         quick, thorough = (make(None, "", most, most) for make in FORMATS[format])
+        quick.is_judged = thorough.is_judged = is_judged
         assert read(quick, data, is_enforcing) == read(thorough, data, is_enforcing), data
 
 
