@@ -101,10 +101,17 @@ class SSEParser:
         return 0 if undecided else end
 
     def _event(self, raw: bytes) -> SSEEvent:
-        # Nearly every event of every provider is one `data: ` line; the rest are read line by line.
-        if raw.startswith(b"data: ") and raw.count(b"\n") == 2 and not (self._has_cr and b"\r" in raw):
-            self._at_start = False
-            return SSEEvent(raw, raw[6:-2])
+        # Nearly every event of every provider is one `data: ` line, perhaps behind one with its name; the rest are read
+        # line by line.
+        if not (self._has_cr and b"\r" in raw):
+            if raw.startswith(b"data: ") and raw.count(b"\n") == 2:
+                self._at_start = False
+                return SSEEvent(raw, raw[6:-2])
+            if raw.startswith(b"event: ") and raw.count(b"\n") == 3:
+                data_at = raw.find(b"\n") + 7
+                if raw[data_at - 6 : data_at] == b"data: ":
+                    self._at_start = False
+                    return SSEEvent(raw, raw[data_at:-2], raw[7 : data_at - 7].decode("utf-8", "replace"))
         return self._read_lines(raw)
 
     def _read_lines(self, raw: bytes) -> SSEEvent:
