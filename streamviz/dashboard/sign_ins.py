@@ -74,9 +74,11 @@ def _digest(account: str) -> str:
 
 
 def _network(address: str) -> str:
-    """For IPv6 the /64 network: whoever has one address has all the others in it, too."""
+    """For IPv6 the /64 network: whoever has one address has all the others in it, too. IPv4 addresses that come over
+    IPv6, which are all in one network, count as what they are."""
     try:
         found = ip_address(address)
     except ValueError:
         return ""
+    found = getattr(found, "ipv4_mapped", None) or found
     return str(ip_network((found, 64), strict=False)) if isinstance(found, IPv6Address) else str(found)

@@ -54,6 +54,15 @@ def test_neighbours_of_an_ipv6_address_are_one() -> None:
     assert sign_in(RIGHT, address="2001:db8:0:1::1") == 302
 
 
+def test_ipv4_addresses_that_come_over_ipv6_are_no_neighbours() -> None:
+    """As they do at a server that listens on `::`."""
+    for n in range(MOST_OF_ADDRESS):
+        Attempt(f"nobody-{n}", "::ffff:192.0.2.1")
+    assert sign_in(RIGHT, address="::ffff:192.0.2.1") == 429
+    assert sign_in(RIGHT, address="192.0.2.1") == 429
+    assert sign_in(RIGHT, address="::ffff:192.0.2.2") == 302
+
+
 def test_a_success_clears_what_failed_before() -> None:
     for _ in range(MOST_OF_ACCOUNT - 1):
         assert sign_in(WRONG) == 200
