@@ -280,6 +280,10 @@ LOGGING = {
         "django.server": {"handlers": [], "propagate": True},
         # It would log a traceback at ERROR for every scanner; the error page's own log line is enough.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        # It would do so for every form that is too long, too, which strangers may send as well.
+        "django.security.RequestDataTooBig": {"filters": ["not_shown"]},
+        "django.security.TooManyFieldsSent": {"filters": ["not_shown"]},
+        "django.security.TooManyFilesSent": {"filters": ["not_shown"]},
         "daphne.server": {"filters": ["broken_off"]},
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         # It logs every batch that a collector refuses; we say so once a minute.

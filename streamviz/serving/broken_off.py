@@ -2,10 +2,14 @@
 
 import logging
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
+from django.http.multipartparser import MultiPartParserError
 
 from streamviz.faults import Fault
+
+_AWAY = (Fault, OperationalError, InterfaceError)
+_ASKERS_MISTAKE = (PermissionDenied, SuspiciousOperation, MultiPartParserError)
 
 
 class BrokenOff(logging.Filter):
@@ -21,15 +25,15 @@ class BrokenOff(logging.Filter):
 
 
 class NotShown(logging.Filter):
-    """Does the same for a page that could not be shown because the archive or Postgres is away, or because its user may
-    not see it."""
+    """Does the same for a page that could not be shown because the archive or Postgres is away, because its user may
+    not see it, or because a form is too long or malformed."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """True: every record is logged."""
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, Fault | PermissionDenied | OperationalError | InterfaceError):
+        if isinstance(error, (*_AWAY, *_ASKERS_MISTAKE)):
             said = record.getMessage()
-            _shorten(record, f"{said}: {error}" if str(error) else said)
+            _shorten(record, said if str(error) in said else f"{said}: {error}")
         return True
 
 

@@ -133,5 +133,24 @@ def test_a_host_that_is_not_ours_is_told_so_and_logged_in_a_line(caplog: pytest.
     assert record.getMessage() == f"refused a request for the host {host!r}: it is not among ALLOWED_HOSTS"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "asked", "why"),
+    [
+        ("application/x-www-form-urlencoded", "a=1&" * 1001, "DATA_UPLOAD_MAX_NUMBER_FIELDS"),
+        ("application/x-www-form-urlencoded", "a=" + "1" * 3_000_000, "DATA_UPLOAD_MAX_MEMORY_SIZE"),
+        ("multipart/form-data", "a=1", "Invalid boundary"),
+    ],
+)
+def test_a_form_that_cannot_be_read_is_logged_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, kind: str, asked: str, why: str
+) -> None:
+    """Strangers may send any number of them."""
+    answer = Client(raise_request_exception=False).post("/sign-in/", asked, content_type=kind)
+    assert answer.status_code in (400, 413)
+    assert {(record.levelname, record.exc_info) for record in caplog.records} == {("WARNING", None)}
+    assert why in caplog.text
+
+
 def test_what_else_cannot_be_understood_says_nothing_of_hosts() -> None:
     assert "ALLOWED_HOSTS" not in errors.bad_request(RequestFactory().get("/"), ValueError()).content.decode()
