@@ -19,6 +19,8 @@ CARRIERS = (
     "arguments", "input", "action", "operation", "code", "command",
     "actions", "args", "argv", "cmd", "commands", "inputs", "kwargs", "parameters", "params", "patch", "script",
 )  # fmt: skip
+# The only member of arguments that are an object in place of text which is none, as Anthropic's documentation says.
+INVALID_JSON = "INVALID_JSON"
 # How the types of calls end, and those of their results.
 _CALL_ENDINGS = ("_call", "_use", "_request")
 _RESULT_ENDINGS = ("_output", "_result")

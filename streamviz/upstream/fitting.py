@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
-from streamviz.upstream import calls_at_once, message_blocks, response_items, written_out
+from streamviz.upstream import calls_at_once, earlier_calls, message_blocks, response_items, written_out
 from streamviz.upstream.chat_parts import TAKE_OPENAIS_TOOLS, require_sayable, with_refusals
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
 from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, has, may_not_think, samples, taken_by
@@ -61,7 +61,7 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
         _fit_gemini(target, fields, left_out)
     elif target.wire_format == OPENAI_CHAT.name:
         require_sayable(target, fields)
-        fields["messages"] = with_refusals(fields.get("messages"))
+        fields["messages"] = earlier_calls.in_messages(with_refusals(fields.get("messages")))
         _fit_chat(target, fields, left_out)
     elif target.wire_format == OPENAI_RESPONSES.name and is_chat:
         _fit_responses(target, fields, left_out)

@@ -8,6 +8,7 @@ from streamviz.core.calls import name_of
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text
 from streamviz.upstream.chat_parts import require_heard
+from streamviz.upstream.earlier_calls import with_object
 from streamviz.upstream.offered_tools import without_namespace
 from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
@@ -103,7 +104,7 @@ class _Items(NamedTuple):
             raise refusal(self.target, kind[:_LONGEST_NAME])
         if kind != "reasoning":
             self._require_sayable(item.get("output" if kind in _RESULTS else "content"))
-        return [without_namespace(item)]
+        return [with_object(without_namespace(item)) if kind == "function_call" else without_namespace(item)]
 
     def _require_sayable(self, content: object) -> None:
         require_heard(self.target, content)

@@ -8,7 +8,7 @@ import msgspec
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
-from streamviz.core.calls import as_arguments, is_input, made_id
+from streamviz.core.calls import INVALID_JSON, as_arguments, is_input, made_id
 from streamviz.core.composer import Composer
 from streamviz.core.errors import FINAL
 from streamviz.core.events import (
@@ -279,9 +279,8 @@ class MessageWriter(Composer):
         if not self._reason or is_cut_off(self._reason, self._source):
             return False
         if text:
-            # Anthropic's documentation says to pass invalid JSON to its models like this.
             call.waiting = [msgspec.structs.replace(delta, text="") for delta in call.waiting]
-            call.waiting.append(BlockDelta(0, as_arguments({"INVALID_JSON": text})))
+            call.waiting.append(BlockDelta(0, as_arguments({INVALID_JSON: text})))
         return True
 
 
