@@ -1,6 +1,7 @@
 """Credentials that a request carries for third parties, where formats have a place for them: for MCP servers,
-sandboxes, searches and clouds. They go upstream, and are kept nowhere."""
+sandboxes, searches and clouds, and in the addresses of pictures and files. They go upstream, and are kept nowhere."""
 
+import re
 from collections.abc import Callable, Mapping
 from operator import is_not
 from urllib.parse import urlsplit
@@ -11,6 +12,9 @@ MASK = "***"
 # No server has a longer one. Normalising a run of combining characters takes time that grows with the square of its
 # length.
 _LONGEST_ADDRESS = 2_000
+# A text that begins with an address which may have a secret: few requests have one, and looking at each part of a long
+# conversation takes ten times as long as finding that out.
+_ADDRESS = re.compile(rb'"https?://[^"]*[?@#]')
 _HYPHENS = str.maketrans("", "", "_-")
 _HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]
@@ -28,7 +32,7 @@ def _plain(value: object) -> object:
 
 def _bare_address(value: object) -> object:
     """An address without user and password, its query and fragment masked: many servers have secrets there."""
-    if not isinstance(value, str) or not any(mark in value for mark in "@?#"):
+    if not isinstance(value, str) or value.startswith("data:") or not any(mark in value for mark in "@?#"):
         return value
     if len(value) > _LONGEST_ADDRESS:
         return MASK
@@ -40,6 +44,18 @@ def _bare_address(value: object) -> object:
     return parts._replace(netloc=netloc, query=parts.query and MASK, fragment=parts.fragment and MASK).geturl()
 
 
+def _medium(value: object) -> object:
+    """A picture, a file, a sound or a film: an address, which may be signed, or an object with one."""
+    return _changed(value, _MEDIUM) if isinstance(value, dict) else _bare_address(value)
+
+
+_MEDIUM: Places = dict.fromkeys(("url", "fileurl", "fileuri", "filedata"), _bare_address)
+# A part of a message, an item, or a result of a tool.
+_PART: dict[str, Places | Change] = {
+    **dict.fromkeys(("imageurl", "image", "videourl", "audiourl", "fileurl", "filedata", "file"), _medium),
+    "source": {"url": _bare_address},
+}
+_PART |= dict.fromkeys(("content", "output", "parts", "functionresponse"), _PART)
 _HEADERS: Places = {"*": _masked}
 _SECRETS: Places = {"networkpolicy": {"domainsecrets": {"domain": _plain, "name": _plain, "*": _masked}}}
 _TRANSPORT: Places = {"url": _bare_address, "headers": _HEADERS}
@@ -106,11 +122,20 @@ _PLACES: dict[str, Places | Change] = {
     "provideroptions": {"*": _OPTIONS},
 }
 _PLACES["extrabody"] = _PLACES
+# The same, and what a model is shown.
+_ALL_PLACES: Places = {
+    **_PLACES,
+    "messages": _PART,
+    "contents": _PART,
+    "input": {**_PART, "tools": _TOOL},
+    "prompt": {"variables": {"*": _PART}},
+}
 
 
-def without_credentials(fields: JsonObject) -> JsonObject:
-    """A request with a mask in place of each such credential; the same object if it has none."""
-    return as_object(_changed(fields, _PLACES))
+def without_credentials(fields: JsonObject, body: bytes) -> JsonObject:
+    """A request, whose compact JSON is `body`, with a mask in place of each such credential; the same object if it has
+    none."""
+    return as_object(_changed(fields, _ALL_PLACES if _ADDRESS.search(body) else _PLACES))
 
 
 def _changed(value: object, places: Places) -> object:

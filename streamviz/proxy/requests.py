@@ -93,7 +93,7 @@ class ModelRequest:
     @property
     def kept(self) -> bytes:
         """The request as it is recorded: without the credentials that it contains for others."""
-        return self._saying(without_credentials(self.fields))
+        return self._saying(without_credentials(self.fields, self.body))
 
     def _saying(self, fields: JsonObject) -> bytes:
         """The request with these fields; those that are unchanged keep their bytes."""

@@ -87,4 +87,4 @@ def test_the_result_of_a_call_that_names_it_is_no_others() -> None:
 )
 def test_an_address_that_no_server_has_is_masked(address: str) -> None:
     asked = {"tools": [{"type": "mcp", "server_url": address}]}
-    assert without_credentials(asked) == {"tools": [{"type": "mcp", "server_url": MASK}]}
+    assert without_credentials(asked, b"") == {"tools": [{"type": "mcp", "server_url": MASK}]}

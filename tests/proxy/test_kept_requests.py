@@ -83,6 +83,40 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "Vercel's": ("openai_chat", {"providerOptions": {"gateway": {"byok": {"openai": [{"apiKey": CANARY}]}}}}),
     "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
 }
+# An address that is signed, with a login besides.
+SIGNED = f"https://user:{CANARY}@pictures.example/a.png?sig={CANARY}#{CANARY}"
+SHOWN: dict[str, tuple[str, list[Any]]] = {
+    "a chat's": (
+        "openai_chat",
+        [
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": SIGNED}}]},
+            {"role": "user", "content": [{"type": "video_url", "videoUrl": SIGNED}, {"file": {"file_data": SIGNED}}]},
+            {"role": "tool", "content": [{"type": "audio_url", "audio_url": {"url": SIGNED}}]},
+        ],
+    ),
+    "Anthropic's": (
+        "anthropic_messages",
+        [
+            {"role": "user", "content": [{"type": "document", "source": {"type": "url", "url": SIGNED}}]},
+            {"role": "user", "content": [{"type": "tool_result", "content": [{"source": {"url": SIGNED}}]}]},
+        ],
+    ),
+    "of responses": (
+        "openai_responses",
+        [
+            {"role": "user", "content": [{"type": "input_image", "image_url": SIGNED}, {"file_url": SIGNED}]},
+            {"type": "computer_call_output", "output": {"type": "computer_screenshot", "image_url": SIGNED}},
+            {"type": "function_call_output", "output": [{"type": "input_image", "image_url": SIGNED}]},
+        ],
+    ),
+    "Google's": (
+        "gemini",
+        [
+            {"role": "user", "parts": [{"fileData": {"fileUri": SIGNED}}, {"file_data": {"file_uri": SIGNED}}]},
+            {"role": "user", "parts": [{"functionResponse": {"parts": [{"fileData": {"fileUri": SIGNED}}]}}]},
+        ],
+    ),
+}
 # Named like credentials, but harmless.
 PLAIN: dict[str, Any] = {
     "tools": [
@@ -120,6 +154,28 @@ def test_credentials_for_third_parties_go_upstream_and_are_kept_nowhere(wire_for
     assert sent.count(CANARY.encode()) == json.dumps(more).count(CANARY)
     assert CANARY.encode() not in kept
     assert json.loads(kept).keys() == json.loads(sent).keys()
+
+
+@pytest.mark.parametrize(("wire_format", "turns"), SHOWN.values(), ids=SHOWN)
+def test_addresses_of_what_a_model_is_shown_are_kept_without_what_signs_them(wire_format: str, turns: Any) -> None:
+    sent, kept = _kept(wire_format, {WIRE_FORMATS[wire_format].turns: turns})
+    assert json.loads(sent)[WIRE_FORMATS[wire_format].turns] == turns
+    assert CANARY.encode() not in kept
+    assert kept.count(b"https://pictures.example/a.png?***#***") == json.dumps(turns).count("pictures.example")
+
+
+def test_addresses_of_variables_in_a_prompt_are_kept_so_too() -> None:
+    _, kept = _kept("openai_responses", {"prompt": {"variables": {"a": {"type": "input_image", "image_url": SIGNED}}}})
+    assert CANARY.encode() not in kept
+
+
+def test_what_a_model_is_shown_is_kept_otherwise() -> None:
+    shown = ["data:image/svg+xml,<a href='#b?c@d'>", "https://pictures.example/a.png", "AA=="]
+    words = {"type": "text", "text": "https://a.example/?b#c"}
+    pictures = [{"type": "image_url", "image_url": {"url": each, "detail": "low"}} for each in shown]
+    for content in ([words, *pictures], "https://a.example/?b#c"):
+        sent, kept = _kept("openai_chat", {"messages": [{"role": "user", "content": content}]})
+        assert kept == sent
 
 
 def test_a_request_without_credentials_is_kept_byte_for_byte() -> None:
