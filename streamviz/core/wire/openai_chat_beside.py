@@ -168,9 +168,7 @@ def _delta_says_beside(delta: object) -> bool:
         return True
     if is_odd(members, "tool_calls", list) or not names_a_speaker(members.get("name")):
         return True
-    if not isinstance(members.get("role"), str | None):
-        return has_text(members["role"])
-    return any_beside(_of_delta(members))
+    return is_odd(members, "role", str) or any_beside(_of_delta(members))
 
 
 def _of_delta(delta: JsonObject) -> Iterator[Part]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.json_value import as_list, as_object
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.beside import has_text
 from tests.core.support import parse
@@ -107,6 +108,15 @@ WORDS: list[Any] = ["stop", "2026-01-01T00:00:00Z", "gpt-5/a:b", 5, None, True, 
 @pytest.mark.parametrize(("format", "put"), PLACES)
 def test_what_is_said_where_nobody_reads_contradicts(format: str, put: Any) -> None:
     assert [value for value in SAID if not contradiction(format, put(value))] == []
+
+
+@pytest.mark.parametrize("role", [{}, [], 5, False])
+def test_a_role_of_another_type_hides_nothing(role: object) -> None:
+    puts = [put for format, put in PLACES if format == "openai_chat"]
+    deltas = [as_object(as_object(as_list(put(TEXT)["choices"])[0]).get("delta")) for put in puts]
+    found = [delta for delta in deltas if "role" not in delta and contradiction("openai_chat", chat(delta))]
+    assert len(found) > 12
+    assert all(contradiction("openai_chat", chat({**delta, "role": role})) for delta in found)
 
 
 @pytest.mark.parametrize(
