@@ -122,6 +122,8 @@ _PLACES: dict[str, Places | Change] = {
     "provideroptions": {"*": _OPTIONS},
 }
 _PLACES["extrabody"] = _PLACES
+# what other endpoints have around a request: realtime sessions, and batches
+_PLACES["session"] = _PLACES["params"] = _PLACES["requests"] = _PLACES
 # The same, and what a model is shown.
 _ALL_PLACES: Places = {
     **_PLACES,

@@ -11,10 +11,11 @@ from yarl import URL
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
-from streamviz.core.json_value import encode
+from streamviz.core.json_value import encode, has_more_values, object_in
 from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import kept_text, kept_values
 from streamviz.core.request import ModelCall
+from streamviz.core.request_credentials import without_credentials
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.wire import PASSED_THROUGH
 from streamviz.exchange import errors, recording
@@ -25,6 +26,7 @@ from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.leaving import Call, Race, leaving_of
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end, kept_headers
+from streamviz.proxy.requests import read_aside
 from streamviz.proxy.session_names import name_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -54,7 +56,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     body = await http.read_body(scope, receive)
     place = await place_of(worker, scope, body, key)
     stream = _opened(worker, scope, key, place, clock, requested_at)
-    stream.request = _kept_request(scope, body)
+    stream.request = await _kept_request(scope, body)
     send = http.adding(send, {http.STREAM: str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
     try:
@@ -266,13 +268,23 @@ async def _whole(answer: BoundedAnswer) -> bytes:
     return body
 
 
-def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
-    """What is recorded of a request: what was asked and its length, and its body if a setting says so."""
+async def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
+    """What is recorded of a request: what was asked and its length, and its body if a setting says so, without the
+    credentials that it contains for others."""
     kind = http.header(scope, b"content-type").partition(";")[0]
     asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": kind, "bytes": len(body)}
     if settings.STORE_PASSED_THROUGH:
-        asked["body"] = body.decode("utf-8", "replace")
+        asked["body"] = (await read_aside(body, _without_credentials)).decode("utf-8", "replace")
     return encode(asked)
+
+
+def _without_credentials(body: bytes) -> bytes:
+    """A JSON body without such credentials; any other, or one that has none, as it is."""
+    if has_more_values(body, settings.ANSWER_BOUNDS.values):
+        return b"(more values than MAX_VALUES)"
+    fields = object_in(body)
+    known = without_credentials(fields, encode(fields))
+    return body if known is fields else encode(known)
 
 
 def _opened(

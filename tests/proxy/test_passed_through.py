@@ -1,6 +1,7 @@
 """A call that is passed through, in one process: who may end it midway, and what is not an answer."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
@@ -24,7 +25,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
-from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed
+from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed, StreamOpened
 from streamviz.upstream.raw import MOST_OF_A_REFUSAL, new_client
 from tests.proxy.test_leaving import Slot
 from tests.proxy.test_own_failures import KEY, Kept
@@ -80,6 +81,7 @@ async def upstream() -> AsyncIterator[Upstream]:
     made = Upstream()
     application = web.Application()
     application.router.add_get("/v1/files", made.answer)
+    application.router.add_post("/v1/files", made.answer)
     server = TestServer(application)
     await server.start_server()
     made.url = str(server.make_url("/v1"))
@@ -105,16 +107,18 @@ async def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Upst
 class Client:
     """Requests the files, and disconnects when told."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, method: str = "GET", path: str = "/v1/files", body: bytes = b"") -> None:
+        self._body = body
         self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self.messages: list[Any] = []
         self.has_some = asyncio.Event()
         self._recorder: Any = worker.observers.recorder
-        scope: Any = {**SCOPE, "headers": HEADERS, "client": None, "extensions": {LEFT: self.leaving}}
+        where = {"method": method, "path": path, "raw_path": path.encode()}
+        scope: Any = {**SCOPE, **where, "headers": HEADERS, "client": None, "extensions": {LEFT: self.leaving}}
         self.task = asyncio.create_task(asgi.application(scope, self._receive, self._send))
 
     async def _receive(self) -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": self._body, "more_body": False}
 
     async def _send(self, message: Any) -> None:
         self.messages.append(message)
@@ -141,8 +145,49 @@ class Client:
         return found
 
     @property
+    def kept_body(self) -> str:
+        """The request's body, as it is recorded."""
+        [found] = [entry for entry in self._recorder.entries if isinstance(entry, StreamOpened)]
+        return str(json.loads(found.request)["body"])
+
+    @property
     def frames(self) -> int:
         return sum(isinstance(entry, FramesSent) for entry in self._recorder.entries)
+
+
+MCP = {"type": "mcp", "server_url": "https://docs.example/", "authorization": "canary"}
+SIGNED = {"type": "input_image", "image_url": "https://pictures.example/a.png?sig=canary"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"model": "m", "tools": [MCP], "input": [{"role": "user", "content": [SIGNED]}]},
+        {"session": {"type": "realtime", "tools": [MCP]}},
+        {"requests": [{"custom_id": "a", "params": {"mcp_servers": [{"authorization_token": "canary"}]}}]},
+    ],
+)
+async def test_a_body_is_recorded_without_the_credentials_in_it(
+    worker: Worker, upstream: Upstream, settings: Any, asked: dict[str, Any]
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    upstream.may_go_on.set()
+    client = Client(worker, "POST", body=json.dumps(asked).encode())
+    await client.task
+    assert client.got[0] == 200
+    assert "canary" not in client.kept_body
+    assert json.loads(client.kept_body).keys() == asked.keys()
+
+
+@pytest.mark.parametrize("body", [b'{ "model": "m", "text": "canary" }', b'[{"authorization": "a"}]', b"words", b"{"])
+async def test_a_body_without_credentials_is_recorded_as_it_is(
+    worker: Worker, upstream: Upstream, settings: Any, body: bytes
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    upstream.may_go_on.set()
+    client = Client(worker, "POST", body=body)
+    await client.task
+    assert client.kept_body == body.decode()
 
 
 @pytest.mark.parametrize(
