@@ -9,7 +9,7 @@ from itertools import islice
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, Told
-from streamviz.core.calls import as_arguments, may_be_call
+from streamviz.core.calls import FREE_TEXT, as_arguments, may_be_call
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text
 from streamviz.core.repeats import TextPlace
@@ -170,7 +170,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             index=index,
             id=as_text(part.get("id")),
             name=tool_name(part) if kind is BlockKind.TOOL_CALL else as_text(part.get("name")),
-            label="" if label in _UNLABELLED else label,
+            label="" if label in _UNLABELLED or (kind is BlockKind.TOOL_CALL and label in FREE_TEXT) else label,
         )
         self._unsealed[index] = block
         self._parts[block.ordinal] = part

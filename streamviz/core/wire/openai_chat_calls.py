@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from streamviz.core.calls import CARRIERS, LEGACY_CALL, name_of, said_beside
+from streamviz.core.calls import CARRIERS, FREE_TEXT, LEGACY_CALL, name_of, said_beside
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
 
 _FUNCTION, CUSTOM = "function", "custom"
@@ -33,7 +33,9 @@ def piece_of(call: JsonObject) -> Piece:
     word = as_text(call.get("type"))
     function, custom = as_object(call.get(_FUNCTION)), as_object(call.get(CUSTOM))
     member = _FUNCTION if function else CUSTOM if custom else word
-    label = CUSTOM if custom and not function else word if word != _FUNCTION else ""
+    # Many clients go by the member alone: a function's arguments are JSON whatever its type says.
+    is_function = word == _FUNCTION or (bool(function) and word in FREE_TEXT)
+    label = CUSTOM if custom and not function else "" if is_function else word
     said = function or custom or as_object(call.get(word))
     index = as_index(call.get("index"))
     given, other = _given(said, is_custom=said is custom, is_new=not function)

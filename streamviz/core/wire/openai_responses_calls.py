@@ -99,8 +99,8 @@ def shape_of(details: JsonObject) -> Shape:
 
 
 def label_of(type: str) -> str:
-    """The label of a call's block."""
-    return "" if type == "function_call" else type
+    """The label of a call's block. `custom` is chat's word for a call with plain text, which has another type here."""
+    return "" if type in ("function_call", "custom") else type
 
 
 def id_of(details: JsonObject) -> str:

@@ -165,3 +165,12 @@ async def test_content_that_is_text_is_judged(content: Any) -> None:
     aggregator = AnthropicMessagesAggregator()
     it = Run([active(rule)], AnthropicMessagesComposer(aggregator.head), aggregator)
     assert b"my key" not in (await it.finish(parse(tape_of(*events)))).tape
+
+
+@pytest.mark.parametrize("type", ["custom", "custom_tool_call"])
+async def test_what_a_tool_is_given_is_json_whatever_the_type_of_its_block(type: str) -> None:
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in "jane.roe@example.com")
+    masks = build("redact", {"find": ["e-mail"], "in": ["tool_call"]})
+    call = part_start(type=type, id="t", name="mail", input={})
+    given = grow(type="input_json_delta", partial_json=f'{{"to": "{escaped}"}}')
+    assert b"u006a" not in (await run_of(masks, call, given, stop())).tape

@@ -172,6 +172,19 @@ def test_all_that_a_call_of_a_new_kind_says_is_judged(said: JsonObject, name: st
         assert "rm -rf /" in block.text
 
 
+@pytest.mark.parametrize("type", ["custom", "custom_tool_call"])
+async def test_a_functions_arguments_are_json_whatever_its_type_says(type: str) -> None:
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in "jane.roe@example.com")
+    made = {"name": "mail", "arguments": f'{{"to": "{escaped}"}}'}
+    for state in states(tool_calls=[{"index": 0, "id": "a", "type": type, "function": made}]):
+        [block] = state.blocks
+        assert isinstance(block, ToolCallStreamBlock)
+        assert not block.is_free_text
+    masks = build("redact", {"find": ["e-mail"], "in": ["tool_call"]})
+    of_whole = await whole_run(masks, {"tool_calls": [{"id": "a", "type": type, "function": made}]})
+    assert b"u006a" not in of_whole.tape
+
+
 @pytest.mark.parametrize("more", [{"extra_content": {"google": {"x": 1}}}, {"new": "x"}, {"name": "f"}])
 def test_what_else_vendors_say_of_a_call_denies_nothing(more: JsonObject) -> None:
     for state in states(tool_calls=[{**call(0, "a", "f", "{}"), **more}]):

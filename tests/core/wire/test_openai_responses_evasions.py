@@ -259,3 +259,14 @@ async def test_arguments_told_as_an_object_at_their_end_are_judged() -> None:
     frame = say("function_call_arguments.done", 0, item_id="fc", arguments={"a": POISON})
     tape = await through(chunks(CREATED, added({**EVIL, "arguments": ""}), frame))
     assert POISON not in tape.decode()
+
+
+def test_only_the_formats_own_type_for_plain_text_makes_arguments_that() -> None:
+    for type, is_free_text in (("custom_tool_call", True), ("custom", False), ("brand_new_call", False)):
+        item = {"type": type, "id": "i", "call_id": "c", "name": "mail", "input": "x"}
+        data = json.dumps({"object": "response", "status": "completed", "output": [item]}).encode()
+        aggregator = OpenAIResponsesAggregator()
+        aggregator.aggregate(Chunk(0, 0, data, data))
+        [block] = aggregator.state.blocks
+        assert isinstance(block, ToolCallStreamBlock)
+        assert block.is_free_text is is_free_text
