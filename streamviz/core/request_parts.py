@@ -91,7 +91,7 @@ def tools_in(tools: object) -> list[tuple[str, JsonObject]]:
     """The tools that a request offers in any format, by name; one that the provider runs is named by its type."""
     found: list[tuple[str, JsonObject]] = []
     for tool in objects(tools):
-        declared = objects(tool.get("functionDeclarations", tool.get("function_declarations")))
+        declared = [*objects(tool.get("functionDeclarations")), *objects(tool.get("function_declarations"))]
         if declared:
             found += [(as_text(each.get("name")), each) for each in declared]
         else:

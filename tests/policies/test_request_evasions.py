@@ -123,6 +123,7 @@ def offering(format: str, chance: random.Random) -> dict[str, Any]:
         {"type": "function", "function": {"name": TOOL}}, {"type": "custom", "custom": {"name": TOOL}},
         {"type": "custom", "name": TOOL}, {"type": TOOL}, {"type": "namespace", "name": "n", "tools": [{"name": TOOL}]},
         {"functionDeclarations": [{"name": TOOL}]}, {"function_declarations": [{"name": TOOL}]}, {TOOL: {}},
+        {"functionDeclarations": [{"name": "ok"}], "function_declarations": [{"name": TOOL}]},
         {"name": TOOL, "function": {"name": "ok"}}, {"type": TOOL, "name": "ok"},
         {"type": "namespace", "tools": [{"type": "namespace", "tools": [{"custom": {"name": TOOL}}]}]},
     ])  # fmt: skip

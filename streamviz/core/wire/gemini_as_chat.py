@@ -9,7 +9,7 @@ from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.gemini_request import either
-from streamviz.core.wire.gemini_requests import as_json_schema, camel, declared
+from streamviz.core.wire.gemini_requests import as_json_schema, camel, declared, functions_of
 
 _CONFIG = {
     "temperature": "temperature",
@@ -187,7 +187,7 @@ def _config(config: JsonObject) -> JsonObject:
 def _tools(tool: JsonObject) -> list[JsonObject]:
     if other := next((name for name in tool if name not in _TOOL), ""):
         raise _unsayable(f"tools.{other}")
-    described = objects(tool.get(_TOOL[0], tool.get(_TOOL[1])))
+    described = functions_of(tool)
     return [
         {
             "type": "function",

@@ -40,8 +40,8 @@ def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
 
 
 def functions_of(tool: JsonObject) -> list[JsonObject]:
-    """The functions that a tool of this format declares."""
-    return objects(tool.get("functionDeclarations", tool.get("function_declarations")))
+    """The functions that a tool of this format declares, under either name or both."""
+    return [*objects(tool.get("functionDeclarations")), *objects(tool.get("function_declarations"))]
 
 
 def declared(tool: JsonObject) -> Iterator[JsonObject]:

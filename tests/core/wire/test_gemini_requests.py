@@ -6,6 +6,7 @@ import pytest
 
 from streamviz.core.errors import RequestError
 from streamviz.core.request import ModelCall
+from streamviz.core.request_parts import tools_in
 from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.gemini_requests import as_call, as_json_schema
 
@@ -54,6 +55,14 @@ def test_policies_know_the_tools(name: str) -> None:
     assert call.tool_schemas == {"f": want}
     assert call.offers("f")
     assert call.offers("g")
+
+
+def test_policies_know_tools_under_either_name_of_their_list() -> None:
+    asked = {"functionDeclarations": [{"name": "f"}], "function_declarations": [{"name": "g"}]}
+    assert ModelCall("gemini", {"tools": [asked]}).tool_names == ["f", "g"]
+    assert [name for name, _ in tools_in([asked])] == ["f", "g"]
+    chat: Any = as_chat({"contents": [], "tools": [asked]})
+    assert [tool["function"]["name"] for tool in chat["tools"]] == ["f", "g"]
 
 
 def test_a_schema_in_googles_words_means_the_same_in_json_schemas() -> None:
