@@ -91,8 +91,9 @@ class ModelCall:
 
     def offers(self, name: str, label: str = "") -> bool:
         """Whether the request offers a tool with this name on the wire or, if the wire has its own word for such calls,
-        with that type (`shell` for a `shell_call`). If tools can be searched for, it offers any."""
-        kinds = [as_text(tool.get("type")) for tool in self._tools]
+        with that type (`shell` for a `shell_call`). The client's own tools have only their names. If tools can be
+        searched for, it offers any."""
+        kinds = [kind for tool in self._tools if (kind := as_text(tool.get("type"))) not in OWN_KINDS]
         if any(kind.startswith("tool_search") for kind in kinds):
             return True
         stem = "" if label == LEGACY_CALL else "mcp" if label.startswith("mcp_") else name_of(label)

@@ -191,6 +191,15 @@ def test_a_call_that_the_client_carries_out_and_did_not_offer_is_denied(label: s
     assert judge(build("tool_schema", {}), called, declaring()).decision is Decision.DENY
 
 
+@pytest.mark.parametrize("label", ["custom", "function"])
+def test_a_tool_of_the_clients_is_not_offered_by_the_type_of_another(label: str) -> None:
+    tools = [{"type": "custom", "custom": {"name": "grep"}}, {"type": "function", "function": {"name": "list"}}]
+    called = block("{}", name="bash")
+    assert isinstance(called, ToolCallStreamBlock)
+    called.label = label
+    assert judge(build("tool_schema", {}), called, context({"tools": tools})).decision is Decision.DENY
+
+
 def test_older_functions_are_declared_too() -> None:
     offered = context({"functions": [{"name": "list", "parameters": SCHEMA}]})
     policy = build("tool_schema", {})
