@@ -14,7 +14,7 @@ MASK = "***"
 _LONGEST_ADDRESS = 2_000
 # A text that begins with an address which may have a secret: few requests have one, and looking at each part of a long
 # conversation takes ten times as long as finding that out.
-_ADDRESS = re.compile(rb'"https?://[^"]*[?@#]')
+_ADDRESS = re.compile(rb'"(?i:https?)://[^"]*[?@#]')
 _HYPHENS = str.maketrans("", "", "_-")
 _HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]

@@ -164,6 +164,12 @@ def test_addresses_of_what_a_model_is_shown_are_kept_without_what_signs_them(wir
     assert kept.count(b"https://pictures.example/a.png?***#***") == json.dumps(turns).count("pictures.example")
 
 
+def test_a_scheme_in_capitals_is_one_too() -> None:
+    part = {"type": "input_image", "image_url": SIGNED.replace("https", "HTTPS")}
+    _, kept = _kept("openai_responses", {"input": [{"role": "user", "content": [part]}]})
+    assert CANARY.encode() not in kept
+
+
 def test_addresses_of_variables_in_a_prompt_are_kept_so_too() -> None:
     _, kept = _kept("openai_responses", {"prompt": {"variables": {"a": {"type": "input_image", "image_url": SIGNED}}}})
     assert CANARY.encode() not in kept
