@@ -12,11 +12,16 @@ from streamviz.core.wire import AGGREGATORS, LINTERS
 from streamviz.records.runs import StoredChunk
 
 
-def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
-    """What the chunks add up to; anything after a chunk that cannot be read is ignored."""
+def aggregate(wire_format: str, stored: Iterable[StoredChunk], *, leave_out: bool = False) -> StreamState:
+    """What the chunks add up to; anything after a chunk that cannot be read is ignored. With `leave_out`, they are read
+    without what their format does not have, as they are if a policy acts on a stream."""
     aggregator = AGGREGATORS[wire_format]()
     for each in stored:
         for chunk in events_of(each):
+            if leave_out:
+                chunk = aggregator.as_read(chunk)
+                aggregator.prepare(chunk, leave_out=True)
+                chunk = aggregator.prepared(chunk)
             aggregator.aggregate(chunk)
         failure = aggregator.state.failure
         if failure is not None and failure.kind == MALFORMED_CHUNK:

@@ -245,11 +245,18 @@ def _withholds(verdict: Verdict) -> bool:
 
 
 def _blocks(recorded: Recorded) -> Iterator[str]:
-    """Check that stored blocks are what the chunks add up to; if the stream broke off, the beginning of it."""
-    if recorded.stream.wire_format not in AGGREGATORS:
-        yield f"{recorded.stream.wire_format} is a wire format unknown to this version: its blocks cannot be checked"
+    """Check that stored blocks are what the chunks add up to, read as they are with or without policies."""
+    wire_format = recorded.stream.wire_format
+    if wire_format not in AGGREGATORS:
+        yield f"{wire_format} is a wire format unknown to this version: its blocks cannot be checked"
         return
-    fresh = aggregate(recorded.stream.wire_format, recorded.chunks).blocks
+    wrong = list(_differing(recorded, aggregate(wire_format, recorded.chunks).blocks))
+    if wrong and any(_differing(recorded, aggregate(wire_format, recorded.chunks, leave_out=True).blocks)):
+        yield from wrong
+
+
+def _differing(recorded: Recorded, fresh: Sequence[StreamBlock]) -> Iterator[str]:
+    """How stored blocks differ from these; if the stream broke off, from the beginning of these."""
     is_whole = recorded.stream.outcome == Outcome.COMPLETED
     if is_whole and len(fresh) != len(recorded.blocks):
         yield f"the chunks add up to {len(fresh)} blocks, and {len(recorded.blocks)} are stored"

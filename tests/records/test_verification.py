@@ -1,5 +1,7 @@
 """`verify` finds nothing in an intact record, and each kind of damage in a damaged one."""
 
+import asyncio
+import json
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -10,7 +12,14 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
+from streamviz.core.aggregator import Chunk
+from streamviz.core.judgements import ChainContext
+from streamviz.core.processor import StreamProcessor, pass_through
+from streamviz.core.request import ModelCall
+from streamviz.core.sse import events_in
+from streamviz.core.wire import AGGREGATORS
 from streamviz.records import verification
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.deletion import delete_session
 from streamviz.records.journal import folder
 from streamviz.records.models import UpstreamRun
@@ -21,6 +30,7 @@ from streamviz.records.tables import BLOCK
 from streamviz.records.verification import strays, verify, wrong_sums
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story, tool_stream
+from tests.records.support import NOON as START
 from tests.records.support import block, closed, journal_of, move, opened, received
 
 BLOCK_COLUMNS = ", ".join(name for name in BLOCK.names if name != "ordinal")
@@ -146,6 +156,40 @@ WHOLE = {
 def test_it_finds_nothing_wrong_with(query: Query, changes: dict[str, object]) -> None:
     store(story(day(1), **changes))
     assert found() == []
+
+
+def event(**members: object) -> bytes:
+    return f"event: {members['type']}\ndata: {json.dumps(members)}\n\n".encode()
+
+
+def test_what_a_policy_kept_out_of_chunks_is_not_missed(query: Query) -> None:
+    item = {"type": "reasoning", "id": "rs(1)", "summary": []}
+    raws = [
+        event(type="response.created", response={"id": "resp_1", "status": "in_progress", "output": []}),
+        event(type="response.output_item.added", output_index=0, item=item),
+        event(type="response.reasoning_summary_text.delta", output_index=0, summary_index=0, delta="Hm"),
+        event(type="response.output_item.done", output_index=0, item=item),
+        event(type="response.completed", response={"id": "resp_1", "status": "completed", "output": []}),
+    ]
+    aggregator = AGGREGATORS["openai_responses"]()
+    context = ChainContext("run", lambda: 0, ModelCall("openai_responses"))
+    read = enumerate(each for raw in raws for each in events_in(raw))
+    chunks = [Chunk(seq, START, each.raw, each.data, each.name) for seq, each in read]
+    asyncio.run(StreamProcessor(pass_through, aggregator, is_enforcing=True).take(chunks, context))
+    aggregator.close()
+    [kept] = aggregator.state.blocks
+    assert kept.id != "rs(1)"
+    stream_id = uuid.uuid4()
+    entries = [
+        opened(stream_id, wire_format="openai_responses"),
+        received(stream_id, raws),
+        closed(stream_id, blocks=[BlockRecord.of(kept)], chunk_count=5, frame_count=0),
+    ]
+    store((stream_id, entries))
+    assert found() == []
+    query("UPDATE records_block SET text = 'Ho'")
+    [wrong] = found()
+    assert "block 0 is not what its chunks add up to: " in wrong and "text" in wrong
 
 
 def test_a_stream_that_was_cut_short_is_whole_as_far_as_it_went(query: Query, tmp_path: Path) -> None:
