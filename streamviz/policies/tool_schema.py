@@ -2,14 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import msgspec
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import (
+    Draft3Validator,
+    Draft4Validator,
+    Draft6Validator,
+    Draft7Validator,
+    Draft201909Validator,
+    Draft202012Validator,
+    ValidationError,
+)
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from jsonschema.validators import extend, validator_for
 from referencing import Registry
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
@@ -35,16 +44,41 @@ _SHORT_REQUEST = 100_000
 _LONG_WORDS = (b"pattern", b"Ref", b"$ref", b"unevaluated", b"Of", b"contains")
 # With these the library matches patterns with Python's `re`, which can take forever.
 _UNSAFE = {"patternProperties", "unevaluatedProperties"}
-_steps: ContextVar[int] = ContextVar("steps")
+# What these say about the arguments depends on what does not match, too.
+_CHOOSING = {"anyOf", "oneOf", "not", "if", "contains", "unevaluatedItems", "unevaluatedProperties", "type", "disallow"}
+_INVALID = "its schema is invalid or has a broken reference"
+_UNREAD = "its schema has a pattern that RE2 cannot read, such as one that looks ahead"
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 Keyword = Callable[[Validator, Any, Any, Any], Iterable[ValidationError] | None]
 
 
+@dataclass(slots=True)
+class _Check:
+    """A check under way: the steps that are left, how many of _CHOOSING it is within, and whether it passed over a
+    pattern."""
+
+    left: int = MOST_STEPS
+    choosing: int = 0
+    has_unread: bool = False
+
+
+_under_way: ContextVar[_Check] = ContextVar("under_way")
+
+
+class _Unchecked(Exception):
+    """Why arguments cannot be checked."""
+
+
+class _Unread(_Unchecked):
+    """RE2 cannot read a pattern."""
+
+
 class ToolSchema(Policy):
     """Denies a tool call whose arguments are not what the request's own schema for that tool allows.
 
-    Tools without a schema are not checked: custom ones, and those that the provider knows (a shell, an editor, a
+    A schema is read in the dialect that its `$schema` names, otherwise in that of 2020-12. Tools without a schema are
+    not checked: custom ones, and those that the provider knows (a shell, an editor, a
     computer). A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow` or the
     provider runs the tool itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
     of the call; if it is empty, a line that names the policy. What cannot be checked in a reasonable time is a failure
@@ -123,21 +157,28 @@ def _checked(arguments: object, schema: object) -> ValidationError | None:
     """
     if isinstance(schema, dict) and _UNSAFE.issubset(_keys(schema)):
         raise ValueError(f"its schema has {' and '.join(sorted(_UNSAFE))}, which are not checked together")
-    _steps.set(MOST_STEPS)
-    # With a registry of its own it fetches nothing, whatever the schema refers to.
-    validator: Validator = _Validator(schema, registry=Registry())
+    _under_way.set(check := _Check())
     found: list[ValidationError] = []
     try:
+        # With a registry of its own it fetches nothing, whatever the schema refers to.
+        validator = _dialect_of(schema, _DIALECTS[Draft202012Validator])(schema, registry=Registry())  # type: ignore[arg-type]
         found.extend(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
     except Exception as error:
         # What is already known to be wrong stays wrong, whatever cannot be checked.
-        if found:
-            return best_match(found)
-        if type(error) is ValueError:
-            raise
-        # The library's message quotes the arguments, which may hold a secret.
-        raise ValueError("its schema is invalid or has a broken reference") from None
-    return best_match(found)
+        if not found:
+            # The library's messages quote the arguments and the schema, which may hold a secret.
+            raise ValueError(str(error) if isinstance(error, _Unchecked) else _INVALID) from None
+    if check.has_unread and not found:
+        raise ValueError(_UNREAD)
+    return _best(found)
+
+
+def _best(found: list[ValidationError]) -> ValidationError | None:
+    """The one that tells the most. The library looks at the schema again for it, and cannot read every type there."""
+    try:
+        return best_match(found)
+    except Exception:
+        return found[0]
 
 
 def _keys(value: object) -> Iterator[str]:
@@ -152,17 +193,24 @@ def _keys(value: object) -> Iterator[str]:
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
-    """Match with RE2, because Python's `re` can take forever on what a model writes. Raises ValueError for a pattern
-    that RE2 rejects."""
-    if isinstance(instance, str) and not _matches(pattern, instance):
+    """Match with RE2, because Python's `re` can take forever on what a model writes."""
+    if isinstance(instance, str) and _matches(pattern, instance) is False:
         yield ValidationError("does not match")
 
 
-def _matches(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool | None:
+    """Whether a pattern matches; None if RE2 cannot read it, and the rest is to be checked all the same.
+
+    Raises _Unread if the rest depends on it.
+    """
     try:
         return compile_pattern(pattern, "pattern").search(encodable(text)) is not None
     except PolicyParametersError:
-        raise ValueError("its schema has a pattern that RE2 cannot read, such as one that looks ahead") from None
+        check = _under_way.get()
+        if check.choosing:
+            raise _Unread(_UNREAD) from None
+        check.has_unread = True
+        return None
 
 
 def _pattern_properties(
@@ -183,7 +231,7 @@ def _additional_properties(
         return
     named, patterns = as_object(schema.get("properties")), as_object(schema.get("patternProperties"))
     for key, value in instance.items():
-        if key in named or any(_matches(pattern, key) for pattern in patterns):
+        if key in named or any(_matches(pattern, key) is not False for pattern in patterns):
             continue
         if wanted is False:
             yield ValidationError("it has members that are not allowed")
@@ -197,17 +245,50 @@ def _unique_items(validator: Validator, wanted: object, instance: object, schema
         yield ValidationError("an item appears twice")
 
 
-def _counted(keyword: Keyword) -> Keyword:
+def _counted(name: str, keyword: Keyword) -> Keyword:
     """A keyword's check, counted as a step."""
+    keyword = _settled(keyword) if name in _CHOOSING else keyword
 
     def check(validator: Validator, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
-        left = _steps.get() - 1
-        if left < 0:
-            raise ValueError("it would take too long to check")
-        _steps.set(left)
+        under_way = _under_way.get()
+        under_way.left -= 1
+        if under_way.left < 0:
+            raise _Unchecked("it would take too long to check")
         return keyword(validator, value, instance, schema)
 
     return check
+
+
+def _settled(keyword: Keyword) -> Keyword:
+    """The check of a keyword of _CHOOSING. If it depends on a pattern that RE2 cannot read, it says nothing."""
+
+    def check(validator: Validator, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
+        under_way = _under_way.get()
+        under_way.choosing += 1
+        try:
+            return list(islice(keyword(validator, value, instance, schema) or (), _MOST_ERRORS))
+        except _Unread:
+            if under_way.choosing > 1:
+                raise
+            under_way.has_unread = True
+            return None
+        finally:
+            under_way.choosing -= 1
+
+    return check
+
+
+def _dialect_of(schema: object, default: type[Validator]) -> type[Validator]:
+    """The validator for the dialect that a schema names in its `$schema`."""
+    found = validator_for(schema, default=default)  # type: ignore[arg-type]
+    return _DIALECTS.get(found, found)
+
+
+def _evolve(validator: Any, **changes: Any) -> Validator:
+    """The library's own version takes one of its own validators for a part of a schema that has a `$schema`."""
+    schema = changes.get("schema", validator.schema)
+    resolver = changes.get("_resolver", validator._resolver)
+    return _dialect_of(schema, type(validator))(schema, registry=validator._registry, _resolver=resolver)  # type: ignore[call-arg]
 
 
 _OWN: dict[str, Keyword] = {
@@ -216,7 +297,20 @@ _OWN: dict[str, Keyword] = {
     "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
 }
-_Validator = extend(
-    Draft202012Validator,
-    {name: _counted(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
-)
+
+
+def _bounded(library: type[Validator]) -> type[Validator]:
+    """A validator of the library's with our keywords, all of them counted."""
+    keywords = {**library.VALIDATORS, **_OWN}
+    made = extend(library, {name: _counted(name, keyword) for name, keyword in keywords.items()})
+    made.evolve = _evolve
+    return made
+
+
+_DIALECTS: dict[type[Validator], type[Validator]] = {
+    each: _bounded(each)
+    for each in (
+        *(Draft3Validator, Draft4Validator, Draft6Validator, Draft7Validator),
+        *(Draft201909Validator, Draft202012Validator),
+    )
+}

@@ -105,6 +105,81 @@ def test_what_breaks_a_schema_is_denied_whatever_cannot_be_read() -> None:
     assert (verdict.decision, verdict.evidence["rule"]) == (Decision.DENY, "enum")
 
 
+AHEAD = {"pattern": "^(?!x)"}
+
+
+@pytest.mark.parametrize(
+    "unread",
+    [AHEAD, {"not": AHEAD}, {"if": AHEAD, "then": False}, {"anyOf": [{"not": {"oneOf": [AHEAD]}}]}],
+    ids=str,
+)
+def test_what_breaks_a_schema_is_denied_whatever_cannot_be_read_before_it(unread: Any) -> None:
+    offered = declaring({"properties": {"note": unread, "path": {"enum": ["/srv"]}}})
+    policy = build("tool_schema", {})
+    verdict = judge(policy, block('{"note": "a", "path": "/etc"}', name="list"), offered)
+    assert (verdict.decision, verdict.evidence["rule"]) == (Decision.DENY, "enum")
+    with pytest.raises(ValueError, match="RE2 cannot read"):
+        judge(policy, block('{"note": "a", "path": "/srv"}', name="list"), offered)
+
+
+DRAFTS: dict[int | str, str] = {number: f"http://json-schema.org/draft-0{number}/schema#" for number in (3, 4, 6, 7)}
+DRAFTS |= {year: f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
+PAIR = {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": False}
+DIALECTS: list[tuple[int | str, dict[str, Any], Any, Any]] = [
+    (3, PAIR, ["a", 1], [1, "a"]),
+    (3, {"minimum": 0, "exclusiveMinimum": True}, 1, 0),
+    (3, {"disallow": "string"}, 1, "a"),
+    (3, {"type": ["string", {"minimum": 3}]}, 4, 2),
+    (4, PAIR, ["a", 1], ["a", 1, 2]),
+    (4, {"minimum": 0, "exclusiveMinimum": True}, 1, 0),
+    (4, {"type": "integer"}, 1, 1.0),
+    (6, {"exclusiveMinimum": 0}, 1, 0),
+    (7, PAIR, ["a", 1], ["a", "b"]),
+    (7, {"$ref": "#small", "minimum": 9}, 2, 20),
+    (7, {"dependencies": {"a": ["b"]}}, {"a": 1, "b": 1}, {"a": 1}),
+    (7, {"type": "integer"}, 1.0, 1.5),
+    ("2019-09", PAIR, ["a", 1], [1, "a"]),
+    ("2020-12", {"prefixItems": PAIR["items"], "items": False}, ["a", 1], ["a", 1, 2]),
+]
+
+
+@pytest.mark.parametrize(("draft", "rule", "valid", "invalid"), DIALECTS, ids=str)
+def test_a_schema_is_read_in_its_own_dialect(draft: Any, rule: Any, valid: Any, invalid: Any) -> None:
+    small = {"definitions": {"small": {"$id": "#small", "maximum": 9}}}
+    offered = declaring({"$schema": DRAFTS[draft], **small, "properties": {"a": rule}})
+    policy = build("tool_schema", {})
+    assert judge(policy, block(json.dumps({"a": valid}), name="list"), offered).decision is Decision.ALLOW
+    assert judge(policy, block(json.dumps({"a": invalid}), name="list"), offered).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("dialect", DRAFTS.values())
+@pytest.mark.parametrize("is_part", [False, True])
+def test_no_dialect_fetches_anything_or_takes_longer(dialect: str, is_part: bool) -> None:
+    def offering(rule: Any) -> ChainContext:
+        own = {"$schema": dialect, "properties": {"a": rule}}
+        return declaring({"properties": {"part": own}} if is_part else {**own, "properties": {"part": own}})
+
+    policy = build("tool_schema", {})
+    slow = block(json.dumps({"part": {"a": SLOW_KEY}}), name="list")
+    assert judge(policy, slow, offering({"pattern": "^(a+)+$"})).decision is Decision.DENY
+    named = block(json.dumps({"part": {"a": {SLOW_KEY: 1}}}), name="list")
+    slow_names = {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}
+    assert judge(policy, named, offering(slow_names)).decision is Decision.DENY
+    with pytest.raises(ValueError, match="schema is invalid"):
+        judge(policy, slow, offering({"$ref": "http://127.0.0.1:9/schema"}))
+
+
+@pytest.mark.parametrize("dialect", [5, [], {}, "http://[hunter2", "http://\u2100/hunter2"], ids=str)
+def test_a_dialect_that_there_is_not_is_never_quoted(dialect: Any) -> None:
+    with pytest.raises(ValueError, match="its schema is invalid"):
+        judge(build("tool_schema", {}), block("{}", name="list"), declaring({"$schema": dialect}))
+
+
+def test_a_dialect_that_nobody_knows_is_read_as_the_latest() -> None:
+    offered = declaring({"$schema": "https://example.com/own", "prefixItems": [], "properties": {"a": {"const": 1}}})
+    assert judge(build("tool_schema", {}), block('{"a": 2}', name="list"), offered).decision is Decision.DENY
+
+
 def test_what_cannot_be_checked_safely_is_a_failure() -> None:
     schema = {"allOf": [{"patternProperties": {"^(a+)+$": True}}], "unevaluatedProperties": False}
     with pytest.raises(ValueError, match="not checked together"):
@@ -243,3 +318,9 @@ def test_a_failure_quotes_neither_arguments_nor_schema(schema: Any) -> None:
     with pytest.raises(ValueError, match="schema is invalid") as failure:
         judge(build("tool_schema", {}), block(json.dumps({"a": SECRET}), name="list"), declaring(schema))
     assert SECRET not in str(failure.value)
+
+
+def test_a_denial_does_not_depend_on_types_that_cannot_be_read() -> None:
+    offered = declaring({"properties": {"a": {"const": 1, "type": ["integer", SECRET]}}})
+    verdict = judge(build("tool_schema", {}), block(json.dumps({"a": SECRET}), name="list"), offered)
+    assert (verdict.decision, verdict.evidence["rule"]) == (Decision.DENY, "const")
