@@ -74,15 +74,15 @@ class ModelCall:
         return some_texts((*self._read(), self._filled_in()), _NO_TEXTS | {"role"})
 
     @property
-    def tool_schemas(self) -> dict[str, object]:
-        """The schema that the request declares for each tool's arguments, by the tool's name. Namespaces may have tools
-        of the same name: then any of their schemas will do."""
+    def tool_schemas(self) -> dict[str, list[object]]:
+        """The schemas that the request declares for each tool's arguments, by the tool's name. Namespaces may have
+        tools of the same name: then any of their schemas will do."""
         found: dict[str, list[object]] = {}
         for tool in self._tools:
             schema = tool.get("parameters", tool.get("input_schema"))
             if isinstance(schema, dict | bool):
                 found.setdefault(as_text(tool.get("name")), []).append(schema)
-        return {name: schemas[0] if len(schemas) == 1 else {"anyOf": schemas} for name, schemas in found.items()}
+        return found
 
     @property
     def tool_names(self) -> list[str]:

@@ -300,6 +300,19 @@ def test_of_two_namespaces_either_schema_will_do() -> None:
     assert judge(policy, block('{"path": 7}', name="get"), offered).decision is Decision.DENY
 
 
+def test_each_schema_of_two_namespaces_has_its_own_definitions_and_dialect() -> None:
+    one = {"$defs": {"path": {"type": "string"}}, "properties": {"path": {"$ref": "#/$defs/path"}}}
+    other = {"$schema": DRAFTS[4], "properties": {"path": {"minimum": 0, "exclusiveMinimum": True}}}
+    spaces = [
+        {"type": "namespace", "name": name, "tools": [{"type": "function", "name": "get", "parameters": schema}]}
+        for name, schema in (("a", one), ("b", other | {"required": ["path"]}))
+    ]
+    offered, policy = context({"tools": spaces}, "openai_responses"), build("tool_schema", {})
+    assert judge(policy, block('{"path": "/tmp/x"}', name="get"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 1}', name="get"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 0}', name="get"), offered).decision is Decision.DENY
+
+
 SECRET = "hunter2secret"
 
 

@@ -52,7 +52,7 @@ def test_policies_know_the_tools(name: str) -> None:
     schema = {"type": "OBJECT", "properties": {"type": {"type": "STRING", "nullable": True}}}
     call = ModelCall("gemini", {"tools": [{name: [{"name": "f", "parameters": schema}, {"name": "g"}]}]})
     want = {"type": "object", "properties": {"type": {"type": ["string", "null"], "nullable": True}}}
-    assert call.tool_schemas == {"f": want}
+    assert call.tool_schemas == {"f": [want]}
     assert call.offers("f")
     assert call.offers("g")
 
