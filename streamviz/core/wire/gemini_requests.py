@@ -17,6 +17,9 @@ _ONE_NAME = {
 _LONGEST_NAME = 100
 # Limits in Google's schemas, whose 64-bit integers are strings in JSON (https://ai.google.dev/api/caching#Schema).
 _LIMITS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+# Values that a schema tells of, and members with schemas by names of the client's own.
+_VALUES = frozenset({"default", "example", "examples", "const", "enum"})
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "defs", "definitions", "dependentSchemas"})
 _INT64 = re.compile(r"[0-9]{1,19}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
 
@@ -59,7 +62,7 @@ def as_json_schema(schema: object) -> object:
         return [as_json_schema(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    made: JsonObject = {name: as_json_schema(value) for name, value in as_object(schema).items()}
+    made: JsonObject = {name: _member(name, value) for name, value in as_object(schema).items()}
     for name in _LIMITS.intersection(made):
         if isinstance(limit := made[name], str) and _INT64.fullmatch(limit):
             made[name] = int(limit)
@@ -71,6 +74,14 @@ def as_json_schema(schema: object) -> object:
     if made.get("nullable") is True:
         _let_be_null(made)
     return made
+
+
+def _member(name: str, value: object) -> object:
+    if name in _VALUES:
+        return value
+    if name in _NAMED and isinstance(value, dict):
+        return {own: as_json_schema(each) for own, each in value.items()}
+    return as_json_schema(value)
 
 
 def _let_be_null(schema: JsonObject) -> None:

@@ -82,6 +82,16 @@ def test_a_schema_in_googles_words_means_the_same_in_json_schemas() -> None:
     }
 
 
+def test_values_in_googles_schemas_are_left_as_they_are() -> None:
+    value = {"type": "STRING", "nullable": True, "minItems": "1"}
+    schema = {"default": value, "example": [value], "examples": [value], "const": value, "enum": [value, "A"]}
+    assert as_json_schema(schema) == schema
+    names = {name: {"type": "STRING"} for name in schema}
+    made: Any = as_json_schema({"properties": names, "$defs": names, "items": [{"properties": names}]})
+    wanted = {name: {"type": "string"} for name in schema}
+    assert made == {"properties": wanted, "$defs": wanted, "items": [{"properties": wanted}]}
+
+
 def test_turns_become_messages_of_chat() -> None:
     image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
     thought = {"text": "hm", "thought": True}
