@@ -62,7 +62,7 @@ def as_json_schema(schema: object) -> object:
         return [as_json_schema(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    made: JsonObject = {name: _member(name, value) for name, value in as_object(schema).items()}
+    made: JsonObject = {camel(name): _member(camel(name), value) for name, value in as_object(schema).items()}
     for name in _LIMITS.intersection(made):
         if isinstance(limit := made[name], str) and _INT64.fullmatch(limit):
             made[name] = int(limit)

@@ -82,6 +82,14 @@ def test_a_schema_in_googles_words_means_the_same_in_json_schemas() -> None:
     }
 
 
+def test_googles_schemas_may_spell_their_members_in_either_way() -> None:
+    one = {"min_length": "1", "max_length": 2}
+    made: Any = as_json_schema({"any_of": [{"properties": {"min_items": one}}], "additional_properties": False})
+    assert made == {
+        "anyOf": [{"properties": {"min_items": {"minLength": 1, "maxLength": 2}}}], "additionalProperties": False,
+    }  # fmt: skip
+
+
 def test_values_in_googles_schemas_are_left_as_they_are() -> None:
     value = {"type": "STRING", "nullable": True, "minItems": "1"}
     schema = {"default": value, "example": [value], "examples": [value], "const": value, "enum": [value, "A"]}
