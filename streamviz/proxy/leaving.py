@@ -61,7 +61,7 @@ class Race:
     tells the call why it ends.
 
     The call runs in the current task, which is cancelled to end it, as `asyncio.timeout` does: a task of its own would
-    cost each call two turns of the event loop.
+    cost each call two turns of the event loop. `is_away` says that the client left with the whole answer.
     """
 
     def __init__(self, leaving: "asyncio.Future[Any]", ended: Endable, worker: Worker) -> None:
@@ -69,6 +69,7 @@ class Race:
         assert task is not None
         self.leaving = leaving
         self.say: Say | None = None
+        self.is_away = False
         self._task = task
         self._is_running = self._is_decided = self._is_ended = False
         self._end_of_patience: asyncio.TimerHandle | None = None
@@ -80,7 +81,7 @@ class Race:
 
     async def run(self, call: Call) -> bool:
         """Run the call to its end. Return False if it was ended early: then its result does not matter. If its client
-        left, the call has been told by then."""
+        left without the whole answer, the call has been told by then."""
         before = self._task.cancelling()
         try:
             with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
@@ -121,6 +122,7 @@ class Race:
         """End the call, but not at once if the client has the whole answer: upstream has yet to end, and often to
         report usage."""
         if self._ended.has_sent_answer and not self._is_decided:
+            self.is_away = True
             self._ended.away()
             self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._give_up)
         else:
@@ -130,7 +132,8 @@ class Race:
         if not self._is_decided:
             self._is_decided = True
             self._worker.run_behind(self._end_in_turn())
-            self._ended.left(why_left(self.leaving))
+            if not self.is_away:
+                self._ended.left(why_left(self.leaving))
 
     async def _end_in_turn(self) -> None:
         await self._worker.floods.take()  # many may leave at once, and closing a long stream takes a while
@@ -147,6 +150,8 @@ async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver,
     try:
         is_whole = await race.run(partial(_guarded, call, driver))
         if not is_whole and leaving.done():
+            if race.is_away:
+                await _end_without_upstream(driver)
             exchange.left(why_left(leaving))
         elif race.say is not None and not (is_whole or exchange.stream.life.is_over):
             await _cut_short(driver, leaving, race.say)
@@ -161,6 +166,14 @@ async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver,
         await driver.carry_out()
     if driver.cut_off:
         raise http.CannotEnd(driver.cut_off)
+
+
+async def _end_without_upstream(driver: Driver) -> None:
+    """The client has the whole answer: it ends as it would have if upstream had ended it."""
+    if driver.exchange.is_reading:
+        driver.exchange.ended()
+        await driver.exchange.advance()
+        await driver.carry_out()
 
 
 async def _guarded(call: Call, driver: Driver) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,9 +13,11 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed
+from streamviz.proxy import leaving
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.slots import Slots
+from streamviz.proxy.worker import Worker
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.support import EVENTS, Play, event
 
@@ -145,3 +148,44 @@ async def test_a_persons_word_is_on_the_question_that_they_saw_not_on_the_next_a
     await carried
     given = [(each.policy.name, each.by, each.verdict.decision) for each in play.stream.context.judgements]
     assert given == [("first", "alice", Decision.ALLOW), ("second", "bob", Decision.DENY)]
+
+
+class Lingering(Answer):
+    """An answer whose connection upstream keeps open."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for read in super().__aiter__():
+            yield read
+        await asyncio.get_running_loop().create_future()
+
+
+NO_MARK = WHOLE.removesuffix(event("[DONE]"))
+HALF = event(delta(content="hi"))
+FAILED = HALF + event({"error": {"message": "overloaded"}})
+
+
+@pytest.mark.parametrize(
+    ("sent", "outcome"),
+    [
+        (WHOLE, "completed"),
+        (NO_MARK, "completed"),
+        (FAILED, "upstream_error"),
+        (HALF, "client_disconnected"),
+    ],
+)
+@pytest.mark.parametrize("policies", [[], [active(deny_names("rm"))]])
+async def test_an_upstream_that_lingers_does_not_make_a_whole_answer_one_that_its_client_left(
+    sent: bytes, outcome: str, policies: list[ActivePolicy], worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaving, "END_SECONDS", 0.0)
+    left: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+    async def send(message: Any) -> None:
+        if sent.endswith(message.get("body") or b"?"):
+            asyncio.get_running_loop().call_soon(left.set_result, {})
+
+    play, answer = Play(policies=policies).asked().forwarded(), Lingering([sent], knows_end=False)
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Slots(1))
+    await leaving.until_over(partial(driver.carry, answer), left, driver, worker)
+    assert play.stream.outcome == outcome
+    assert answer.is_closed
