@@ -95,8 +95,10 @@ def test_while_it_is_away_all_but_chunks_is_there(
     assert "Let me look." in shown
     assert page(cast, f"/streams/{stream}/?at=2")[0] == 200
     for tab in ("tapes/", "chunks/", "export/?as=client"):
+        caplog.clear()
         status, shown = page(cast, f"/streams/{stream}/{tab}")
         assert status == 503, tab
+        assert any(f"{stream}" in line and "does not answer" in line for line in caplog.messages), caplog.messages
         assert "the object storage does not answer" in shown
         assert (f"/streams/{stream}/request/" in shown) is not tab.startswith("export")
     assert [each for each in caplog.records if each.exc_info] == []

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import uuid
 from dataclasses import replace
 
@@ -30,6 +31,8 @@ from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
+
+log = logging.getLogger(__name__)
 
 # Longer requests are not indented: it would take too long, as each value's line is indented by its depth, and the
 # result would not be shown.
@@ -119,7 +122,13 @@ async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]
     try:
         return await playback_of(stream_id), ""
     except ChunksAway as error:
-        return None, str(error)
+        return None, _why_away(stream_id, error)
+
+
+def _why_away(stream_id: uuid.UUID, error: ChunksAway) -> str:
+    """Why a stream's chunks cannot be read now. Django logs the page only as unavailable."""
+    log.warning("the chunks of stream %s cannot be read: %s", stream_id, error)
+    return str(error)
 
 
 @needs(roles.VIEW)
@@ -141,7 +150,7 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     try:
         rows = await sync_to_async(chunk_queries.chunk_page)(record, _number(request) or 0) if record else []
     except ChunksAway as error:
-        found = replace(found, chunks_away=str(error))
+        found = replace(found, chunks_away=_why_away(stream_id, error))
         return await render_page(request, "dashboard/chunks.html", found.context("chunks"), status=503)
     more = rows[-1].seq + 1 if len(rows) == chunk_queries.CHUNKS_A_PAGE else None
     template = "dashboard/_chunk_rows.html" if is_part(request) else "dashboard/chunks.html"
