@@ -189,7 +189,8 @@ def test_what_a_policy_kept_out_of_chunks_is_not_missed(query: Query) -> None:
     assert found() == []
     query("UPDATE records_block SET text = 'Ho'")
     [wrong] = found()
-    assert "block 0 is not what its chunks add up to: " in wrong and "text" in wrong
+    assert wrong.startswith("block 0 is not what its chunks add up to: ")
+    assert "text" in wrong
 
 
 def test_a_stream_that_was_cut_short_is_whole_as_far_as_it_went(query: Query, tmp_path: Path) -> None:
