@@ -24,12 +24,11 @@ class ToolSchema(Policy):
     """Denies a tool call whose arguments are not what the request's own schema for that tool allows.
 
     A schema is read in the dialect that its `$schema` names, otherwise in that of 2020-12. Tools without a schema are
-    not checked: custom ones, and those that the provider knows (a shell, an editor, a
-    computer). A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow` or the
-    provider runs the tool itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
-    of the call; if it is empty, a line that names the policy. What cannot be checked in a reasonable time is a failure
-    of the policy, and so are a pattern that RE2 cannot read and arguments that clients do not all read as the same JSON
-    object.
+    not checked: custom ones, and those that the provider knows (a shell, an editor, a computer). A call of a tool that
+    the request does not declare is denied too, unless `undeclared` says `allow` or the provider runs the tool itself,
+    as it does searches and calls of MCP servers. `text` is what the client gets instead of the call; if it is empty, a
+    line that names the policy. What cannot be checked in a reasonable time is a failure of the policy, and so are a
+    pattern that RE2 cannot read and arguments that clients do not all read as the same JSON object.
     """
 
     kind = "tool_schema"
