@@ -53,7 +53,7 @@ LAST_WORDS_SECONDS = 2.0
 
 # A client may ask for any number of model names, so the cache must be bounded.
 _KEPT_TARGETS = 1_000
-_OWED_SECONDS = 1.0
+_TEND_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
 _LOOK_FOR_REQUESTS_SECONDS = 0.1
 
@@ -90,7 +90,7 @@ class Worker:
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
         self.telemetry = _telemetry()
         self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes, self.telemetry)
-        self.run_behind(self._write_what_is_owed())
+        self.run_behind(self._tend_journal())
         self.run_behind(self._watch())
         self.run_behind(follow(conninfo, self._moved, self._deleted))
         self.configuration.on_reload += [self.forget_targets, self._end_revoked, self._keep_approvals]
@@ -184,12 +184,13 @@ class Worker:
         if why := "streamviz is stopping" if self._is_over else self._why_unrecorded():
             raise Unavailable(why)
 
-    async def _write_what_is_owed(self) -> None:
-        """Write ends of streams that found no room in the journal once there is room, even if no other entries
-        arrive."""
+    async def _tend_journal(self) -> None:
+        """Even if no entries arrive: write ends of streams that found no room in the journal once there is room, and
+        leave old segments to the writer."""
         while True:
-            await asyncio.sleep(_OWED_SECONDS)
+            await asyncio.sleep(_TEND_SECONDS)
             self.journal.try_again()
+            self.journal.leave_old()
 
     async def _watch(self) -> None:
         """Count descriptors, and log it when the journal is not being moved: a writer that hangs cannot say so

@@ -127,6 +127,13 @@ class Journal:
                 self._failure = ""
         self.flush()
 
+    def leave_old(self) -> None:
+        """Begin the next segment if the present one is old, even if no entry comes for it: the writer keeps the newest
+        segment, and so what is in it, after everything in it is stored, or deleted."""
+        if self._size and time.monotonic() > self._ends_at:
+            with suppress(OSError):
+                self._next_segment()
+
     def _try_to_write(self) -> None:
         """Write one byte to the file for the next segment, and take it back. Raises OSError."""
         ahead = self._open_ahead()

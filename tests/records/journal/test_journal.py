@@ -48,6 +48,23 @@ def test_it_writes_at_a_flush_and_all_at_once(tmp_path: Path) -> None:
     assert everything(worker.path) == [opened(ONE), received(ONE, [b"a"])]
 
 
+@pytest.mark.parametrize("seconds", [60.0, 0.0])
+def test_an_old_segment_is_left_to_the_writer_though_nothing_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_SECONDS", seconds)
+    worker = journal_of(tmp_path, [opened(ONE), received(ONE, [BIG])])
+    for _ in range(2):  # the second time there is nothing in it
+        worker.leave_old()
+    tail = Tail(worker.path)
+    while tail.read(is_abandoned=False):
+        tail.remove_before(tail.number)
+    tail.remove_before(tail.number)
+    kept = b"".join(path.read_bytes() for path in worker.path.iterdir())
+    assert (BIG in kept) == (seconds > 0)
+    assert len(folder.segments(worker.path)) == 1
+
+
 def test_what_was_flushed_outlives_a_worker_that_never_closed_it(tmp_path: Path) -> None:
     worker = journal_of(tmp_path, [opened(ONE)])
     worker.append(received(ONE, [b"never flushed"]))
