@@ -9,6 +9,10 @@ from streamviz.core.instead import Instead
 from streamviz.core.policy import ActivePolicy, Consult, Work
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
+# How the failure of a verdict begins if a person was asked and did not answer in time. What a policy fails with begins
+# with the type of an error.
+NO_ANSWER = "no answer within"
+
 
 class Subject(StrEnum):
     """What a verdict is about."""

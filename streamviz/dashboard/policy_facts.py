@@ -9,6 +9,7 @@ from django.db.models import BooleanField, Count, Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from streamviz.core.judgements import NO_ANSWER
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Policy, PolicyVersion, Verdict
 from streamviz.records.queries.policy_samples import one_in_of_verdicts, sampled
@@ -27,6 +28,7 @@ WHERE stream.requested_at >= %(since)s AND NOT (stream.not_run = '[]') AND each 
 GROUP BY 1 ORDER BY 2 DESC, 1
 """
 
+FAILED = ~Q(failure="") & ~Q(failure__startswith=NO_ANSWER)
 NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
 
 
@@ -69,7 +71,7 @@ def done(policy: Policy, since: datetime, until: datetime) -> Done:
         halted=Count("pk", filter=enforced & Q(decision=Decision.HALT.value)),
         replaced=Count("pk", filter=enforced & Q(decision=Decision.REPLACE.value)),
         would=Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
-        failures=Count("pk", filter=~Q(failure="")),
+        failures=Count("pk", filter=FAILED),
         by_hand=Count("pk", filter=~Q(by="")),
         denied_by_hand=Count("pk", filter=~Q(by="") & NOT_ALLOWED),
     )
@@ -89,7 +91,7 @@ def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
     wanted = {
         "shadow": NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
         "intervened": NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
-        "failed": ~Q(failure=""),
+        "failed": FAILED,
     }.get(only, Q())
     return list(found.filter(wanted).order_by("-at")[:RECENT_VERDICTS])
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.dashboard import charts, chosen_timespans
 from streamviz.dashboard.comparing import Figure, figure_of
-from streamviz.dashboard.policy_facts import NOT_ALLOWED
+from streamviz.dashboard.policy_facts import FAILED, NOT_ALLOWED
 from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
 from streamviz.live.presentation.durations import exact
@@ -84,7 +84,7 @@ _COUNTED = {
     "replaced": Count("pk", filter=_ENFORCED & Q(decision=Decision.REPLACE.value)),
     "would": Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
     "by_hand": Count("pk", filter=~Q(by="")),
-    "failures": Count("pk", filter=~Q(failure="")),
+    "failures": Count("pk", filter=FAILED),
 }
 
 

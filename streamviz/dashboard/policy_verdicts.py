@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from streamviz.core.judgements import Subject
+from streamviz.core.judgements import NO_ANSWER, Subject
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Verdict
 
@@ -62,5 +62,13 @@ def _row(policy: str, verdict: Verdict, came_to: Decision) -> VerdictRow:
     had = verdict.client_had if came_to is not Decision.ALLOW else 0
     if verdict.by:
         return VerdictRow(verdict, got, had, verdict.by, "by hand")
-    how = "in shadow" if verdict.mode == Mode.SHADOW else "on failure" if verdict.failure else ""
-    return VerdictRow(verdict, got, had, f"{policy} v{verdict.policy_version.number}", how)
+    return VerdictRow(verdict, got, had, f"{policy} v{verdict.policy_version.number}", _how(verdict))
+
+
+def _how(verdict: Verdict) -> str:
+    """In what way a policy decided, if not in its usual one."""
+    if verdict.mode == Mode.SHADOW:
+        return "in shadow"
+    if verdict.failure.startswith(NO_ANSWER):
+        return "nobody answered"
+    return "on failure" if verdict.failure else ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamviz.core.errors import ClientFacingError
 from streamviz.core.hooks import words
-from streamviz.core.judgements import Answer, InParts, ModelSaid, PersonDecided, Question, Unanswered
+from streamviz.core.judgements import NO_ANSWER, Answer, InParts, ModelSaid, PersonDecided, Question, Unanswered
 from streamviz.core.policy import Consult, Work
 from streamviz.core.verdicts import Decision
 
@@ -90,7 +90,7 @@ class Questions:
             async with asyncio.timeout(question.seconds):
                 return await self._people[question.number]
         except TimeoutError:
-            return Unanswered(f"no answer within {question.seconds:g} s")
+            return Unanswered(f"{NO_ANSWER} {question.seconds:g} s")
 
 
 async def asked(question: Question, helpers: Helpers) -> Answer:
@@ -108,7 +108,7 @@ async def _told(consult: Consult, seconds: float, helpers: Helpers) -> ModelSaid
         async with asyncio.timeout(seconds):
             return ModelSaid(await helpers.consult(consult))
     except TimeoutError:
-        return Unanswered(f"no answer within {seconds:g} s")
+        return Unanswered(f"{NO_ANSWER} {seconds:g} s")
     except Exception as error:  # A provider's library may raise anything.
         why = error.message if isinstance(error, ClientFacingError) else words(error)
         return Unanswered(f"the model could not be asked: {why}")

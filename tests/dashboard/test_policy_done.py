@@ -4,11 +4,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.utils import timezone
 
 from streamviz.dashboard.policy_facts import done, recent_verdicts
+from streamviz.dashboard.policy_list import policy_list
 from streamviz.dashboard.policy_verdicts import verdict_rows
+from streamviz.dashboard.sorting import Sorting
 from streamviz.records.models import Block, Policy, Verdict
+from streamviz.records.queries.policy_verdicts import verdicts
 from tests.dashboard.conftest import Cast, hold, recorded
 
 DAY = timedelta(days=1)
@@ -43,6 +47,24 @@ def test_the_last_day_is_added_up(judged: Policy) -> None:
     assert (found.denied, found.halted, found.replaced, found.would) == (3, 1, 1, 1)
     assert (found.failures, found.by_hand, found.by_itself) == (1, 3, 3)
     assert found.people == [("alice", 2), ("bob", 1)]
+
+
+def test_a_person_who_did_not_answer_is_no_failure_of_the_policy(guard: Policy) -> None:
+    version = guard.versions.get()
+    stream, at = recorded(minutes=1), timezone.now() - timedelta(minutes=1)
+    late = {"policy_version": version, "mode": "enforce", "decision": "deny", "at": at}
+    why = ("no answer within 60 s", "TimeoutError: no answer within 5 s")
+    for number, (failure, took) in enumerate(zip(why, (60_000_000, 5_000_000), strict=True)):
+        stream.verdicts.create(number=number, failure=failure, took_us=took, **late)
+    assert done(guard, at - DAY, timezone.now()).failures == 1
+    [own] = recent_verdicts(guard, "failed")
+    assert own.failure == "TimeoutError: no answer within 5 s"
+    rows = [row for group in policy_list(Sorting({}, "", True, QueryDict(), "sort"), {}).groups for row in group.rows]
+    assert sum(row.counts.failures for row in rows) == 1
+    whole = verdicts(at - DAY, timezone.now(), DAY).whole["guard"]
+    # How long nobody answered is not how long the policy took, either.
+    assert (whole.failures, whole.took_p50, whole.took_p95) == (1, 5e6, 5e6)
+    assert [row.how for row in verdict_rows("guard", list(stream.verdicts.all()))] == ["nobody answered", "on failure"]
 
 
 def test_a_week_counts_more_verdicts_than_a_day(judged: Policy) -> None:
