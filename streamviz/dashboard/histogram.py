@@ -42,13 +42,13 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
 
 
 def failed_of(bucket: Bucket) -> int:
-    """Streams that did not end as their clients wanted."""
-    return bucket.halted + bucket.failed + bucket.interrupted
+    """Streams that something went wrong with. Those that a policy halted are not among them."""
+    return bucket.failed + bucket.interrupted
 
 
 def outcome_values(bucket: Bucket) -> list[tuple[str, float]]:
     """The streams by how they ended, each with the name of its look in a bar."""
-    failed = failed_of(bucket)
+    failed = failed_of(bucket) + bucket.halted
     calm = bucket.streams - bucket.running - bucket.left - failed
     return [("calm", calm), ("running", bucket.running), ("left", bucket.left), ("failed", failed)]
 

@@ -32,12 +32,15 @@ def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     for minutes, cost in ((10, 2), (20, 1), (-30, 1)):
         recorded(minutes=minutes, cost=cost, input_tokens=100, cache_read_tokens=50 if minutes > 0 else 0)
     recorded(minutes=30, outcome="upstream_error")
+    recorded(minutes=31, outcome="halted")
     now = by_time(Filters(since=span.since, until=span.until), span.step).total
     assert now is not None
     found = {each.name: each for each in headline(now, other_total(span, BEFORE))}
-    assert found["Streams"] == ("Streams", "3", "+200%", True, "1 before")
+    assert found["Streams"] == ("Streams", "4", "+300%", True, "1 before")
     assert found["Cost"] == ("Cost", "$3.00", "+200%", True, "$1.00 before")
-    assert found["Failed"] == ("Failed", "33.3%", "+33.3 pt", True, "0.0% before")
+    # Of four: what a policy halted did not fail.
+    assert found["Failed"] == ("Failed", "25.0%", "+25.0 pt", True, "0.0% before")
+    assert found["Halted"] == ("Halted", "1", "", False, "0 before")
     assert found["Cached"] == ("Cached", "50.0%", "+50.0 pt", True, "0.0% before")
     assert {each.was for each in headline(now, other_total(span, Compared("nothing")))} == {""}
     assert other_total(span, Compared("week")) is None

@@ -67,6 +67,18 @@ def test_figures_are_added_up(cast: Cast) -> None:
     assert "estimated" not in shown
 
 
+def test_failed_are_those_that_the_list_of_sessions_calls_so(cast: Cast) -> None:
+    at = timezone.now() - 30 * MINUTE
+    for number, outcome in enumerate(("upstream_error", "interrupted", "halted", "halted", "completed")):
+        lately(f"{number} {outcome}", outcome=outcome, requested_at=at + timedelta(microseconds=number))
+    told = page(cast)
+    assert re.findall(r'data-label="(failed|halted)">(\d)<', told) == [("failed", "2"), ("halted", "2")] * 2
+    listed = unescape(cast["bob"].get("/sessions/histogram/").content.decode())
+    assert re.findall(r'<td class="number">(\d)</td>', listed) == ["5", "0", "0", "2", "2"]
+    [failed] = re.findall(r'href="([^"]*)"[^>]*>Failed<', cast["bob"].get("/sessions/").content.decode())
+    assert labels(cast, unescape(failed)) == ["1 interrupted", "0 upstream_error"]
+
+
 def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
     lately("one", input_tokens=1_000, output_tokens=5, cost=0.25, cache_read_tokens=900)
     assert "Tokens <b>5 out, 1,000 in</b>" in page(cast)
