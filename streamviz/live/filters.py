@@ -1,7 +1,7 @@
 """The filter of the Live page: `model:gpt* -key:ci state:held "two words"`, as people write it."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from streamviz.live.filter_terms import Facts, Term, quoted_if_needed
@@ -42,6 +42,29 @@ class Filter(NamedTuple):
 
 
 EVERYTHING = Filter(())
+
+
+class Shortcut(NamedTuple):
+    """A filter that is a click away: what a page is filtered by after the click, and whether it is so now."""
+
+    name: str
+    filter: Filter
+    is_chosen: bool
+
+
+def shortcuts_of(known: Mapping[str, str], now: Filter, fields: Collection[str] = FIELDS) -> list[Shortcut]:
+    """Filters by name that are one choice together. One takes the place of another, and is added to what else there
+    is; an empty one stands for everything."""
+    parsed = {name: parse_filter(text, fields) for name, text in known.items()}
+    chosen = [each for each in parsed.values() if each.terms and set(each.terms) <= set(now.terms)]
+    kept = [term for term in now.terms if not any(term in each.terms for each in chosen)]
+
+    def shortcut(name: str, each: Filter) -> Shortcut:
+        if not each.terms:
+            return Shortcut(name, EVERYTHING, now == EVERYTHING)
+        return Shortcut(name, Filter(tuple(dict.fromkeys((*kept, *each.terms)))), each in chosen)
+
+    return [shortcut(name, each) for name, each in parsed.items()]
 
 
 def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:

@@ -1,5 +1,6 @@
 """The Sessions page's filter: what can be typed, and which sessions it finds."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from streamviz.records.ids import days_from, uuid7
 from streamviz.records.models import ApiKey, Policy, Session
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import session_page
-from tests.dashboard.conftest import NOON, recorded
+from tests.dashboard.conftest import NOON, Cast, recorded
 
 
 def asked(text: str) -> tuple[Filters, list[str]]:
@@ -137,3 +138,11 @@ def test_of_several_amounts_the_least_is_asked_for(db: None) -> None:
 def test_every_example_of_the_page_is_understood(db: None) -> None:
     for example in FIELDS.values():
         assert asked(example.split(" (")[0].split(", ")[0])[1] == []
+
+
+@pytest.mark.parametrize("path", ["/sessions/", "/errors/", "/"])
+def test_common_filters_are_added_to_what_is_there(cast: Cast, path: str) -> None:
+    shown = cast["bob"].get(f"{path}?q=model:mini").content.decode()
+    common = shown.split('aria-label="Common filters"')[1].split("</nav>")[0]
+    assert common.count("href=") > 3
+    assert len(re.findall(r'href="[^"]*q=model(?::|%3A)mini(?:%20|\+)', common)) == common.count("href=") - 1

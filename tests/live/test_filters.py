@@ -5,8 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamviz.live.filter_terms import Facts
-from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, parse_filter, unknown_fields
+from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, parse_filter, shortcuts_of, unknown_fields
 
+QUICK = {"All": "", "Held": "state:held", "Denied": "verdict:deny verdict:halt"}
 FACTS = Facts(
     model=("sim/gpt-4.1", "gpt-4.1-2026"),
     key=("ci nightly",),
@@ -90,3 +91,21 @@ def test_what_is_text_is_no_filter(written: str) -> None:
     once = parse_filter(written)
     assert unknown_fields(once) == []
     assert parse_filter(once.text) == once
+
+
+@pytest.mark.parametrize(
+    ("written", "held", "denied", "chosen"),
+    [
+        ("", "state:held", "verdict:deny verdict:halt", ["All"]),
+        ("model:gpt", "model:gpt state:held", "model:gpt verdict:deny verdict:halt", []),
+        ("state:held model:gpt", "model:gpt state:held", "model:gpt verdict:deny verdict:halt", ["Held"]),
+        ("verdict:deny -key:ci", "verdict:deny -key:ci state:held", "verdict:deny -key:ci verdict:halt", []),
+        ("verdict:halt x verdict:deny", "x state:held", "x verdict:deny verdict:halt", ["Denied"]),
+    ],
+)
+def test_a_shortcut_takes_the_place_of_another_and_keeps_the_rest(
+    written: str, held: str, denied: str, chosen: list[str]
+) -> None:
+    found = shortcuts_of(QUICK, parse_filter(written))
+    assert [each.filter.text for each in found] == ["", held, denied]
+    assert [each.name for each in found if each.is_chosen] == chosen

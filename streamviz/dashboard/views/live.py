@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import base_url, needs, render_page
 from streamviz.dashboard.setting_up import setting_up
-from streamviz.live.filters import parse_filter, unknown_fields
+from streamviz.live.filters import parse_filter, shortcuts_of, unknown_fields
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
 from streamviz.live.row_facts import unknown_values
@@ -41,7 +41,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "filter": wanted,
         "problems": [*unknown_fields(wanted), *unknown_values(wanted)],
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
-        "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
+        "shortcuts": shortcuts_of(_SHORTCUTS, wanted),
         "scenarios": _scenarios(),
         **setting_up(base_url(request)),
     }

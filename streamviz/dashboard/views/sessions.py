@@ -19,7 +19,7 @@ from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting, place_in
 from streamviz.dashboard.time_axis import axis
 from streamviz.dashboard.timespans import Timespan
-from streamviz.live.filters import Filter, parse_filter, unknown_fields
+from streamviz.live.filters import Filter, parse_filter, shortcuts_of, unknown_fields
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import SORTED, Place
 from streamviz.records.queries.rows import SearchTooBroad
@@ -92,7 +92,7 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
     def url(time: Mapping[str, str], text: str = "") -> str:
         return page_url(page, {**time, **sorted_by}, text)
 
-    shortcuts = [(name, parse_filter(text, session_filters.FIELDS)) for name, text in session_filters.SHORTCUTS.items()]
+    shortcuts = shortcuts_of(session_filters.SHORTCUTS, written, session_filters.FIELDS)
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
         "page": "sessions",
@@ -103,7 +103,7 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
         "brush": charts.Brush(span, sessions_between(written.text)),
         "nothing": charts.Chart([], ""),
         "chips": [(term, url(span.query, written.without(term).text)) for term in written.terms],
-        "shortcuts": [(name, url(span.query, each.text), each == written) for name, each in shortcuts],
+        "shortcuts": [(each.name, url(span.query, each.filter.text), each.is_chosen) for each in shortcuts],
         "ranges": [(words, url({"range": name}, written.text), name == span.name) for name, words in ranges.items()],
         "examples": session_filters.FIELDS.values(),
         "here": url(span.query, written.text),
