@@ -21,7 +21,7 @@ from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import LARGEST, Largest, largest
 from streamviz.records.queries.latencies import ToolFigures, tools
-from streamviz.records.queries.names import session_titles
+from streamviz.records.queries.names import sessions_by_id
 from streamviz.records.queries.samples import one_in_costly
 from streamviz.records.queries.statistics import Statistics, by_group, by_time
 
@@ -41,7 +41,7 @@ _NAME_CHARACTERS = 80
 
 class GroupRow(NamedTuple):
     """A group's figures for the whole time, with times from one stream in `timed`. `bucket.group` identifies the group,
-    `name` is what it is called."""
+    `name` is what it is called; `known_as` tells apart sessions that are called alike."""
 
     name: str
     href: str
@@ -49,6 +49,7 @@ class GroupRow(NamedTuple):
     failed: int
     chart: charts.Chart
     timed: int
+    known_as: str
 
 
 class Stats(NamedTuple):
@@ -151,15 +152,16 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
         drawn = charts.Column(bucket.at, outcome_words(bucket), href, outcome_values(bucket))
         columns[bucket.group][bucket.at] = drawn
     full = charts.highest([each for steps in columns.values() for each in steps.values()])
-    titles = session_titles(names) if group == "session" else {}
+    sessions = sessions_by_id(names) if group == "session" else {}
     return [
         GroupRow(
-            name=one_line(titles.get(name, name), _NAME_CHARACTERS),
+            name=one_line(sessions[name].title if name in sessions else name, _NAME_CHARACTERS),
             href=sessions_url(span.query, filtered(name)),
             bucket=totals[name],
             failed=failed_of(totals[name]),
             chart=charts.stacked([columns[name].get(at) for at in span.steps], full=full),
             timed=found.timed,
+            known_as=sessions[name].known_as if name in sessions and sessions[name].label else "",
         )
         for name in names
         if name in totals

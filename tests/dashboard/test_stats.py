@@ -14,7 +14,7 @@ from streamviz.dashboard import stats_csv
 from streamviz.dashboard.comparing import Compared
 from streamviz.dashboard.views.stats import _models
 from streamviz.records.ids import uuid7
-from streamviz.records.models import ApiKey, Policy, Stream
+from streamviz.records.models import ApiKey, Policy, Session, Stream
 from streamviz.records.queries import policy_holds, policy_samples, rows, samples
 from tests.dashboard.conftest import Cast, recorded
 from tests.dashboard.test_sessions import HOSTILE, labels
@@ -194,6 +194,8 @@ def test_sessions_that_are_called_alike_are_two(cast: Cast) -> None:
     of_each = {lately("alike", cost=cost).session_id: cost for cost in (1, 2)}
     raw = cast["bob"].get("/stats/?by=session").content.decode()
     links = [unescape(href) for href, name in re.findall(_GROUP, raw) if name == "alike"]
+    ids = re.findall(r'session-id"><bdi>(.*?)</bdi>', raw)
+    assert set(ids) == {Session.objects.get(pk=id).known_as for id in of_each}
     assert [labels(cast, href) for href in links] == [["alike"], ["alike"]]
     told = cast["bob"].get("/stats/?by=session&csv=group").content.decode()
     found = list(csv.DictReader(told.splitlines()))

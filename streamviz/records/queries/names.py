@@ -51,9 +51,9 @@ def policies() -> list[str]:
     return _first(Policy.objects.values_list("name", flat=True))
 
 
-def session_titles(ids: Iterable[str]) -> dict[str, str]:
-    """The titles of these sessions, by id."""
-    return {str(session.pk): session.title for session in Session.objects.filter(pk__in=ids)}
+def sessions_by_id(ids: Iterable[str]) -> dict[str, Session]:
+    """These sessions, by id."""
+    return {str(session.pk): session for session in Session.objects.filter(pk__in=ids)}
 
 
 def sessions_beginning_with(short: str) -> list[str]:
