@@ -21,11 +21,13 @@ WHY = "Saved with the new version."
 
 def wrong_with(form: forms.BaseForm) -> str:
     """What is wrong with a form, on one line."""
-    return " ".join(f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items())
+    return " ".join(_labelled(form, name, " ".join(map(str, errors))) for name, errors in form.errors.items())
 
 
-def _label(form: forms.BaseForm, name: str) -> str:
-    return f"{form[name].label}: " if name in form.fields else ""
+def _labelled(form: forms.BaseForm, name: str, words: str) -> str:
+    """Words about a field, after its label unless they begin with it."""
+    label = str(form[name].label) if name in form.fields else ""
+    return words if words.startswith(label) else f"{label}: {words}"
 
 
 class GuardedForm(forms.Form):
@@ -174,8 +176,12 @@ class PolicyForm(forms.ModelForm):
             self.add_error(None, error)
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """Shows a kind's complaint about a parameter at that parameter's field."""
-        for name in self._names_in(error):
+        """Shows a kind's complaint about a parameter at that parameter's field. One about the parameters as a whole
+        follows from what is wrong with a field, if anything is."""
+        names = self._names_in(error)
+        if len(names) == 1 and any(each.startswith(PREFIX) for each in self.errors):
+            return
+        for name in names:
             if name in self.fields:
                 super().add_error(name, error.error_dict["parameters"])
                 return
@@ -186,7 +192,7 @@ class PolicyForm(forms.ModelForm):
         found = getattr(error, "error_dict", {}).get("parameters")
         if not found or "parameters" in self.fields:
             return []
-        path = (found[0].params or {}).get("field", "").split(".")
+        path = [each for each in (found[0].params or {}).get("field", "").split(".") if each]
         names = [PREFIX + ".".join(path[:end]) for end in range(len(path), 0, -1)]
         return [*names, next(iter(name for name in self.fields if name.startswith(PREFIX)))]
 

@@ -26,6 +26,9 @@ _SHORT = 2_000
 # This many characters of an expression count as one step.
 _WORD = 4
 _SHOWN = 200
+# The first error in what the library says about an expression that it cannot read.
+_WRONG = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?(.*?)(?: expecting .*)?$", re.MULTILINE)
+_ENDS = "mismatched input '<EOF>'"
 # What may stand between two tokens of an expression.
 _BLANK = r"(?:\s|//[^\n]*\n)*"
 _LOOP = re.compile(rf"\.{_BLANK}(?:all|exists|exists_one|existsOne|map|filter){_BLANK}\({_BLANK}(\w*)")
@@ -145,7 +148,7 @@ def _compile(expression: str) -> "cel.Program":
     try:
         program = cel.compile(expression)
     except ValueError as error:
-        raise PolicyParametersError(f"expression: {error}", "expression") from None
+        raise PolicyParametersError(f"expression: {_said(error)}", "expression") from None
     loops = _LOOP.findall(expression)
     unknown = set(program.variables()) - _NAMES - _BUILT_IN - set(loops)
     if unknown:
@@ -154,6 +157,15 @@ def _compile(expression: str) -> "cel.Program":
     if len(loops) > MOST_LOOPS:
         raise PolicyParametersError(f"expression: at most {MOST_LOOPS} loops (all, exists, map, filter)", "expression")
     return program
+
+
+def _said(error: ValueError) -> str:
+    """The first thing that is wrong with an expression, without the drawing of it and the list of what might follow."""
+    found = _WRONG.search(str(error))
+    if found is None:
+        return str(error)
+    line, character, what = found.groups()
+    return f"line {line}, character {character}: {what.replace(_ENDS, 'it ends too early')}"
 
 
 def _block(block: StreamBlock) -> JsonObject:

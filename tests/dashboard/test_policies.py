@@ -390,6 +390,23 @@ def test_a_draft_that_could_not_be_saved_is_not_tried(alice: Client, guard: Poli
     assert 'class="try-out"' not in page
 
 
+def test_what_is_wrong_with_a_draft_is_said_once(alice: Client) -> None:
+    Policy(name="mine", kind="text_rule", parameters={"patterns": ["a"]}).save()
+    usual = {name: value for name, value in form().items() if not name.startswith("p.")} | {"text": "a"}
+    wrong = text(alice.post("/policies/mine/try-out/", {**usual, "p.patterns": "("}))
+    assert re.findall(r">\s*patterns.0: not a regular expression", wrong)
+    missing = text(alice.post("/policies/mine/try-out/", {**usual, "p.patterns": ""}))
+    assert "patterns: This field is required." in missing
+    assert "required property" not in missing
+
+
+def test_why_a_policy_failed_is_said_once(alice: Client) -> None:
+    Policy(name="mine", kind="cel_rule", parameters={"expression": "args.n > 3"}).save()
+    usual = {name: value for name, value in form().items() if not name.startswith("p.")}
+    tried = {"p.expression": "args.n > 3", "subject": "tool_call", "name": "f", "text": '{"n": "a"}'}
+    assert text(alice.post("/policies/mine/try-out/", {**usual, **tried})).count("a value is of another type") == 1
+
+
 def test_a_policy_cannot_be_tried_on_a_stream_that_is_not_there(alice: Client, guard: Policy) -> None:
     tried = {**form(), "stream": "01a2b3c4-0000-7000-8000-000000000000"}
     assert "no such stream" in text(alice.post("/policies/guard/try-out/", tried))

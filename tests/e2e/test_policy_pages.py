@@ -114,8 +114,9 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(reader: Rea
     expect(result).to_contain_text("a changed stream, ending with stop")
 
     page.get_by_label("Stream ID").fill(str(proxied.recorded("session-0").id))
-    page.get_by_role("button", name="Try it").click()
+    page.get_by_role("button", name="Try it").press("Enter")
     expect(result).to_contain_text("received the stream unchanged")
+    expect(page.get_by_role("button", name="Try it")).to_be_focused()
 
 
 def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(reader: Reader) -> None:
