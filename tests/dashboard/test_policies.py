@@ -432,6 +432,17 @@ def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatc
     assert "The newest stream, started by" in text(alice.get(response["location"]))
 
 
+def test_figures_of_a_back_test_say_what_they_count(alice: Client, guard: Policy) -> None:
+    found = {"streams": 3, "judged": 2, "newly_denied": 1, "newly_allowed": 4, "decisions": {"deny": 5}, "failures": 1}
+    found |= {"asked": 6, "held": 1, "wait_p50": 7, "wait_p95": 8, "wait_max": 9}
+    job = Backtest.objects.create(policy=guard, state="done", total=3, figures=found, **guard.fields())
+    page = text(alice.get(f"/policies/guard/back-tests/{job.pk}/"))
+    facts = dict(re.findall(r"<dt>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", page))
+    assert facts["Judged"] == "2 streams"
+    assert (facts["Newly denied"], facts["Newly allowed"]) == ("1 verdict", "4 verdicts")
+    assert (facts["Deny"], facts["Failures"], facts["Held"]) == ("5 verdicts", "1 verdict", "1 stream")
+
+
 def test_no_more_back_tests_run_at_once_than_a_machine_bears(
     alice: Client, guard: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
