@@ -5,52 +5,56 @@ from typing import NamedTuple
 
 from streamviz.records.models import Block, Stream
 from streamviz.records.moments import as_microseconds
+from streamviz.records.runs import StoredChunk
 from streamviz.records.tapes import client_runs, passed_runs, upstream_runs
 
 CHUNKS_A_PAGE = 200
 
 
 class ChunkRow(NamedTuple):
-    """A chunk. Times are µs after the request; `sent_at` is None if it was never sent, `gap` for the first chunk."""
+    """A chunk. Times are µs after the request; `sent_at` is None if it was never sent, `gap` for the first chunk, `raw`
+    if only its length was kept."""
 
     seq: int
     received_at: int
     gap: int | None
     sent_at: int | None
     blocks: list[Block]
-    raw: bytes
+    length: int
+    raw: bytes | None
 
 
 def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[ChunkRow]:
     """At most `most` of a stream's chunks, from the chunk `first` on."""
     end = first + most
     start = as_microseconds(stream.requested_at)
-    received = dict(_received(stream, first - 1, end))
+    received = _received(stream, first - 1, end)
     sent = _sent(stream, first, end)
     theirs = stream.blocks.filter(first_seq__lt=end, last_seq__gte=first)
     blocks = list(theirs.defer("text", "signature"))
     return [
         ChunkRow(
             seq=seq,
-            received_at=at - start,
-            gap=at - received[seq - 1][0] if seq - 1 in received else None,
+            received_at=chunk.received_at - start,
+            gap=chunk.received_at - received[seq - 1].received_at if seq - 1 in received else None,
             sent_at=sent[seq] - start if seq in sent else None,
             blocks=[block for block in blocks if block.first_seq <= seq <= block.last_seq],
-            raw=raw,
+            length=chunk.length,
+            raw=chunk.raw,
         )
-        for seq, (at, raw) in sorted(received.items())
+        for seq, chunk in sorted(received.items())
         if seq >= first
     ]
 
 
-def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int, bytes]]]:
-    """Number, time and bytes of the chunks in first ≤ seq < end; the bytes are empty if they were not kept."""
-    return [
-        (chunk.seq, (chunk.received_at, chunk.raw or b""))
+def _received(stream: Stream, first: int, end: int) -> dict[int, StoredChunk]:
+    """The chunks in first ≤ seq < end by number."""
+    return {
+        chunk.seq: chunk
         for run in upstream_runs(stream.pk, first, end)
         for chunk in run.chunks()
         if first <= chunk.seq < end
-    ]
+    }
 
 
 def chunk_bytes(stream_id: uuid.UUID, seqs: range) -> list[bytes]:

@@ -22,7 +22,7 @@ class ShownChunk(NamedTuple):
 
 def shown(rows: Sequence[ChunkRow]) -> list[ShownChunk]:
     """Chunks as one page shows them."""
-    texts = [decoded(row.raw) for row in rows]
+    texts = [decoded(row.raw or b"") for row in rows]
     room = share(texts, PAGE_BYTES - _FRAME_BYTES * len(rows))
     return [
         ShownChunk(row, cut(text, room), row.blocks[:_BLOCKS], max(0, len(row.blocks) - _BLOCKS))

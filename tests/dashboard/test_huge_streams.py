@@ -7,7 +7,7 @@ import pytest
 
 from streamviz.dashboard import chunk_queries
 from streamviz.dashboard.views.streams import readable
-from streamviz.records.models import Block, Policy, Stream, Verdict
+from streamviz.records.models import Block, Policy, Stream, UpstreamRun, Verdict
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
 
 pytestmark = pytest.mark.slow
@@ -105,6 +105,18 @@ def test_chunks_of_megabytes_are_had_on_their_own(cast: Cast) -> None:
     assert f'href="/streams/{stream.pk}/chunks/0/"' in shown
     assert f"{len(raws[0]):,} characters" in shown
     assert cast["bob"].get(f"/streams/{stream.pk}/chunks/0/").content == raws[0]
+
+
+def test_a_chunk_has_its_size_even_if_its_bytes_are_not_kept(cast: Cast) -> None:
+    stream = recorded(chunk_count=2)
+    hold(stream, [], [b"x" * 1_234, b""])
+    assert re.findall(r'<td class="number">([\d,]+)</td>\s*<td class="names">', pages(cast, stream)["chunks/"]) == [
+        "1,234", "0",
+    ]  # fmt: skip
+    UpstreamRun.objects.update(payload=None)
+    shown = pages(cast, stream)["chunks/"]
+    assert '<td class="number">1,234</td>' in shown
+    assert shown.count("not kept") == 2
 
 
 def test_a_chunk_of_many_blocks_makes_small_pages(cast: Cast) -> None:
