@@ -14,6 +14,7 @@ from streamviz.dashboard.parameter_fields import PREFIX, ReadableJSON, fields_of
 from streamviz.dashboard.sign_ins import Attempt, TooManyAttempts
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.models import ApiKey, Policy
+from streamviz.records.models.routes import UNSEEN, has_unseen
 
 KINDS = f"Block kinds it applies to, comma-separated: {', '.join(BlockKind)}. Empty means all."
 WHY = "Saved with the new version."
@@ -84,6 +85,12 @@ class ViewNameForm(forms.Form):
     """The name of a user's own view."""
 
     name = forms.CharField(max_length=60)
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if has_unseen(name):
+            raise ValidationError(UNSEEN)
+        return name
 
 
 class SavedViewForm(ViewNameForm):

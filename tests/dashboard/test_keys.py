@@ -24,6 +24,19 @@ def test_what_cannot_be_kept_is_told_at_its_field(cast: Cast, field: str) -> Non
     assert not ApiKey.objects.filter(name="bot").exists()
 
 
+@pytest.mark.parametrize("unseen", ["\u200b", "\xad", "\u2060", "\ufeff", "\U000e0041", "\n", "\u202e", "\u3164"])
+def test_no_two_keys_look_the_same(cast: Cast, unseen: str) -> None:
+    page = cast["administrator"].post("/keys/", {"name": f"night{unseen}run"}).content.decode()
+    assert "cannot be seen" in page
+    assert not ApiKey.objects.exists()
+
+
+def test_a_key_may_have_a_name_in_any_script(cast: Cast) -> None:
+    for name in ("شب\u200cکار", "👩\u200d💻 ci", "ночь №1"):
+        cast["administrator"].post("/keys/", {"name": name})
+        assert ApiKey.objects.filter(name=name).exists()
+
+
 def test_a_key_leads_to_its_sessions(cast: Cast) -> None:
     key, _ = ApiKey.objects.issue("night run")
     recorded("by the key", key=key)

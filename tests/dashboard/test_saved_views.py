@@ -56,7 +56,17 @@ def test_a_view_is_renamed_by_its_owner_and_never_to_a_name_that_is_taken(cast: 
     assert set(names()) == {"Every night", NIGHTLY["name"]}
 
 
-@pytest.mark.parametrize("change", [{"name": ""}, {"name": "x" * 61}, {"page": "admin:index"}, {"query": "q=" * 600}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""},
+        {"name": "x" * 61},
+        {"name": "a\x07b"},
+        {"name": "a\u200bb"},
+        {"page": "admin:index"},
+        {"query": "q=" * 600},
+    ],
+)
 def test_what_is_no_view_is_not_kept(cast: Cast, change: dict[str, str]) -> None:
     cast["bob"].post("/views/", NIGHTLY | change)
     assert names() == []

@@ -12,9 +12,14 @@ from streamviz.executors import registry
 from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
-# In a terminal they take effect, those of direction on pages too, and a scope, which is one line, could not list a name
-# with a line break. Joiners and marks of direction are part of ordinary names.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# Control characters take effect in a terminal, those of direction on pages too; a scope, which is one line, could not
+# list a name with a line break; and with what has neither width nor ink, two names could look the same. Joiners and
+# marks of direction are part of ordinary names.
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u180e\u200b\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+UNSEEN = "It may not contain a line break or another character that cannot be seen."
 
 
 def require_listable(named: models.Model, name: str) -> None:
@@ -28,7 +33,12 @@ def require_listable(named: models.Model, name: str) -> None:
 def _wrong_with(name: str) -> str:
     if "," in name:
         return "It may not contain a comma: scopes separate names with commas."
-    return "It may not contain a line break or another control character." if _CONTROL.search(name) else ""
+    return UNSEEN if has_unseen(name) else ""
+
+
+def has_unseen(name: str) -> bool:
+    """Whether a name has characters that cannot be seen: it could look like another."""
+    return _UNSEEN.search(name) is not None
 
 
 class RouteFields(models.Model):
