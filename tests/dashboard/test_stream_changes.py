@@ -1,5 +1,6 @@
 """What people attach to a stream: stars, notes and labels, and how they find it again."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -51,6 +52,20 @@ def test_who_changes_something_stays_where_they_were(cast: Cast, stream: Stream,
     for note in ("fine", "x" * 2001):
         answer = cast["alice"].post(f"{path}{what}/?at=100", {"starred": "yes", "note": note})
         assert answer["location"] == f"{path}?at=100"
+
+
+@pytest.mark.parametrize(("tab", "place"), [("tapes", "?row=3"), ("chunks", "?from=5"), ("request", "")])
+def test_who_changes_something_stays_at_their_tab(cast: Cast, stream: Stream, tab: str, place: str) -> None:
+    path = f"/streams/{stream.pk}/"
+    page = cast["alice"].get(f"{path}{tab}/{place}").content.decode()
+    for what in ("star", "note"):
+        form = page[page.index(f'action="{path}{what}/{place}"') :]
+        [name] = re.findall(r'name="tab" value="(\w+)"', form[: form.index("</form>")])
+        answer = cast["alice"].post(f"{path}{what}/{place}", {"starred": "yes", "tab": name})
+        assert answer["location"] == f"{path}{tab}/{place}"
+    for elsewhere in ("replay", "live", "//example.com"):
+        answer = cast["alice"].post(f"{path}star/", {"starred": "yes", "tab": elsewhere})
+        assert answer["location"] == path
 
 
 def test_a_stream_is_found_by_its_star_note_and_labels(cast: Cast, stream: Stream) -> None:

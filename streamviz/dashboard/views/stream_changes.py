@@ -14,6 +14,8 @@ from streamviz.dashboard.forms import StreamNoteForm, wrong_with
 from streamviz.dashboard.pages import back_to, needs, note_change
 from streamviz.records.models import Annotation, Stream
 
+_TABS = ("stream", "tapes", "chunks", "request_body")
+
 
 @needs(roles.CHANGE_SESSION)
 @require_POST
@@ -30,7 +32,7 @@ def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     form = StreamNoteForm(request.POST)
     if not form.is_valid():
         messages.error(request, wrong_with(form))
-        return back_to(request, "stream", stream_id)
+        return _back(request, stream_id)
     return _keep(request, stream_id, "note and labels", **form.cleaned_data)
 
 
@@ -39,4 +41,10 @@ def _keep(request: HttpRequest, stream_id: uuid.UUID, what: str, **values: objec
     with transaction.atomic():
         Annotation.objects.update_or_create(stream=stream, defaults=values)
         note_change(request, stream, CHANGE, what)
-    return back_to(request, "stream", stream_id)
+    return _back(request, stream_id)
+
+
+def _back(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Go back to the tab of the stream's page from which a form was sent."""
+    tab = request.POST.get("tab", "")
+    return back_to(request, tab if tab in _TABS else "stream", stream_id)
