@@ -19,6 +19,9 @@ from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 
+# Those that a socket keeps current.
+_CURRENT_TABS = ("stream", "peek")
+
 
 @dataclass(frozen=True)
 class Found:
@@ -36,14 +39,13 @@ class Found:
 
     def context(self, tab: str) -> dict[str, Any]:
         """What the header of each of its pages needs."""
-        now = now_us()
         return {
             "page": "live" if self.view.is_running else "sessions",
             "tab": tab,
             "stream": self.view,
             "is_watchable": self.is_watchable,
             "chunks_away": self.chunks_away,
-            **rendering.header(self.view, now),
+            **rendering.header(self.view, now_us(), is_current=tab in _CURRENT_TABS),
         }
 
 

@@ -100,11 +100,14 @@ def nav_asks(shown: dict[str, object]) -> SafeString:
     return fragment("_nav_asks", **shown, oob=True) + fragment("_nav_count", **shown, oob=True)
 
 
-def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
-    """What is shown above a stream's tabs, by name."""
+def header(view: StreamView, now: int, *, oob: bool = False, is_current: bool = True) -> dict[str, SafeString]:
+    """What is shown above a stream's tabs, by name. On a page that is not kept current, no time goes on."""
+    facts = facts_of(view, now)
+    if not is_current:
+        facts = [fact._replace(since_ms=None) for fact in facts]
     return {
         "state": fragment("_state", state=view.state(now), finish_reason=one_line(view.finish_reason, 200), oob=oob),
-        "facts": fragment("_facts", facts=facts_of(view, now), oob=oob),
+        "facts": fragment("_facts", facts=facts, oob=oob),
         "error": fragment("_error", stream=view, oob=oob),
         "chunk_count": _count("chunk-count", f"{view.chunk_count:,}", oob),
     }

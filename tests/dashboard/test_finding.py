@@ -103,3 +103,12 @@ async def test_a_stream_is_not_lost_where_its_worker_does_not_answer(monkeypatch
     found = await find_stream(stream.id)
     await alone.peers.stop()
     assert (found.view.is_running, found.is_watchable) == (True, True)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_the_duration_counts_only_where_the_page_is_kept_current() -> None:
+    running = await _running(feed)
+    found = await find_stream(running.id)
+    assert "data-since" in found.context("stream")["facts"]
+    assert "data-since" not in found.context("chunks")["facts"]
+    feed.running.pop(running.id)
