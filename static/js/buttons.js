@@ -7,12 +7,12 @@ export function start() {
     if (button.dataset.raw) showRaw(button);
     else copy(button);
   });
-  document.addEventListener("toggle", (event) => event.target.matches("details.confirm[open]") && ask(event.target), true);
+  document.addEventListener("toggle", (event) => event.target.matches("details:is(.confirm, .note-edit)[open]") && ask(event.target), true);
 }
 
 // Those who opened it with the keyboard continue at the question.
 function ask(details) {
-  details.querySelector("button, input:not([type=hidden])")?.focus();
+  details.querySelector("button, textarea, input:not([type=hidden])")?.focus();
 }
 
 export function showRaw(button) {

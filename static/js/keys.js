@@ -78,7 +78,7 @@ function move(step) {
 
 // Whether there was something to close. A focus within it moves to what opened it.
 function closeOpened() {
-  const opened = document.querySelector("details:is(.mode-switch, .confirm, .menu, .note-edit)[open]");
+  const opened = document.querySelector("details:is(.mode-switch, .confirm, .menu)[open]");
   if (!opened) return false;
   if (opened.contains(document.activeElement)) opened.querySelector("summary").focus();
   opened.open = false;

@@ -195,8 +195,22 @@ def test_no_page_is_wider_than_its_window(site: Site) -> None:
 
 
 def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_sideways(site: Site) -> None:
-    with site.visit(viewport={"width": 320, "height": 256}) as reader:
-        assert [path for path in ("/", "/sessions/", "/stats/") if reader.open(path).evaluate(IS_WIDE)] == []
+    assert too_wide(site, viewport={"width": 320, "height": 256}) == []
+
+
+@pytest.mark.parametrize("width", [320, 721, 1000, 1280])
+def test_opening_a_note_moves_nothing(site: Site, width: int) -> None:
+    with site.visit(viewport={"width": width, "height": 700}) as reader:
+        for path, below in ((f"/streams/{site.stream_id}/", ".tabs"), (f"/sessions/{site.session_id}/", ".turns")):
+            page = reader.open(path)
+            before = page.locator(below).bounding_box()
+            page.get_by_text("Add note").click()
+            expect(page.get_by_label("Note", exact=True)).to_be_focused()
+            assert page.locator(below).bounding_box() == before
+            box = page.locator(".note-edit form").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
 
 
 def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
