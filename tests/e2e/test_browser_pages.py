@@ -198,6 +198,14 @@ def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_si
     assert too_wide(site, viewport={"width": 320, "height": 256}) == []
 
 
+@pytest.mark.parametrize("width", [390, 721, 760, 900, 1280])
+def test_what_happened_in_a_session_has_room_beside_what_can_be_done(site: Site, width: int) -> None:
+    with site.visit(viewport={"width": width, "height": 700}) as reader:
+        box = reader.open(f"/sessions/{site.session_id}/").locator(".story").bounding_box()
+        assert box is not None
+        assert box["width"] >= 320
+
+
 @pytest.mark.parametrize("width", [320, 721, 1000, 1280])
 def test_opening_a_note_moves_nothing(site: Site, width: int) -> None:
     with site.visit(viewport={"width": width, "height": 700}) as reader:
