@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -15,10 +16,10 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
-# Texts of more words are only compared at both ends. So are all others once this many pairs of words have been compared
-# for a page (words of A times words of B): if words are alike, each pair may be looked at many times.
+# Texts of more words are only compared at both ends. So are all others once so many pairs of words have been compared
+# for a page, which takes half a second: each pair once, and those that are alike up to once per word.
 _MOST_WORDS = 400
-_MOST_COMPARED = 2_000_000
+_MOST_COMPARED = 20_000_000
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_CHARACTERS = 20_000
 # The room for the texts of two answers on a page, and the markup around each text and its pieces, in bytes.
@@ -171,8 +172,8 @@ class Differ:
         return [piece for piece in first if piece.text], [piece for piece in second if piece.text]
 
     def _middle(self, one: Sequence[str], other: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
-        compared = len(one) * len(other)
-        if max(len(one), len(other)) > _MOST_WORDS or compared > self._left:
+        compared = _pairs_compared(one, other) if max(len(one), len(other)) <= _MOST_WORDS else _MOST_COMPARED + 1
+        if compared > self._left:
             return [Piece("".join(one), True)], [Piece("".join(other), True)]
         self._left -= compared
         first, second = [], []
@@ -182,6 +183,13 @@ class Differ:
             first.append(Piece("".join(one[at:to]), tag != "equal"))
             second.append(Piece("".join(other[from_b:to_b]), tag != "equal"))
         return first, second
+
+
+def _pairs_compared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many pairs of words may be compared for these. Whitespace is passed over."""
+    of_one, of_other = Counter(one), Counter(other)
+    alike = sum(number * of_other[word] for word, number in of_one.items() if not word.isspace())
+    return len(one) * len(other) + alike * min(len(one), len(other))
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:

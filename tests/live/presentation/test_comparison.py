@@ -62,3 +62,11 @@ def test_words_of_many_texts_are_told_apart_as_long_as_that_costs_little() -> No
     assert len(told[0][0]) > 2
     assert ["".join(each.text for each in side) for side in told[-1]] == list(pair)
     assert [each.is_own for each in told[-1][0]] == [True, False]
+
+
+def test_words_that_are_all_alike_count_for_more() -> None:
+    """Each is compared with each, again and again: 20 pairs of such texts would take six seconds."""
+    told = beside_each_other([("x," * 200, "x-" * 200)] * 20, 1_000_000)
+    assert sum(len(first) > 2 for first, _ in told) == 1
+    told = beside_each_other([(" ".join(map(str, range(200))), " ".join(map(str, range(100, 300))))] * 20, 1_000_000)
+    assert all(len(first) > 1 for first, _ in told)
