@@ -38,7 +38,6 @@ POLICY_VALUES: dict[str, Callable[[PolicyRow], Any]] = {
     "held": lambda row: row.holds and row.holds.blocks,
     "hold": lambda row: row.holds and row.holds.p95,
 }
-
 TIME_VALUES: dict[str, Callable[[Row], Any]] = {
     "from": lambda row: row.bucket.at,
     "streams": lambda row: row.bucket.streams,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.differences import Part, difference
+from streamviz.core.differences import Differ, Part
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.tape_alignment import align
 from streamviz.core.tapes import Fate, Held, Row, Sent, Tapes
@@ -100,17 +100,17 @@ EXPECTED = [
 
 
 def test_words_that_differ_are_found_inside_a_text() -> None:
-    assert difference("on ci-7 now", "on [host] now") == [
+    assert Differ().parts("on ci-7 now", "on [host] now") == [
         Part("on ", "on "),
         Part("ci-7", "[host]"),
         Part(" now", " now"),
     ]
-    assert difference("", "a") == [Part("", "a")]
-    assert difference("same", "same") == [Part("same", "same")]
+    assert Differ().parts("", "a") == [Part("", "a")]
+    assert Differ().parts("same", "same") == [Part("same", "same")]
 
 
 def test_texts_of_any_length_are_compared_in_time() -> None:
     before = "a b " * 100_000
-    parts = difference(before, f"{before}!")
+    parts = Differ().parts(before, f"{before}!")
     assert "".join(part.before for part in parts) == before
     assert [part for part in parts if not part.is_same] == [Part("", "!")]

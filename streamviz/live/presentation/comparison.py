@@ -1,13 +1,11 @@
 """Two streams side by side: their figures with the differences, and the words that differ."""
 
-import re
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import NamedTuple
 
+from streamviz.core.differences import Differ, Part
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.durations import exact
@@ -16,11 +14,6 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
-# Texts of more words are only compared at both ends. So are all others once so many pairs of words have been compared
-# for a page, which takes half a second: each pair once, and those that are alike up to once per word.
-_MOST_WORDS = 400
-_MOST_COMPARED = 20_000_000
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_CHARACTERS = 20_000
 # The room for the texts of two answers on a page, and the markup around each text and its pieces, in bytes.
 _ROOM = PAGE_BYTES * 2 // 3
@@ -145,7 +138,7 @@ def beside_each_other(texts: Sequence[tuple[str, str]], room: int) -> list[tuple
     beginnings = [text[:_MOST_CHARACTERS] for pair in texts for text in pair]
     each = share(beginnings, room - _FRAME_BYTES * len(beginnings))
     differ = Differ()
-    return [differ.pieces(_cut(one, each), _cut(other, each)) for one, other in texts]
+    return [pieces_of(differ.parts(_cut(one, each), _cut(other, each))) for one, other in texts]
 
 
 def _cut(text: str, room: int) -> str:
@@ -155,42 +148,8 @@ def _cut(text: str, room: int) -> str:
     return f"{shown.beginning} … {shown.left_out:,} of {shown.length:,} characters not shown … {shown.end}"
 
 
-class Differ:
-    """Compares texts word by word, as long as that costs little for all of them together."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_COMPARED
-
-    def pieces(self, a: str, b: str) -> tuple[list[Piece], list[Piece]]:
-        """Both texts in pieces: what they share, and what only one has."""
-        one, other = _WORD.findall(a), _WORD.findall(b)
-        start = _same(one, other)
-        end = _same(one[start:][::-1], other[start:][::-1])
-        before, after = "".join(one[:start]), "".join(one[len(one) - end :])
-        middle = self._middle(one[start : len(one) - end], other[start : len(other) - end])
-        first, second = ([Piece(before, False), *pieces, Piece(after, False)] for pieces in middle)
-        return [piece for piece in first if piece.text], [piece for piece in second if piece.text]
-
-    def _middle(self, one: Sequence[str], other: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
-        compared = _pairs_compared(one, other) if max(len(one), len(other)) <= _MOST_WORDS else _MOST_COMPARED + 1
-        if compared > self._left:
-            return [Piece("".join(one), True)], [Piece("".join(other), True)]
-        self._left -= compared
-        first, second = [], []
-        # Whitespace is the same everywhere, and a match of it alone shows nothing.
-        found = SequenceMatcher(str.isspace, one, other, autojunk=False).get_opcodes()
-        for tag, at, to, from_b, to_b in found:
-            first.append(Piece("".join(one[at:to]), tag != "equal"))
-            second.append(Piece("".join(other[from_b:to_b]), tag != "equal"))
-        return first, second
-
-
-def _pairs_compared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many pairs of words may be compared for these. Whitespace is passed over."""
-    of_one, of_other = Counter(one), Counter(other)
-    alike = sum(number * of_other[word] for word, number in of_one.items() if not word.isspace())
-    return len(one) * len(other) + alike * min(len(one), len(other))
-
-
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    return next((n for n, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+def pieces_of(parts: Sequence[Part]) -> tuple[list[Piece], list[Piece]]:
+    """Two texts in pieces, each side's own: what they share, and what only one has."""
+    first = [Piece(part.before, not part.is_same) for part in parts if part.before]
+    second = [Piece(part.after, not part.is_same) for part in parts if part.after]
+    return first, second

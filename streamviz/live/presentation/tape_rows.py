@@ -5,7 +5,7 @@ from math import log10
 from typing import NamedTuple
 
 from streamviz.core.context import OURSELVES
-from streamviz.core.differences import Part, difference
+from streamviz.core.differences import Differ, Part
 from streamviz.core.events import UsageUpdated
 from streamviz.core.lint.linter import Note
 from streamviz.core.tapes import Fate, Row, Tapes
@@ -86,6 +86,7 @@ class Rows:
         self._tapes = tapes
         self._bare = bare
         self._notes = notes
+        self._differ = Differ()
 
     def shown(self, numbered: Iterable[tuple[int, Row]]) -> list[RowView]:
         """These rows, each with its number."""
@@ -103,7 +104,7 @@ class Rows:
             seqs=_numbers(row.seqs),
             frames=_numbers(row.frames),
             size=plural(len(row.seqs), "chunk") if len(row.seqs) > 1 else "",
-            parts=difference(up, down) if row.fate is Fate.REPLACED and not lost else [Part(up, down)],
+            parts=self._differ.parts(up, down) if row.fate is Fate.REPLACED and not lost else [Part(up, down)],
             received=self._times(self._tapes.upstream, row.seqs),
             sent=self._times(self._tapes.client, row.frames),
             what=self._what(row, bool(lost), up == down),

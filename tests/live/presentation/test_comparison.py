@@ -5,14 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from streamviz.live.presentation.comparison import Differ, Figure, beside_each_other, figures_of
+from streamviz.core.differences import Differ
+from streamviz.live.presentation.comparison import Figure, beside_each_other, figures_of, pieces_of
 from tests.live.support import Running, view_of_running
 
 
 def marked(a: str, b: str) -> tuple[str, str]:
     """Both texts, with what only one has in brackets."""
     first, second = (
-        "".join(f"[{each.text}]" if each.is_own else each.text for each in side) for side in Differ().pieces(a, b)
+        "".join(f"[{each.text}]" if each.is_own else each.text for each in side)
+        for side in pieces_of(Differ().parts(a, b))
     )
     return first, second
 
@@ -34,7 +36,7 @@ def test_only_what_differs_is_marked(a: str, b: str, first: str, second: str) ->
 
 @given(st.text("ab .\n", max_size=40), st.text("ab .\n", max_size=40))
 def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
-    first, second = Differ().pieces(a, b)
+    first, second = pieces_of(Differ().parts(a, b))
     assert ("".join(each.text for each in first), "".join(each.text for each in second)) == (a, b)
     shared = ["".join(each.text for each in side if not each.is_own) for side in (first, second)]
     assert shared[0] == shared[1]
