@@ -49,6 +49,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
         ({"HOST": "[::1]"}, "HOST must be an address or a name"),
         ({"HOST": "*"}, "HOST must be an address or a name"),
         ({"MAX_BLOCKS": "0"}, "MAX_BLOCKS must be a whole number of at least 1, not '0'."),
+        ({"MAX_EVENTS": "0"}, "MAX_EVENTS must be a whole number of at least 1"),
         ({"MAX_VALUES": "0"}, "MAX_VALUES must be a whole number of at least 1"),
         ({"POLICY_PROCESSES": "0"}, "POLICY_PROCESSES must be a whole number of at least 1"),
         ({"POLICY_MEMORY_MB": "63"}, "POLICY_MEMORY_MB must be a whole number of at least 64"),

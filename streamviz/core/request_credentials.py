@@ -14,7 +14,8 @@ MASK = "***"
 _LONGEST_ADDRESS = 2_000
 # A text that begins with an address which may have a secret: few requests have one, and looking at each part of a long
 # conversation takes ten times as long as finding that out.
-_ADDRESS = re.compile(rb'"(?i:https?)://[^"]*[?@#]')
+_ADDRESS = re.compile(rb'"\s*(?i:https?)://[^"]*[?@#]')
+_IS_ADDRESS = re.compile(r"\s*(?:https?:)?//", re.IGNORECASE)
 _HYPHENS = str.maketrans("", "", "_-")
 _HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]
@@ -46,16 +47,18 @@ def _bare_address(value: object) -> object:
 
 def _medium(value: object) -> object:
     """A picture, a file, a sound or a film: an address, which may be signed, or an object with one."""
-    return _changed(value, _MEDIUM) if isinstance(value, dict) else _bare_address(value)
+    if isinstance(value, str):
+        return _bare_address(value) if _IS_ADDRESS.match(value) else value
+    return _changed(value, _MEDIUM)
 
 
-_MEDIUM: Places = dict.fromkeys(("url", "fileurl", "fileuri", "filedata"), _bare_address)
+# Where a part of a message has a medium, and where a medium has its address.
+_SHOWN = "imageurl image videourl audiourl documenturl fileurl filedata file"
+_MEDIUM: Places = dict.fromkeys((*_SHOWN.split(), "url", "fileuri"), _medium)
 # A part of a message, an item, or a result of a tool.
-_PART: dict[str, Places | Change] = {
-    **dict.fromkeys(("imageurl", "image", "videourl", "audiourl", "fileurl", "filedata", "file"), _medium),
-    "source": {"url": _bare_address},
-}
-_PART |= dict.fromkeys(("content", "output", "parts", "functionresponse"), _PART)
+_PART: dict[str, Places | Change] = dict.fromkeys(_SHOWN.split(), _medium)
+_PART["source"] = {"url": _medium, "content": _PART}
+_PART |= dict.fromkeys(("content", "output", "parts", "functionresponse", "images"), _PART)
 _HEADERS: Places = {"*": _masked}
 _SECRETS: Places = {"networkpolicy": {"domainsecrets": {"domain": _plain, "name": _plain, "*": _masked}}}
 _TRANSPORT: Places = {"url": _bare_address, "headers": _HEADERS}
@@ -78,6 +81,8 @@ _TOOL: dict[str, Places | Change] = {
     "authorization": _masked,
     "headers": _HEADERS,
     "serverurl": _bare_address,
+    # the part of a picture that may be changed
+    "inputimagemask": _MEDIUM,
     # and sandboxes
     "container": _SECRETS,
     "environment": _SECRETS,
@@ -121,17 +126,16 @@ _PLACES: dict[str, Places | Change] = {
     "provider": _OPTIONS,
     "provideroptions": {"*": _OPTIONS},
 }
-_PLACES["extrabody"] = _PLACES
-# what other endpoints have around a request: realtime sessions, and batches
-_PLACES["session"] = _PLACES["params"] = _PLACES["requests"] = _PLACES
 # The same, and what a model is shown.
-_ALL_PLACES: Places = {
+_ALL_PLACES: dict[str, Places | Change] = {
     **_PLACES,
-    "messages": _PART,
-    "contents": _PART,
+    **dict.fromkeys(("messages", "contents", "systeminstruction", "items", "images"), _PART),
     "input": {**_PART, "tools": _TOOL},
     "prompt": {"variables": {"*": _PART}},
 }
+# What is around a request, or a part of it: members that LiteLLM adds, realtime sessions, and batches.
+for _places in (_PLACES, _ALL_PLACES):
+    _places |= dict.fromkeys(("extrabody", "session", "params", "requests"), _places)
 
 
 def without_credentials(fields: JsonObject, body: bytes) -> JsonObject:

@@ -1,5 +1,6 @@
 """Checking a value by a JSON Schema that a client wrote: in its own dialect, in bounded time, without fetching."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -30,8 +31,10 @@ MOST_STEPS = 10_000
 _MOST_ERRORS = 10
 # With these the library matches patterns with Python's `re`, which can take forever.
 _UNSAFE = {"patternProperties", "unevaluatedProperties"}
-# What these say about the arguments depends on what does not match, too.
+# What these say about the arguments depends on what does not match, too. Of several schemas to choose from, none after
+# the first that fits is looked at, so a pattern that RE2 cannot read matters only before that.
 _CHOOSING = {"anyOf", "oneOf", "not", "if", "contains", "unevaluatedItems", "unevaluatedProperties", "type", "disallow"}
+_OLDER = re.compile(r"\Ahttps(?=://json-schema\.org/draft-0)")
 _INVALID = "its schema is invalid or has a broken reference"
 _UNREAD = "its schema has a pattern that RE2 cannot read, such as one that looks ahead"
 _canonical = msgspec.json.Encoder(order="deterministic").encode
@@ -177,15 +180,19 @@ def _unique_items(validator: Validator, wanted: object, instance: object, schema
         yield ValidationError("an item appears twice")
 
 
+def _count() -> None:
+    under_way = _under_way.get()
+    under_way.left -= 1
+    if under_way.left < 0:
+        raise _Unchecked("it would take too long to check")
+
+
 def _counted(name: str, keyword: Keyword) -> Keyword:
     """A keyword's check, counted as a step."""
     keyword = _settled(keyword) if name in _CHOOSING else keyword
 
     def check(validator: Validator, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
-        under_way = _under_way.get()
-        under_way.left -= 1
-        if under_way.left < 0:
-            raise _Unchecked("it would take too long to check")
+        _count()
         return keyword(validator, value, instance, schema)
 
     return check
@@ -211,13 +218,21 @@ def _settled(keyword: Keyword) -> Keyword:
 
 
 def _dialect_of(schema: object, default: type[Validator]) -> type[Validator]:
-    """The validator for the dialect that a schema names in its `$schema`."""
-    found = validator_for(schema, default=default)  # type: ignore[arg-type]
+    """The validator for the dialect that a schema names in its `$schema`; the older drafts' names begin with http, but
+    many write https."""
+    named = as_object(schema).get("$schema")
+    if named is None:
+        return default
+    if not isinstance(named, str):
+        raise _Unchecked(_INVALID)
+    found = validator_for({"$schema": _OLDER.sub("http", named)}, default=default)
     return _DIALECTS.get(found, found)
 
 
 def _evolve(validator: Any, **changes: Any) -> Validator:
-    """The library's own version takes one of its own validators for a part of a schema that has a `$schema`."""
+    """The library's own version takes one of its own validators for a part of a schema that has a `$schema`. This is
+    counted, as the library walks parts of a schema that have none of our keywords."""
+    _count()
     schema = changes.get("schema", validator.schema)
     resolver = changes.get("_resolver", validator._resolver)
     return _dialect_of(schema, type(validator))(schema, registry=validator._registry, _resolver=resolver)  # type: ignore[call-arg]

@@ -279,7 +279,9 @@ async def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
 
 
 def _without_credentials(body: bytes) -> bytes:
-    """A JSON body without such credentials; any other, or one that has none, as it is."""
+    """A JSON object without such credentials; any other body, or one that has none, as it is."""
+    if body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+        return body
     if has_more_values(body, settings.ANSWER_BOUNDS.values):
         return b"(more values than MAX_VALUES)"
     fields = object_in(body)

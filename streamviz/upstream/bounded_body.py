@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 
 import httpx
 
@@ -24,6 +24,9 @@ VALUES = (",", "[", "{")
 _VALUES = tuple(mark.encode() for mark in VALUES)
 # What ends each piece of a stream that its reader takes as one. OpenAI's SDK joins lines into events.
 LINES, EVENTS = (b"\n",), (b"\n\n", b"\n\r\n")
+# An event has at most this many lines, if it has one of data; more are taken for several.
+_LINES_OF_AN_EVENT = 4
+_MOST_LINES = 100
 # The most gzip files in a row; nobody makes this many of one answer.
 _MOST_MEMBERS = 10_000
 UNBOUNDED = Bounds(2**60, 2**60, events=2**60, blocks=2**60, values=2**60)
@@ -49,14 +52,18 @@ class BoundedBody(httpx.AsyncByteStream):
         self._watched = _Watched(error_in) if ends and error_in else None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = 0
+        received = lines = 0
         async for piece in _unpacked(self._pieces, self._packing):
             received += len(piece)
             self._bounds.require_bytes(received)
             if self._unread is not None:
+                lines += piece.count(b"\n")
+                self._bounds.require_events(lines // _LINES_OF_AN_EVENT)
                 self._unread.take(piece)
             before, error = (piece, None) if self._watched is None else self._watched.before_error(piece)
-            yield before
+            for part in _parts(before):
+                yield part
+                await asyncio.sleep(0)
             if error is not None:
                 raise error
         self._end()
@@ -137,6 +144,15 @@ class _Watched:
         """Raises UpstreamError if the last line is an error."""
         if (error := self._error_in(b"".join(self._begun))) is not None:
             raise error
+
+
+def _parts(piece: bytes) -> Sequence[bytes]:
+    """A piece in parts of not too many lines, between which others get their turn: LiteLLM goes on to the end of what
+    it has, and may take more than 0.1 ms for each line, even an empty one."""
+    if piece.count(b"\n") <= _MOST_LINES:
+        return (piece,)
+    lines = piece.splitlines(keepends=True)
+    return [b"".join(lines[at : at + _MOST_LINES]) for at in range(0, len(lines), _MOST_LINES)]
 
 
 def require_few_values(data: bytes, bounds: Bounds) -> None:

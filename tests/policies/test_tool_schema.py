@@ -123,6 +123,7 @@ def test_what_breaks_a_schema_is_denied_whatever_cannot_be_read_before_it(unread
 
 
 DRAFTS: dict[int | str, str] = {number: f"http://json-schema.org/draft-0{number}/schema#" for number in (3, 4, 6, 7)}
+DRAFTS["7, by https"] = DRAFTS[7].replace("http:", "https:")
 DRAFTS |= {year: f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
 PAIR = {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": False}
 DIALECTS: list[tuple[int | str, dict[str, Any], Any, Any]] = [
@@ -138,9 +139,19 @@ DIALECTS: list[tuple[int | str, dict[str, Any], Any, Any]] = [
     (7, {"$ref": "#small", "minimum": 9}, 2, 20),
     (7, {"dependencies": {"a": ["b"]}}, {"a": 1, "b": 1}, {"a": 1}),
     (7, {"type": "integer"}, 1.0, 1.5),
+    ("7, by https", PAIR, ["a", 1], ["a", "b"]),
     ("2019-09", PAIR, ["a", 1], [1, "a"]),
     ("2020-12", {"prefixItems": PAIR["items"], "items": False}, ["a", 1], ["a", 1, 2]),
 ]
+
+
+def test_parts_of_a_schema_that_multiply_are_counted_whatever_looks_at_them() -> None:
+    """The library looks below `dependentSchemas` by itself, for `unevaluatedProperties`."""
+    two = [{"dependentSchemas": {name: {"$ref": f"#/$defs/{n + 1}"} for name in "ab"}} for n in range(22)]
+    parts = {str(n): part for n, part in enumerate([*two, {}])}
+    offered = declaring({"unevaluatedProperties": False, "$defs": parts, "$ref": "#/$defs/0"})
+    with pytest.raises(ValueError, match="too long to check"):
+        judge(build("tool_schema", {}), block('{"a": 1, "b": 1}', name="list"), offered)
 
 
 @pytest.mark.parametrize(("draft", "rule", "valid", "invalid"), DIALECTS, ids=str)

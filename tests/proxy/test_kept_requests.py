@@ -92,6 +92,8 @@ SHOWN: dict[str, tuple[str, list[Any]]] = {
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": SIGNED}}]},
             {"role": "user", "content": [{"type": "video_url", "videoUrl": SIGNED}, {"file": {"file_data": SIGNED}}]},
             {"role": "tool", "content": [{"type": "audio_url", "audio_url": {"url": SIGNED}}]},
+            {"role": "user", "content": [{"type": "document_url", "document_url": SIGNED}]},
+            {"role": "assistant", "content": "", "images": [{"image_url": {"url": f" {SIGNED}"}}]},
         ],
     ),
     "Anthropic's": (
@@ -99,6 +101,7 @@ SHOWN: dict[str, tuple[str, list[Any]]] = {
         [
             {"role": "user", "content": [{"type": "document", "source": {"type": "url", "url": SIGNED}}]},
             {"role": "user", "content": [{"type": "tool_result", "content": [{"source": {"url": SIGNED}}]}]},
+            {"role": "user", "content": [{"source": {"type": "content", "content": [{"source": {"url": SIGNED}}]}}]},
         ],
     ),
     "of responses": (
@@ -170,9 +173,24 @@ def test_a_scheme_in_capitals_is_one_too() -> None:
     assert CANARY.encode() not in kept
 
 
-def test_addresses_of_variables_in_a_prompt_are_kept_so_too() -> None:
-    _, kept = _kept("openai_responses", {"prompt": {"variables": {"a": {"type": "input_image", "image_url": SIGNED}}}})
+@pytest.mark.parametrize(
+    ("wire_format", "asked"),
+    [
+        ("openai_responses", {"prompt": {"variables": {"a": {"type": "input_image", "image_url": SIGNED}}}}),
+        ("openai_responses", {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": SIGNED}}]}),
+        ("gemini", {"systemInstruction": {"parts": [{"fileData": {"fileUri": SIGNED}}]}}),
+        ("anthropic_messages", {"requests": [{"params": {"messages": SHOWN["Anthropic's"][1]}}]}),
+    ],
+)
+def test_so_are_those_elsewhere_in_a_request(wire_format: str, asked: dict[str, Any]) -> None:
+    _, kept = _kept(wire_format, asked)
     assert CANARY.encode() not in kept
+
+
+def test_a_text_in_the_place_of_an_address_is_kept() -> None:
+    part = {"type": "file", "file": "why? this is no address"}
+    _, kept = _kept("openai_chat", {"messages": [{"role": "user", "content": [part, {"image_url": SIGNED}]}]})
+    assert b"why? this is no address" in kept
 
 
 def test_what_a_model_is_shown_is_kept_otherwise() -> None:

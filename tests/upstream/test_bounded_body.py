@@ -1,5 +1,6 @@
 """What is read from a provider when LiteLLM makes the call: up to the limit everything, unchanged, and no more."""
 
+import asyncio
 import gzip
 import tracemalloc
 import zlib
@@ -43,6 +44,7 @@ async def test_lines_that_may_be_come_as_they_were(size: int) -> None:
         (b"x" * 101 + b"\n", "MAX_EVENT_MB"),
         (b"\n" + b"x" * 200, "MAX_EVENT_MB"),
         (b"short\n" * 80, "MAX_ANSWER_MB"),
+        (b"\n" * 400, "MAX_EVENTS"),
         (b"data: [" + b"1," * 40 + b"1]\n", "MAX_VALUES"),
         (b"short\ndata: [" + b"1," * 40 + b"1]", "MAX_VALUES"),
     ],
@@ -51,6 +53,20 @@ async def test_no_more_is_read_than_may_be(data: bytes, setting: str, size: int)
     with pytest.raises(UpstreamError, match=setting) as raised:
         await read(*cut(data, size))
     assert raised.value.status == 502
+
+
+async def test_others_get_their_turn_between_many_lines() -> None:
+    turns: list[int] = []
+
+    async def others() -> None:
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    assert await read(b"\n" * 350) == b"\n" * 350
+    assert len(turns) > 2
+    beside.cancel()
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])

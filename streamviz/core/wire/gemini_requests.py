@@ -19,7 +19,10 @@ _LONGEST_NAME = 100
 _LIMITS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 # Values that a schema tells of, and members with schemas by names of the client's own.
 _VALUES = frozenset({"default", "example", "examples", "const", "enum"})
-_NAMED = frozenset({"properties", "patternProperties", "$defs", "defs", "definitions", "dependentSchemas"})
+_NAMED = frozenset(
+    "properties patternProperties $defs defs definitions"
+    " dependentSchemas dependentRequired dependencies mapping".split()
+)
 _INT64 = re.compile(r"[0-9]{1,19}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
 

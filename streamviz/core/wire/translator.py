@@ -50,6 +50,7 @@ class Translator:
 
     def __post_init__(self) -> None:
         self._aggregator = AGGREGATORS[self.source](most_blocks=self.most_blocks)
+        self._aggregator.is_judged = False  # policies judge what it is translated to
         self._plain_calls = PlainCalls(self.plain, self.source)
         self._head = {}
         self._composer = translating_composer(self.source, self.target, self._head)

@@ -90,6 +90,15 @@ def test_googles_schemas_may_spell_their_members_in_either_way() -> None:
     }  # fmt: skip
 
 
+def test_names_of_a_clients_own_stay_as_they_are() -> None:
+    schema = {
+        "dependentRequired": {"credit_card": ["cvc_code"]},
+        "dependencies": {"credit_card": ["cvc_code"]},
+        "discriminator": {"mapping": {"my_cat": "#/$defs/my_cat"}},
+    }
+    assert as_json_schema(schema) == schema
+
+
 def test_values_in_googles_schemas_are_left_as_they_are() -> None:
     value = {"type": "STRING", "nullable": True, "minItems": "1"}
     schema = {"default": value, "example": [value], "examples": [value], "const": value, "enum": [value, "A"]}
