@@ -73,7 +73,8 @@ def test_codex_asks_once_what_is_denied(
     ran = agents.run(agents.codex, Place(between.base, between.key, model, tmp_path), programs("agents"))
     assert "The request was denied by policy" in ran.output
     assert "Reconnecting" not in ran.output
-    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 400)]
+    told = 200 if way == "late" else 400  # a keep-alive had begun the answer
+    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", told)]
 
 
 def test_codex_asks_once_what_is_halted(between: Between, guarded: Guarded, programs: Programs, tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_gemini_cli_asks_once_what_is_denied_amid_the_stream(
     guarded.add("llm_judge", judging(0.9, 7, on=["request"]), models_scope=model)
     ran = agents.run(agents.gemini_cli, Place(between.base, between.key, model, tmp_path), programs("agents"))
     assert "The request was denied by policy" in ran.output
-    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 403)]
+    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 200)]
 
 
 def test_copilot_asks_once_what_is_denied_amid_the_stream(
@@ -102,7 +103,7 @@ def test_copilot_asks_once_what_is_denied_amid_the_stream(
     guarded.add("llm_judge", judging(0.9, 7, on=["request"]), models_scope=model)
     ran = agents.run(agents.copilot_cli, Place(between.base, between.key, model, tmp_path), programs("other_agents"))
     assert "The request was denied by policy" in ran.output
-    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 403)]
+    assert [(stream.outcome, stream.status) for stream in between.recorded(model)] == [("halted", 200)]
 
 
 def test_codex_waits_for_a_request_that_is_held_for_longer_than_it_waits_for_events(
