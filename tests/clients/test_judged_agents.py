@@ -40,6 +40,7 @@ def test_a_call_is_judged(
         if decision:
             person_decides(guarded, model, decision, running)
         ran = running.result()
+    until(lambda: any(stream.calls for stream in between.recorded(model)))  # opencode also asks for a title
     streams = between.recorded(model)
     assert {stream.outcome for stream in streams} == {"completed"}
     asked = [call for stream in streams for call in stream.calls]
