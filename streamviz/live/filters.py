@@ -53,18 +53,27 @@ class Shortcut(NamedTuple):
 
 
 def shortcuts_of(known: Mapping[str, str], now: Filter, fields: Collection[str] = FIELDS) -> list[Shortcut]:
-    """Filters by name that are one choice together. One takes the place of another, and is added to what else there
-    is; an empty one stands for everything."""
+    """Filters by name that are one choice together. One takes the place of another and of what else is asked of its
+    fields, as any of these would do, and is added to the rest; an empty one stands for everything.
+    Those are left out that would make a filter too long."""
     parsed = {name: parse_filter(text, fields) for name, text in known.items()}
-    chosen = [each for each in parsed.values() if each.terms and set(each.terms) <= set(now.terms)]
+    chosen = [each for each in parsed.values() if each.terms and set(_asked_like(each, now)) == set(each.terms)]
     kept = [term for term in now.terms if not any(term in each.terms for each in chosen)]
 
     def shortcut(name: str, each: Filter) -> Shortcut:
         if not each.terms:
             return Shortcut(name, EVERYTHING, now == EVERYTHING)
-        return Shortcut(name, Filter(tuple(dict.fromkeys((*kept, *each.terms)))), each in chosen)
+        others = [term for term in kept if term not in _asked_like(each, now)]
+        return Shortcut(name, Filter((*others, *each.terms)), each in chosen)
 
-    return [shortcut(name, each) for name, each in parsed.items()]
+    found = [shortcut(name, each) for name, each in parsed.items()]
+    return [each for each in found if each.is_chosen or parse_filter(each.filter.text, fields) == each.filter]
+
+
+def _asked_like(each: Filter, now: Filter) -> list[Term]:
+    """The terms of a filter of which one is enough together with another's."""
+    fields = {term.field for term in each.terms}
+    return [term for term in now.terms if term.field in fields and not term.is_not]
 
 
 def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:

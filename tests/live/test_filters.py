@@ -99,7 +99,10 @@ def test_what_is_text_is_no_filter(written: str) -> None:
         ("", "state:held", "verdict:deny verdict:halt", ["All"]),
         ("model:gpt", "model:gpt state:held", "model:gpt verdict:deny verdict:halt", []),
         ("state:held model:gpt", "model:gpt state:held", "model:gpt verdict:deny verdict:halt", ["Held"]),
-        ("verdict:deny -key:ci", "verdict:deny -key:ci state:held", "verdict:deny -key:ci verdict:halt", []),
+        ("verdict:deny -key:ci", "verdict:deny -key:ci state:held", "-key:ci verdict:deny verdict:halt", []),
+        ("state:running x", "x state:held", "state:running x verdict:deny verdict:halt", []),
+        ("state:running state:held", "state:held", "state:running state:held verdict:deny verdict:halt", []),
+        ("-state:stalled", "-state:stalled state:held", "-state:stalled verdict:deny verdict:halt", []),
         ("verdict:halt x verdict:deny", "x state:held", "x verdict:deny verdict:halt", ["Denied"]),
     ],
 )
@@ -109,3 +112,13 @@ def test_a_shortcut_takes_the_place_of_another_and_keeps_the_rest(
     found = shortcuts_of(QUICK, parse_filter(written))
     assert [each.filter.text for each in found] == ["", held, denied]
     assert [each.name for each in found if each.is_chosen] == chosen
+
+
+@pytest.mark.parametrize(
+    "written", ["x" * (MOST_CHARACTERS - 12), " ".join(f"w{number}" for number in range(19))], ids=["long", "many"]
+)
+def test_a_shortcut_for_which_there_is_no_room_is_not_offered(written: str) -> None:
+    wanted = parse_filter(written)
+    found = shortcuts_of(QUICK, wanted)
+    assert [(each.name, each.filter.text) for each in found] == [("All", ""), ("Held", f"{wanted.text} state:held")]
+    assert shortcuts_of(QUICK, parse_filter(f"{written} state:held"))[1].is_chosen
