@@ -45,7 +45,7 @@ class Found:
             "stream": self.view,
             "is_watchable": self.is_watchable,
             "chunks_away": self.chunks_away,
-            **rendering.header(self.view, now_us(), is_current=tab in _CURRENT_TABS),
+            **rendering.header(self.view, now_us(), is_current=self.is_watchable and tab in _CURRENT_TABS),
         }
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,4 +112,5 @@ async def test_the_duration_counts_only_where_the_page_is_kept_current() -> None
     found = await find_stream(running.id)
     assert "data-since" in found.context("stream")["facts"]
     assert "data-since" not in found.context("chunks")["facts"]
+    assert "data-since" not in replace(found, is_watchable=False).context("stream")["facts"]
     feed.running.pop(running.id)

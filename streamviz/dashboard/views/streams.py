@@ -64,9 +64,9 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view), asked=asked_for
     )
-    context = found.context("stream") | {"content": content, "calls": await calls_of(found.view)}
     # A socket only has the newest blocks.
-    context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
+    found = replace(found, is_watchable=found.is_watchable and window_of(found.view, first).is_newest)
+    context = found.context("stream") | {"content": content, "calls": await calls_of(found.view)}
     return await render_page(request, "dashboard/stream.html", context)
 
 
