@@ -13,11 +13,11 @@ from streamviz.executors.executor import ExecutorError
 from streamviz.records.models.versions import Version, Versioned
 
 # Control characters take effect in a terminal, those of direction on pages too; a scope, which is one line, could not
-# list a name with a line break; and with what has neither width nor ink, two names could look the same. Joiners and
+# list a name with a line break; and with what shows nothing or only a gap, two names could look alike. Joiners and
 # marks of direction are part of ordinary names.
 _UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u180e\u200b\u2028-\u202e"
-    r"\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028-\u202e\u2060-\u206f\u2800"
+    r"\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 UNSEEN = "It may not contain a line break or another character that cannot be seen."
 
