@@ -213,6 +213,18 @@ def test_a_denied_call_shows_the_verdict(cast: Cast, guard: Policy) -> None:
     assert "1 deny" in html.unescape(re.sub(r"<[^>]+>", "", shown))
 
 
+def test_why_a_policy_failed_is_said_once(cast: Cast, guard: Policy) -> None:
+    stream = turn(None, 0, RAN[:2])
+    hold(stream, ["x"])
+    why = "TimeoutError: no answer within 5 s"
+    Verdict.objects.create(
+        stream=stream, number=0, ordinal=0, policy_version=guard.versions.get(), mode="enforce", decision="deny",
+        reason=f"The policy failed: {why}", failure=why, at=NOON, took_us=1,
+    )  # fmt: skip
+    facts = page(cast, stream.session).partition('class="verdict-list"')[2].partition("</ol>")[0]
+    assert facts.count(why) == 1
+
+
 def test_a_text_that_was_halted_says_how_much_of_it_went_out(cast: Cast, guard: Policy) -> None:
     stream = turn(None, 0, RAN[:2])
     hold(stream, ["All is well. The secret is 7."])
