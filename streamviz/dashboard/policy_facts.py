@@ -28,13 +28,15 @@ WHERE stream.requested_at >= %(since)s AND NOT (stream.not_run = '[]') AND each 
 GROUP BY 1 ORDER BY 2 DESC, 1
 """
 
-FAILED = ~Q(failure="") & ~Q(failure__startswith=NO_ANSWER)
+UNANSWERED = Q(failure__startswith=NO_ANSWER)
+FAILED = ~Q(failure="") & ~UNANSWERED
 NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
 
 
 class Done(NamedTuple):
     """What a policy did in a time span, counted from one stream in `one_in`. `would` counts what it would not have
-    allowed while in shadow; `people` are those who decided by hand, and how often."""
+    allowed while in shadow; `people` are those who decided by hand, and how often; `unanswered` counts what nobody
+    decided in time."""
 
     judged: int
     streams: int
@@ -45,6 +47,8 @@ class Done(NamedTuple):
     failures: int
     by_hand: int
     denied_by_hand: int
+    unanswered: int
+    denied_unanswered: int
     people: list[tuple[str, int]]
     one_in: int
 
@@ -54,8 +58,8 @@ class Done(NamedTuple):
 
     @property
     def by_itself(self) -> int:
-        """How often it intervened without a person deciding."""
-        return self.denied + self.halted + self.replaced - self.denied_by_hand
+        """How often it intervened without asking a person."""
+        return self.denied + self.halted + self.replaced - self.denied_by_hand - self.denied_unanswered
 
 
 def done(policy: Policy, since: datetime, until: datetime) -> Done:
@@ -74,6 +78,8 @@ def done(policy: Policy, since: datetime, until: datetime) -> Done:
         failures=Count("pk", filter=FAILED),
         by_hand=Count("pk", filter=~Q(by="")),
         denied_by_hand=Count("pk", filter=~Q(by="") & NOT_ALLOWED),
+        unanswered=Count("pk", filter=enforced & UNANSWERED),
+        denied_unanswered=Count("pk", filter=enforced & UNANSWERED & NOT_ALLOWED),
     )
     people = found.exclude(by="").values_list("by").annotate(times=Count("pk")).order_by("-times", "by")[:_MOST_PEOPLE]
     return Done(

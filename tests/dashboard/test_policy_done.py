@@ -1,5 +1,6 @@
 """What a policy did: each figure matches its verdicts, counted by hand."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -65,6 +66,22 @@ def test_a_person_who_did_not_answer_is_no_failure_of_the_policy(guard: Policy) 
     # How long nobody answered is not how long the policy took, either.
     assert (whole.failures, whole.took_p50, whole.took_p95) == (1, 5e6, 5e6)
     assert [row.how for row in verdict_rows("guard", list(stream.verdicts.all()))] == ["nobody answered", "on failure"]
+
+
+@pytest.mark.parametrize(
+    ("by", "said"), [("", "0 by the policy, 2 unanswered"), ("alice", "alice 1, 2 unanswered")], ids=["none", "one"]
+)
+def test_what_nobody_answered_is_told_beside_what_was_decided_by_hand(
+    cast: Cast, guard: Policy, by: str, said: str
+) -> None:
+    usual = {"policy_version": guard.versions.get(), "mode": "enforce", "took_us": 1, "at": timezone.now()}
+    stream, late = recorded(), {"failure": "no answer within 60 s"}
+    stream.verdicts.create(number=0, decision="deny", **late, **usual)
+    stream.verdicts.create(number=1, decision="allow", **late, **usual)
+    stream.verdicts.create(number=2, decision="deny" if by else "allow", by=by, **usual)
+    page = cast["bob"].get("/policies/guard/").content.decode()
+    by_hand = page.partition("Decided by hand</dt>")[2].partition('class="was">')[2].partition("</dd>")[0]
+    assert " ".join(re.sub(r"<[^>]+>", "", by_hand).split()) == said
 
 
 def test_a_week_counts_more_verdicts_than_a_day(judged: Policy) -> None:
