@@ -119,6 +119,14 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(reader: Rea
     expect(page.get_by_role("button", name="Try it")).to_be_focused()
 
 
+def test_trying_out_a_draft_without_what_it_needs_says_what_is_missing(reader: Reader) -> None:
+    page = reader.open("/policies/shell-guard/")
+    page.locator("#edit > summary").click()
+    page.locator("#policy-form [name=time_limit]").fill("")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator("#try-out-result").get_by_role("alert")).to_contain_text("This field is required.")
+
+
 def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(reader: Reader) -> None:
     page = reader.open("/policies/shell-guard/")
     page.locator("#edit > summary").click()
