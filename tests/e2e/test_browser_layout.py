@@ -106,25 +106,39 @@ out<small class="cell-note">≈ 1,234,567 in <br>1,200,000 cached</small></td><t
 TIMES = "".join(
     f'<th class="number"><a class="sort">{name}<svg class="icon"></svg></a></th>'
     for name in (
-        *("Streams", "Running", "Client left", "Failed", "Tokens in", "Cached", "Tokens out", "Cost"),
+        *("Streams", "Running", "Client left", "Failed", "Halted", "Tokens in", "Cached", "Tokens out", "Cost"),
         *("TTFT upstream", "TTFT client", "ITL", "TPOT"),
     )
 )
 FIGURES_BY_TIME = (
     "".join(
         f'<td class="number" data-label="tokens in">{each}</td>'
-        for each in ["12,345", "0", "123", "123", "≈ 12,345,678", "12,345,678", "≈ 1,234,567", "≈ $123.4567"]
+        for each in ["12,345", "0", "123", "123", "123", "≈ 12,345,678", "12,345,678", "≈ 1,234,567", "≈ $123.4567"]
     )
     + 4 * '<td class="number times" data-label="ITL"><span>1,234 ms,</span> <span>12.34 s</span></td>'
 )
 BY_TIME = f"""<table class="table stack many-columns times-table"><thead><tr><th><a class="sort">From</a></th>{TIMES}
 </tr></thead><tbody><tr><td><a class="link">30 Nov 04:21:30</a></td>{FIGURES_BY_TIME}</tr>"""
+BY_GROUP_HEAD = "".join(
+    f'<th class="number"><a class="sort">{name}<svg class="icon"></svg></a></th>'
+    for name in (
+        *("Streams", "Failed", "Halted", "Tokens out", "Cost", "TTFT upstream p50, p95", "TTFT client p50, p95"),
+        "TPOT p50, p95",
+    )
+)
+FIGURES_OF_GROUP = "".join(
+    f'<td class="number">{each}</td>' for each in ["12,345", "1,234", "1,234", "≈ 1,876,536", "≈ $2,765.43"]
+)
+BY_GROUP = f"""<table class="table stack"><thead><tr><th><a class="sort">Model</a></th><th scope="col">Over time</th>
+{BY_GROUP_HEAD}</tr></thead><tbody><tr><td class="wide"><a class="row-link"><bdi>claude-haiku-4-5-20251001</bdi></a>
+</td><td class="small-bars"><svg class="small-bars-plot"></svg></td>{FIGURES_OF_GROUP}
+{3 * '<td class="number times"><span>1,234 ms,</span> <span>12.34 s</span></td>'}</tr>"""
 COUNTED = "".join(
-    f'<th class="number">{name}</th>' for name in ["Streams", "Running", "Client left", "Failed or halted"]
+    f'<th class="number">{name}</th>' for name in ["Streams", "Running", "Client left", "Failed", "Halted"]
 )
 HISTOGRAM = f"""<section class="histogram"><details class="figures" open><summary>As a table</summary><div
 class="table-wrap"><table class="table"><thead><tr><th>From</th>{COUNTED}</tr></thead><tbody><tr><td><a class="link">
-30 Nov 04:21:30</a></td>{4 * '<td class="number">123,456</td>'}</tr>"""
+30 Nov 04:21:30</a></td>{5 * '<td class="number">12,345</td>'}</tr>"""
 SYSTEM = "".join(
     f"<div><dt>{name}</dt><dd>forever</dd></div>" for name in ["Starred and intervened streams kept for"] * 4
 )
@@ -296,14 +310,20 @@ def test_rows_have_room_in_windows_of_all_widths(chromium: Browser, table: str) 
 
 
 @pytest.mark.parametrize(
-    "html", [f'<section class="stats-part"><div class="table-wrap">{BY_TIME}', HISTOGRAM], ids=["stats", "sessions"]
+    "html",
+    [
+        f'<section class="stats-part"><div class="table-wrap">{BY_TIME}',
+        f'<section class="stats-part"><div class="table-wrap">{BY_GROUP}',
+        HISTOGRAM,
+    ],
+    ids=["stats by time", "stats by group", "sessions"],
 )
-def test_figures_by_time_fit_windows_of_all_widths(chromium: Browser, html: str) -> None:
+def test_figures_fit_windows_of_all_widths(chromium: Browser, html: str) -> None:
     more = "".join(f'<link rel="stylesheet" href="/css/{name}.css">' for name in ("charts", "stats"))
     framed = f'<meta charset="utf-8">{STYLES}{more}<div class="app"><nav class="nav"></nav><main class="main">{html}'
     with page_of_ours(chromium, f"<!doctype html>{framed}") as page:
         page.goto("/")
-        for width in (360, 390, 720, 721, 960, 961, 1240, 1241, 1280, 1400, 1401):
+        for width in (320, 360, 390, 720, 721, 960, 961, 1040, 1041, 1120, 1121, 1240, 1241, 1280, 1400, 1401):
             page.set_viewport_size({"width": width, "height": 300})
             assert page.locator(".table-wrap").evaluate(CUT_OFF) == 0, width
 
