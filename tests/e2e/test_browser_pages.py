@@ -201,12 +201,14 @@ def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_si
 @pytest.mark.parametrize("width", [390, 721, 760, 900, 1280])
 def test_what_happened_in_a_session_has_room_beside_what_can_be_done(site: Site, width: int) -> None:
     with site.visit(viewport={"width": width, "height": 700}) as reader:
-        box = reader.open(f"/sessions/{site.session_id}/").locator(".story").bounding_box()
+        story = reader.open(f"/sessions/{site.session_id}/").locator(".story")
+        box = story.bounding_box()
         assert box is not None
         assert box["width"] >= 320
+        assert story.evaluate("element => parseFloat(getComputedStyle(element).paddingRight)") > 0
 
 
-@pytest.mark.parametrize("width", [320, 721, 1000, 1280])
+@pytest.mark.parametrize("width", [320, 721, 900, 1000, 1280])
 def test_opening_a_note_moves_nothing(site: Site, width: int) -> None:
     with site.visit(viewport={"width": width, "height": 700}) as reader:
         for path, below in ((f"/streams/{site.stream_id}/", ".tabs"), (f"/sessions/{site.session_id}/", ".turns")):
@@ -219,6 +221,10 @@ def test_opening_a_note_moves_nothing(site: Site, width: int) -> None:
             assert box is not None
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
+            button = page.locator(".note-edit > summary").bounding_box()
+            assert button is not None
+            assert box["x"] <= button["x"] + button["width"]
+            assert button["x"] <= box["x"] + box["width"]
 
 
 def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
