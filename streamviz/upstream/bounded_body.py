@@ -61,9 +61,11 @@ class BoundedBody(httpx.AsyncByteStream):
                 self._bounds.require_events(lines // _LINES_OF_AN_EVENT)
                 self._unread.take(piece)
             before, error = (piece, None) if self._watched is None else self._watched.before_error(piece)
-            for part in _parts(before):
-                yield part
+            first, *others = _parts(before)
+            yield first
+            for part in others:
                 await asyncio.sleep(0)
+                yield part
             if error is not None:
                 raise error
         self._end()
