@@ -12,16 +12,16 @@ log = logging.getLogger(__name__)
 # While requests come in, the work waits for a pause of this length, but no longer than the limit (s).
 _PAUSE_SECONDS = 0.002
 _LONGEST_SECONDS = 0.1
-# Of how many streams it is done in one round at most: after about 1 ms, running streams must continue.
-_MOST_A_ROUND = 4
+# How many pieces are done in one round at most: after about 1 ms, running streams must continue.
+_MOST_A_ROUND = 8
 
 Work = Callable[[], None]
 
 
 class Afterwards:
     """Does the work between incoming requests, which are answered sooner that way: in each round of the event loop that
-    of one stream, or of a few if many are waiting, so that running streams continue in between. The work of several in
-    succession takes a fraction of what each takes by itself: everything they share is in the processor's caches."""
+    one piece, or a few if many are waiting, so that running streams continue in between. Several in succession take a
+    fraction of what each takes by itself: everything they share is in the processor's caches."""
 
     def __init__(self, slots: Slots) -> None:
         """`slots` are the ones that incoming requests take."""

@@ -263,15 +263,13 @@ def _leave(call: _Call) -> None:
         worker.sessions.ended(stream)
         worker.run_behind(_close_later(call))
     elif call.exchange.policies or stream.outcome != Outcome.COMPLETED:
-        _end(call)
+        worker.sessions.ended(stream)
+        _close(call)
     else:
         worker.sessions.over(stream)
-        worker.afterwards.add(partial(_end, call))
-
-
-def _end(call: _Call) -> None:
-    call.worker.sessions.ended(call.stream)
-    _close(call)
+        # Two pieces of work: running streams need not wait for both at once.
+        worker.afterwards.add(partial(worker.sessions.ended, stream))
+        worker.afterwards.add(partial(_close, call))
 
 
 def _tell_run(call: _Call) -> None:

@@ -72,7 +72,7 @@ async def test_the_time_of_the_last_request_is_known() -> None:
     assert before <= slots.taken_at <= asyncio.get_running_loop().time()
 
 
-@pytest.mark.parametrize(("many", "at_once"), [(19, {1}), (35, {3, 2, 1}), (90, {4, 3, 2, 1})])
+@pytest.mark.parametrize(("many", "at_once"), [(19, {1}), (35, {3, 2, 1}), (90, {8, 7, 6, 5, 4, 3, 2, 1})])
 async def test_of_much_a_part_is_done_at_once_and_others_get_on_in_between(many: int, at_once: set[int]) -> None:
     afterwards, done = Afterwards(Slots()), list[int]()
     for number in range(many):
