@@ -66,6 +66,11 @@ class Table:
         columns, values = ", ".join((*self.names, *others)), ", ".join((*self._values(), *others.values()))
         return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
+    def replacing(self, but: Collection[str]) -> str:
+        """For ON CONFLICT: what sets the columns of the entry to its values, except these."""
+        names = (column.name for column in self.columns if column.name not in but)
+        return ", ".join(f"{name} = excluded.{name}" for name in names)
+
     def update(self, greatest: Collection[str]) -> str:
         """The statement that updates existing rows, encoded with their `id`. It takes the ids again as a second
         parameter, to tell Postgres which partitions it is about. Columns in `greatest` keep the greater value."""

@@ -14,7 +14,7 @@ from streamviz.records.writer import run_tables
 from tests.records.conftest import Query
 from tests.records.filled import filled, plain
 from tests.records.history import day, id_at, make_policy, store
-from tests.records.support import judged
+from tests.records.support import judged, opened
 
 # Set by people later on.
 BY_PEOPLE = {"is_starred", "note"}
@@ -60,3 +60,17 @@ def test_each_column_has_what_its_field_says(query: Query) -> None:
     for table, entry in ((OPENED, head), (CLOSED, end), (BLOCK, block), (VERDICT, verdict)):
         read_back = table.reader("blocks")(table.model._default_manager.get())
         assert read_back == {field: getattr(entry, field) for field in read_back}
+
+
+def test_what_a_beginning_says_is_replaced_once_its_request_is_settled(query: Query) -> None:
+    """Until then policies may change the request, and with its model whatever follows from that. What the writer itself
+    has found out meanwhile stays, and so does what the stream's end says."""
+    stream_id, session_id = id_at(day(1)), id_at(day(1), 1)
+    settled = filled(StreamOpened, stream_id=stream_id, session_id=session_id, key_id=None)
+    store((stream_id, [opened(stream_id, session_id=session_id, request=b"")]))
+    [before] = OPENED.model._default_manager.values()
+    store((stream_id, [settled]))
+    [after] = OPENED.model._default_manager.values()
+    kept = {"session_id", "key_id", "parent", "relation", "asked", "upstream_model", "provider"}
+    for name, value in OPENED.values(settled).items():
+        assert plain(after[name]) == plain(before[name] if name in kept else value), name

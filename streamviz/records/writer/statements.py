@@ -42,11 +42,13 @@ ON CONFLICT (id) DO UPDATE SET
     is_dated = records_session.is_dated AND excluded.is_dated
 """
 
+# What may have been corrected since a stream began: linking may have moved it, and its key may have been deleted.
+_CORRECTED = frozenset({"session_id", "key_id", "parent", "relation", "asked"})
+# A stream whose request was not settled at once begins a second time when it is (`StreamOpened`). That replaces all
+# columns, except those that its end fills, too.
 INSERT_STREAM = f"""
 {OPENED.insert()}
-ON CONFLICT (id) DO UPDATE SET
-    request = excluded.request, user_agent = excluded.user_agent, request_headers = excluded.request_headers
-    WHERE records_stream.request = ''
+ON CONFLICT (id) DO UPDATE SET {OPENED.replacing(but=_CORRECTED.union(CLOSED.names))} WHERE records_stream.request = ''
 """
 
 # A stream that began and ended since the last round: half the work of storing its beginning and its end separately.
