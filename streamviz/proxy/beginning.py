@@ -66,7 +66,7 @@ class Caller:
 
     def says(self, request: ModelRequest) -> Said:
         """What its request says besides what goes upstream; for calls of a run, what the run's client said."""
-        return said_of(self.wire_format, self.scope, request) if self.part is None else self.part.said
+        return said_of(self.wire_format, self.scope, request.fields) if self.part is None else self.part.said
 
     def executor(self, model: str) -> Executor:
         """What answers its calls of a model. Raises RequestError if it names an executor that does not exist or that it
@@ -133,7 +133,6 @@ def new_stream(
     """The stream that a call becomes, in its session, which is found by the `clients_own` request: that is what later
     requests repeat."""
     wire_format, key, requested_at = caller.wire_format, caller.key, caller.requested_at
-    client = caller.scope["client"]
     stream_id = uuid7()
     about_stream(stream_id)
     session_id, place = _place_of(stream_id, caller, said, clients_own, aggregator)
@@ -159,7 +158,7 @@ def new_stream(
             began_at=requested_at,
             owner=str(key.id or session_id),
         ),
-        client=client[0] if client else "",
+        client=said.client[0],
         place=place,
         part="" if caller.part is None else caller.part.name,
         head=aggregator.head,

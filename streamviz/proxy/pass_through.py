@@ -13,7 +13,6 @@ from streamviz.core.context import SessionCounts
 from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
 from streamviz.core.json_value import encode, has_more_values, object_in
 from streamviz.core.judgements import ChainContext
-from streamviz.core.masking import kept_text, kept_values
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
 from streamviz.core.request_judging import RequestJudging
@@ -25,9 +24,9 @@ from streamviz.logs import about_stream
 from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.leaving import Call, Race, leaving_of
 from streamviz.proxy.passage import Place, place_of, require_unjudged
-from streamviz.proxy.passing import end_to_end, kept_headers
+from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import read_aside
-from streamviz.proxy.session_names import name_of
+from streamviz.proxy.said import said_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
@@ -292,17 +291,14 @@ def _without_credentials(body: bytes) -> bytes:
 def _opened(
     worker: Worker, scope: HTTPScope, key: KnownKey, place: Place, clock: Clock, requested_at: int
 ) -> LiveStream:
-    header = partial(http.header, scope)
-    policies = worker.configuration.policies_of_all()
-    named = name_of(header, {})
-    state, stream_id, client = StreamState(), uuid7(), scope["client"]
+    said = said_of(PASSED_THROUGH, scope, {})
+    state, stream_id = StreamState(), uuid7()
     about_stream(stream_id)
     call = ModelCall(PASSED_THROUGH.name, {"model": place.model})
-    return LiveStream(
+    stream = LiveStream(
         id=stream_id,
-        session_id=worker.sessions.named(key.told_apart_by, named),
+        session_id=worker.sessions.named(key.told_apart_by, said.session),
         session_label="",
-        session_name=kept_text(named, policies),
         key_id=key.id,
         key_name=key.name,
         endpoint=scope["path"],
@@ -314,7 +310,7 @@ def _opened(
         requested_at=requested_at,
         state=state,
         context=ChainContext(str(stream_id), clock.now, call, state=state, began_at=requested_at),
-        client=client[0] if client else "",
-        user_agent=kept_text(header(b"user-agent"), policies),
-        request_headers=kept_values(kept_headers(scope), policies),
+        client=said.client[0],
     )
+    said.keep_names(stream, worker.configuration.policies_of_all())
+    return stream

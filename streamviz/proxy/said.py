@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from asgiref.typing import HTTPScope
 
+from streamviz.core.json_value import JsonObject
 from streamviz.core.masking import kept_text, kept_values
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire_format import WireFormat
@@ -51,14 +52,14 @@ class Said(NamedTuple):
         stream.request_headers = kept_values(self.headers, policies)
 
 
-def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Said:
-    """What this request says."""
+def said_of(wire_format: WireFormat, scope: HTTPScope, fields: JsonObject) -> Said:
+    """What a request with these fields says."""
     header = http.header_reader(scope)
     address, port = scope["client"] or ("", 0)
     parent = parent_in(header(b"traceparent"))
     return Said(
         wire_format,
-        name_of(header, request.fields),
+        name_of(header, fields),
         header(b"user-agent"),
         (address, port or 0),
         parent.trace if parent else "",

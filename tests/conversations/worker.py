@@ -86,7 +86,7 @@ class Host:
         request = read_request(encode(call.body), wire_format)
         headers = [(name.encode(), value.encode()) for name, value in call.headers.items()]
         scope: Any = {"headers": headers, "client": ("10.0.0.1", port)}
-        said = said_of(wire_format, scope, request)
+        said = said_of(wire_format, scope, request.fields)
         aggregator = wire_format.new_aggregator(BOUNDS)
         stream_id = uuid7()
         session, place = self.sessions.begin(stream_id, said, request.fields, "alice", Host.clock, aggregator)
