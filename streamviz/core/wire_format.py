@@ -71,6 +71,12 @@ class WireFormat:
     # None if its answers are never streams.
     linter: type[Linter] | None = None
     credential: Credential = field(default_factory=Credential)
+    # Whether a stream has its usage only if the request asks for it in `stream_options`.
+    reports_usage_if_asked: bool = False
+    # The fields of a request that are in the path of its call instead, and what writes them there: from the model, and
+    # whether the answer is streamed, it makes what follows `path`.
+    fields_in_path: tuple[str, ...] = ()
+    path_end: Callable[[str, bool], str] | None = None
 
     def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
         """An aggregator that accepts no more than `bounds` allow."""
@@ -94,6 +100,12 @@ class WireFormat:
         if self.upstream_path.startswith("/v1/"):
             base_url = base_url.removesuffix("/v1")
         return base_url + self.upstream_path
+
+    def asks_for_usage(self, request: JsonObject) -> bool:
+        """Whether the client that sends a request is to get the usage; a whole answer always reports it."""
+        if not self.reports_usage_if_asked or not request.get("stream"):
+            return True
+        return as_object(request.get("stream_options")).get("include_usage") is True
 
     def most_tokens(self, request: JsonObject) -> int | None:
         """The most tokens that a request lets each of its answers have; None if it does not say."""

@@ -8,9 +8,9 @@ from django.conf import settings
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, encode
+from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.policy import Consult
-from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.questions import Helpers
 from streamviz.proxy.replays import ReplayedAnswer
@@ -62,12 +62,8 @@ async def _opened_with_usage(
 
 def _hid_usage(target: Target, request: ModelRequest) -> bool:
     """Whether a replay has usage that its original client did not ask for, and this client does not ask for either."""
-    return target.replay is not None and target.replay.hides_usage and not asks_for_usage(request.fields)
-
-
-def asks_for_usage(fields: JsonObject) -> bool:
-    """Whether the client of a chat stream asks for its usage; a whole answer always reports it."""
-    return not fields.get("stream") or as_object(fields.get("stream_options")).get("include_usage") is True
+    is_hidden = target.replay is not None and target.replay.hides_usage
+    return is_hidden and not WIRE_FORMATS[target.wire_format].asks_for_usage(request.fields)
 
 
 async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:

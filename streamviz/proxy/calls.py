@@ -15,14 +15,13 @@ from streamviz.core.masking import mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
-from streamviz.core.wire import OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import hops, http, limiting
-from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
+from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.denied_calls import FORMATS
 from streamviz.proxy.driver import Driver
@@ -191,7 +190,7 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     answer = await caller.executor(request.model).open(running)
     if not call.stream.calls_model:
         call.stream.left_out = (*running.left_out, *answer.left_out)
-        call.stream.hides_usage = caller.wire_format is OPENAI_CHAT and not asks_for_usage(request.fields)
+        call.stream.hides_usage = not caller.wire_format.asks_for_usage(request.fields)
     return answer
 
 

@@ -12,6 +12,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI
+from streamviz.core.wire.gemini_requests import path_end
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
@@ -21,7 +22,7 @@ from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.questions import Helpers
 from streamviz.proxy.questions import asked as answer_to
 from streamviz.proxy.refusals import about_model
-from streamviz.proxy.requests import ModelRequest, gemini_path, read_aside, read_request
+from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.moments import Clock
@@ -74,7 +75,7 @@ def _upstream(request: ModelRequest, target: Target) -> tuple[Target, bytes]:
         return target.at("/count_tokens"), request.body_for(target.model)
     whole = {**request.fields, "model": f"models/{target.model}"}
     del whole["stream"]
-    return target.at(gemini_path(target.model, "countTokens")), encode({"generateContentRequest": whole})
+    return target.at(path_end(target.model, "countTokens")), encode({"generateContentRequest": whole})
 
 
 async def _settled(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
-from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
@@ -16,16 +15,10 @@ from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
-from streamviz.core.wire import EMBEDDINGS, GEMINI, OPENAI_RESPONSES
+from streamviz.core.wire import EMBEDDINGS, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 from streamviz.proxy.made_messages import MADE, with_made_in_place
 from streamviz.upstream.targets import Target
-
-
-def gemini_path(model: str, method: str) -> str:
-    """The path below the address of Google's models: a model and what it is to do."""
-    return f"/{quote(model, safe='')}:{method}"
-
 
 T = TypeVar("T")
 _HALF = r"a text has half of a surrogate pair (such as \ud83d alone), as one that was cut within an emoji"
@@ -67,15 +60,12 @@ class ModelRequest:
 
     def upstream(self, target: Target) -> tuple[Target, bytes]:
         """Where the request goes on the raw lane, and its body there."""
-        if target.wire_format != GEMINI.name:
+        wire_format = WIRE_FORMATS[target.wire_format]
+        if wire_format.path_end is None:
             return target, self.body_for(target.model)
-        method = "streamGenerateContent?alt=sse" if self.is_streaming else "generateContent"
-        return target.at(gemini_path(target.model, method)), self.without("model", "stream")
-
-    def without(self, *names: str) -> bytes:
-        """The request without these fields; every other field keeps its bytes."""
         raw = _fields.decode(self.body)
-        return encode({name: value for name, value in raw.items() if name not in names})
+        body = encode({name: value for name, value in raw.items() if name not in wire_format.fields_in_path})
+        return target.at(wire_format.path_end(target.model, self.is_streaming)), body
 
     def asking_for_usage(self) -> "ModelRequest":
         """The same request, which also asks a chat provider for the stream's token usage."""

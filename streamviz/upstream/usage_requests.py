@@ -1,8 +1,8 @@
-"""Whether a chat provider is asked for a stream's token usage if the client does not ask itself."""
+"""Whether a provider is asked for a stream's token usage if the client does not ask itself."""
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_object
-from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.upstream.providers import TELL_USAGE_IF_ASKED
 from streamviz.upstream.targets import Lane, Target
 
@@ -20,9 +20,7 @@ class UsageRequests:
     def asks(self, target: Target, request: JsonObject) -> bool:
         """Whether streamviz is to ask for usage. On the translated lane LiteLLM asks, and accepts the parameter for any
         provider."""
-        if target.wire_format != OPENAI_CHAT.name or request.get("stream") is not True:
-            return False
-        if as_object(request.get("stream_options")).get("include_usage") is True or _place(target) in self._refused:
+        if WIRE_FORMATS[target.wire_format].asks_for_usage(request) or _place(target) in self._refused:
             return False
         return target.lane is Lane.TRANSLATED or target.provider in TELL_USAGE_IF_ASKED
 

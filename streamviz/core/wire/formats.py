@@ -12,6 +12,7 @@ from streamviz.core.wire import (
     anthropic_messages_writer,
     gemini_errors,
     gemini_request,
+    gemini_requests,
     openai_chat_request,
     openai_chat_writer,
     openai_responses_request,
@@ -83,6 +84,7 @@ OPENAI_CHAT = WireFormat(
     error_body=_openai_error,
     parts_of=openai_chat_request.parts_of,
     linter=openai_chat.OpenAIChatLinter,
+    reports_usage_if_asked=True,
 )
 ANTHROPIC_MESSAGES = WireFormat(
     name=translation.ANTHROPIC_MESSAGES,
@@ -157,6 +159,8 @@ GEMINI = WireFormat(
     parts_of=gemini_request.parts_of,
     linter=gemini.GeminiLinter,
     credential=Credential("x-goog-api-key", ""),
+    fields_in_path=("model", "stream"),
+    path_end=gemini_requests.generating,
 )
 EMBEDDINGS = WireFormat(
     name="embeddings",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import quote
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, objects
@@ -43,6 +44,16 @@ def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
         # Google accepts a single content in place of a list.
         fields["contents"] = [contents]
     return fields
+
+
+def path_end(model: str, method: str) -> str:
+    """What follows the path of all calls: a model and what it is to do."""
+    return f"/{quote(model, safe='')}:{method}"
+
+
+def generating(model: str, is_streaming: bool) -> str:
+    """The same for a call for an answer."""
+    return path_end(model, "streamGenerateContent?alt=sse" if is_streaming else "generateContent")
 
 
 def functions_of(tool: JsonObject) -> list[JsonObject]:

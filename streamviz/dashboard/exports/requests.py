@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote
 
 from streamviz.core.json_value import JsonObject, as_text, encode, object_in
-from streamviz.core.wire import GEMINI
+from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 from streamviz.records.models import Stream
 
 _JSON = {"content-type": "application/json"}
@@ -28,14 +27,14 @@ class Sent(NamedTuple):
 
 
 def sent(stream: Stream) -> Sent:
-    """A stream's request. Google's format has in the path what the record has in the request."""
+    """A stream's request. In Google's format the path has some of what is a field in the record."""
     body = bytes(stream.request)
     fields = object_in(body)
     agent = {"user-agent": stream.user_agent} if stream.user_agent else {}
     headers = {**_JSON, **agent, **stream.request_headers}
-    if stream.wire_format != GEMINI.name or not fields:
+    wire_format = WIRE_FORMATS.get(stream.wire_format, OPENAI_CHAT)
+    if wire_format.path_end is None or not fields:
         return Sent(stream.endpoint, body, fields, headers)
-    method = "streamGenerateContent?alt=sse" if stream.is_streaming else "generateContent"
-    path = f"{stream.endpoint}/{quote(as_text(fields.get('model')), safe='')}:{method}"
-    kept = {name: value for name, value in fields.items() if name not in ("model", "stream")}
+    path = stream.endpoint + wire_format.path_end(as_text(fields.get("model")), stream.is_streaming)
+    kept = {name: value for name, value in fields.items() if name not in wire_format.fields_in_path}
     return Sent(path, encode(kept), kept, headers)
