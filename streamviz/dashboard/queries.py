@@ -29,14 +29,13 @@ _INTERVENING = [each.value for each in Decision if each is not Decision.ALLOW]
 
 class Spent(NamedTuple):
     """What finished streams took, as far as that is known: tokens, those of the input that were read from a cache, and
-    US dollars; None is unknown. `uncounted` streams have no known tokens, `unpriced` ones no known cost, and the tokens
-    of `estimated` ones are estimates."""
+    US dollars; None is unknown. `unpriced` streams have no known cost, and the tokens of `estimated` ones are
+    estimates."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
-    uncounted: int = 0
     unpriced: int = 0
     estimated: int = 0
 
@@ -155,7 +154,6 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
             Sum("output_tokens"),
             Sum("cache_read_tokens"),
             Sum("cost"),
-            uncounted=Count("pk", filter=Q(output_tokens=None)),
             # Runs took no tokens themselves: those of their calls are counted with the calls.
             unpriced=Count("pk", filter=Q(cost=None) & ~Q(input_tokens=0, output_tokens=0)),
             estimated=Count("pk", filter=Q(is_estimated=True)),

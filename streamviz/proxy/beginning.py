@@ -32,8 +32,6 @@ from streamviz.upstream.other_models import called_by_tools, require_one_model
 from streamviz.upstream.targets import Lane, Target
 
 EXECUTOR = b"x-streamviz-executor"
-# Takes a request, and its target before a policy changed it.
-FindTarget = Callable[[ModelRequest, Target | None], Awaitable[Target]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,12 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
 from streamviz.proxy.answers import helpers
-from streamviz.proxy.beginning import FindTarget, target_of
+from streamviz.proxy.beginning import Caller
 from streamviz.proxy.passing import end_to_end
-from streamviz.proxy.questions import Helpers
 from streamviz.proxy.questions import asked as answer_to
 from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey
 from streamviz.records.moments import Clock
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import open_raw
@@ -41,12 +39,12 @@ async def token_count(
 
     Raises RequestError and UpstreamError.
     """
-    key = worker.authenticate(scope)
-    find = partial(target_of, worker, wire_format, scope, key)
+    key, clock = worker.authenticate(scope), Clock()
+    caller = Caller(worker, wire_format, scope, key, clock, clock.now())
     body = await http.read_body(scope, receive)
     asked = await read_aside(body, partial(read_request, wire_format=wire_format))
     about_model(scope, asked.model)
-    request, target = await _settled(wire_format, worker, asked, key, find, helpers(worker, hops.onward(scope)))
+    request, target = await _settled(caller, asked)
     if target.lane is Lane.REPLAYED:
         raise RequestError(
             400, "A recorded stream has no model to count tokens with.", code="not_countable", param="model"
@@ -78,14 +76,7 @@ def _upstream(request: ModelRequest, target: Target) -> tuple[Target, bytes]:
     return target.at(path_end(target.model, "countTokens")), encode({"generateContentRequest": whole})
 
 
-async def _settled(
-    wire_format: WireFormat,
-    worker: Worker,
-    request: ModelRequest,
-    key: KnownKey,
-    find: FindTarget,
-    helped: Helpers,
-) -> tuple[ModelRequest, Target]:
+async def _settled(caller: Caller, request: ModelRequest) -> tuple[ModelRequest, Target]:
     """The request as the policies of the model that is called leave it, and its target.
 
     Whoever counts the tokens reads the request, as a model would. There is no stream to note verdicts on. Raises
@@ -94,29 +85,22 @@ async def _settled(
     changed_it: set[str] = set()
     first = None
     while True:
-        target = await find(request, first)
+        target = await caller.find(request, first)
         first = first or target
-        judged = await _judged(wire_format, worker, request, target.names(request.model), key, changed_it, helped)
+        judged = await _judged(caller, request, target.names(request.model), changed_it)
         if judged.model == request.model:
             return judged, target
         request = judged
 
 
-async def _judged(
-    wire_format: WireFormat,
-    worker: Worker,
-    request: ModelRequest,
-    names: tuple[str, ...],
-    key: KnownKey,
-    changed_it: set[str],
-    helped: Helpers,
-) -> ModelRequest:
+async def _judged(caller: Caller, request: ModelRequest, names: tuple[str, ...], changed_it: set[str]) -> ModelRequest:
     """The request as policies leave it; those that have already changed it are not asked again."""
+    worker, key = caller.worker, caller.key
     chosen = worker.configuration.policies_for(names, key.name).active
     enforcing = [each for each in chosen if each.mode is Mode.ENFORCE and each.name not in changed_it]
-    call = ModelCall(wire_format.name, request.fields, len(request.body), names)
-    context = ChainContext("count", Clock().now, call, owner=str(key.id or ""))
-    judging = RequestJudging(enforcing, call, context)
+    call = ModelCall(caller.wire_format.name, request.fields, len(request.body), names)
+    context = ChainContext("count", caller.clock.now, call, owner=str(key.id or ""))
+    judging, helped = RequestJudging(enforcing, call, context), helpers(worker, hops.onward(caller.scope))
     while not judging.is_settled:
         for number, question in list(context.questions.items()):
             judging.answer(number, await answer_to(question, helped))
