@@ -50,13 +50,11 @@ def test_lines_are_those_that_were_written(lines: list[bytes], data: st.DataObje
 )
 def test_a_long_line_says_what_it_answers(size: int, line: bytes, id: int | None) -> None:
     reader = Lines(MOST)
-    for piece in (line % (b"x" * size), b"\n", b"short\n"):
-        for found in reader.feed(piece):
-            if isinstance(found, Ends):
-                assert found.id == id
-                assert len(found.head) + len(found.tail) < MOST + 200
-            else:
-                assert found == b"short"
+    long, short = [found for piece in (line % (b"x" * size), b"\n", b"short\n") for found in reader.feed(piece)]
+    assert isinstance(long, Ends)
+    assert long.id == id
+    assert len(long.head) + len(long.tail) < MOST + 200
+    assert short == b"short"
 
 
 # The parent exits when its input ends; its child reports when it is told to terminate.

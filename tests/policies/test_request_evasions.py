@@ -6,7 +6,7 @@ EVASIONS sets how many requests are generated, 60 by default, and EVASIONS_FROM 
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -162,18 +162,23 @@ def each(make: Any) -> Iterator[tuple[str, bytes]]:
         yield format, written(make(format, chance), chance)
 
 
+def denied(verdicts: Iterable[tuple[Verdict | None, str, bytes]]) -> int:
+    """How many requests were denied; all others were refused before."""
+    count = 0
+    for verdict, format, body in verdicts:
+        assert verdict is None or verdict.decision is Decision.DENY, (format, body)
+        count += verdict is not None
+    return count
+
+
 @pytest.mark.parametrize("roles", [[], ["user", "system", "assistant", "tool"]], ids=["any", "all"])
 def test_nothing_that_is_forbidden_goes_upstream(roles: list[str]) -> None:
     rule = {"patterns": [{"pattern": MARK, **({"roles": roles} if roles else {})}]}
-    for format, body in each(request):
-        verdict = judged(format, body, rule)
-        assert verdict is None or verdict.decision is Decision.DENY, (format, body)
+    assert denied((judged(format, body, rule), format, body) for format, body in each(request))
 
 
 def test_no_tool_that_is_forbidden_is_offered() -> None:
-    for format, body in each(offering):
-        verdict = judged(format, body, {"tools": [TOOL]})
-        assert verdict is None or verdict.decision is Decision.DENY, (format, body)
+    assert denied((judged(format, body, {"tools": [TOOL]}), format, body) for format, body in each(offering))
 
 
 @pytest.mark.parametrize("name", ["Messages", "Stream", "Temperature", "tOOls", "me\u017fsages"])
