@@ -1,6 +1,5 @@
 """What must be right on this machine before streamviz starts. Each check raises Fault, which says what to do."""
 
-import errno
 import fcntl
 import os
 import socket
@@ -9,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from streamviz.faults import Fault
+from streamviz.faults import Fault, cannot_listen
 
 
 def require_folder(var_dir: Path) -> None:
@@ -53,18 +52,5 @@ def require_free_port(host: str, port: int, variable: str) -> None:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except socket.gaierror:
-        raise Fault(f"HOST={host} cannot be looked up. Set HOST to an address of this machine.") from None
     except OSError as error:
-        raise Fault(_why_not_there(error, host, port, variable)) from None
-
-
-def _why_not_there(error: OSError, host: str, port: int, variable: str) -> str:
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"HOST={host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0."
-    if error.errno == errno.EADDRINUSE:
-        why = "is in use by another program"
-    else:
-        why = f"cannot be used ({(error.strerror or str(error)).lower()})"
-    other = port + 80 if port < 60_000 else port - 80
-    return f"Port {port} on {host} {why}. Set {variable} to another one, such as {variable}={other}."
+        raise cannot_listen(error, host, port, variable) from None

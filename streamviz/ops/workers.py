@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from django.conf import settings
 
-from streamviz.faults import Fault
+from streamviz.faults import cannot_listen
 from streamviz.ops import sockets
 from streamviz.ops.children import Child, stop_together
 from streamviz.ops.keeping import Keeping
@@ -90,7 +90,7 @@ def _listening() -> Iterator[socket.socket]:
     try:
         listener = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=is_v6)
     except OSError as error:
-        raise Fault(f"Cannot listen on {settings.HOST}:{settings.PORT}: {error}") from None
+        raise cannot_listen(error, settings.HOST, settings.PORT) from None
     with listener:
         listener.setblocking(False)
         yield listener

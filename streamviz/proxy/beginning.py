@@ -76,7 +76,10 @@ class Caller:
         if not asked or (route is not None and route.executor.name == asked):
             return route.executor if route is not None else PASSTHROUGH
         if not self.key.may_choose_executor:
-            message = f"The API key {self.key.name} may not choose an executor ({EXECUTOR.decode()})."
+            message = (
+                f"The API key {self.key.name} may not choose an executor. Leave {EXECUTOR.decode()} out, or have an"
+                " administrator allow it for the key."
+            )
             raise RequestError(403, message, kind="permission_error", code="executor_not_allowed")
         try:
             return build(asked, {})

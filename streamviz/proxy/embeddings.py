@@ -21,7 +21,9 @@ async def _require_readable(worker: Worker, key: KnownKey, request: ModelRequest
     """Raises RequestError (400) for a streaming request, and if a policy would have to read what cannot be read
     here."""
     if request.is_streaming:
-        raise RequestError(400, "Embeddings cannot be streamed.", code="invalid_type", param="stream")
+        raise RequestError(
+            400, "Embeddings cannot be streamed. Leave `stream` out.", code="invalid_type", param="stream"
+        )
     unread = unread_in(request.fields)
     if not unread:
         return

@@ -79,7 +79,10 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey)
     if target.provider == SIMULATOR:
         raise no_such(path)  # the simulator has no other endpoints
     if target.lane is not Lane.RAW:
-        message = f"Requests cannot be passed through to {target.provider}: it does not speak this format."
+        message = (
+            f"Requests cannot be passed through to {target.provider}, which does not speak this format. Name another"
+            f" provider in {PROVIDER.decode()}."
+        )
         raise RequestError(400, message, code="provider_not_passed_to")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(*credentials[0])
@@ -100,7 +103,7 @@ def _query(scope: HTTPScope) -> str:
     """The query string, re-encoded byte by byte: only its recipient knows its character encoding."""
     query = scope["query_string"].decode("latin-1")
     if len(query) > _MOST_QUERY:
-        raise RequestError(414, "The query string is too long.", code="too_large")
+        raise RequestError(414, f"The query string has more than {_MOST_QUERY:,} characters.", code="too_large")
     sent = parse_qsl(query, keep_blank_values=True, encoding="latin-1")
     kept = [(name, value) for name, value in sent if name != "key"]
     return f"?{urlencode(kept, encoding='latin-1')}" if kept else ""
@@ -142,7 +145,7 @@ def _any_of(worker: Worker, name: str) -> str:
         return name
     if name in PROVIDERS:
         return f"{name}/any"
-    raise RequestError(404, f"There is no provider `{name[:100]}` here.", code="unknown_provider")
+    raise RequestError(404, f"There is no provider or route named `{name[:100]}`.", code="unknown_provider")
 
 
 def _model_in(scope: HTTPScope, body: bytes) -> str:

@@ -11,7 +11,7 @@ from twisted.internet.error import CannotListenError, ConnectionDone
 from twisted.python.failure import Failure
 
 from streamviz.asgi_types import Application
-from streamviz.faults import Fault
+from streamviz.faults import cannot_listen
 from streamviz.serving.closing import connect_nobody_more
 from streamviz.serving.connections import Connection, Port
 from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Server
@@ -44,7 +44,7 @@ class Listening(Server):
         try:
             listener.startListening()
         except CannotListenError as error:
-            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
+            raise cannot_listen(error.socketError, self.host, self.port) from None
         logger.info("Listening on %s:%s", self.host, listener.getHost().port)
         return partial(_close_alone, listener)
 

@@ -316,7 +316,7 @@ def test_a_port_in_use_is_one_line(shared: Served) -> None:
     arguments = [str(shared.port), "120", "10"]
     second = Program([sys.executable, "-m", "tests.serving.server_app", *arguments], clean_environment())
     assert second.wait() == 1
-    assert f"fault: Cannot listen on 127.0.0.1:{shared.port}" in second.output()
+    assert f"fault: Port {shared.port} on 127.0.0.1 is in use by another program. Set PORT to" in second.output()
     assert "Traceback" not in second.output()
 
 

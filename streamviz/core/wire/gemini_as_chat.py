@@ -216,7 +216,7 @@ def _choice(config: JsonObject) -> JsonObject:
 
 def _unsayable(name: str) -> RequestError:
     message = (
-        f"`{name}` cannot be said to this model's provider, which does not speak Gemini's format. Leave it out, or call"
+        f"`{name}` cannot be sent to this model's provider, which does not speak Gemini's format. Leave it out, or call"
         " a model `gemini/…`."
     )
     return RequestError(400, message, code="unsupported_parameter", param=name)
