@@ -15,11 +15,11 @@ from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import EVENT_STREAM, SSEEvent
 from streamviz.exchange import errors
+from streamviz.exchange.clients import is_codex
 from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, End, Finish, Record, Respond, Send
 from streamviz.exchange.life import Event, State
 from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
-from streamviz.exchange.writing import is_codex
 
 # A client that takes this long to accept what it was sent counts as slow.
 _SLOW_US = 250_000
