@@ -82,7 +82,6 @@ class LiveStream:
     passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
     passed_at: "array[int]" = field(default_factory=lambda: array("q"))
     made_at: "array[int]" = field(default_factory=lambda: array("q"))
-    frame_count: int = 0
     last_sent_at: int | None = None
     upstream_first_at: int | None = None
     client_first_at: int | None = None
@@ -115,6 +114,11 @@ class LiveStream:
         if len(given) < len(judgements):
             given += map(VerdictRecord.of, range(len(given), len(judgements)), judgements[len(given) :])
         return given
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames its client was sent."""
+        return len(self.passed_seqs) + len(self.made_at)
 
     @property
     def outcome(self) -> str:

@@ -31,7 +31,7 @@ from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall
 from streamviz.proxy.said import Said
-from streamviz.proxy.spending import add_up, most_of, spent_by
+from streamviz.proxy.spending import add_up, most_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.masked import Masked
@@ -295,15 +295,7 @@ def _close(call: _Call) -> None:
     finally:
         assert stream.ended_at is not None
         add_up(stream)
-        _count(call.worker, stream)
+        limiting.count(call.worker, stream)
         call.driver.record(recording.closed(stream))
         call.worker.observers.closed(stream)
         stream.release()
-
-
-def _count(worker: Worker, stream: LiveStream) -> None:
-    """Add a stream that ended to the totals of its session and its key; a denied request does not count."""
-    is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
-    spent = SessionCounts() if is_denied else spent_by(stream)
-    limiting.add(worker, stream, spent)
-    limiting.settle(worker, stream, spent)

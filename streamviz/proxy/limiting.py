@@ -6,9 +6,11 @@ from functools import partial
 from uuid import UUID, uuid5
 
 from streamviz.core.context import SessionCounts
+from streamviz.core.outcome import Outcome
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.spending import spent_by
 from streamviz.proxy.worker import Worker
 from streamviz.records.tallies import Amounts, OfKey
 
@@ -42,6 +44,15 @@ def _known(amounts: Callable[[], Amounts], *, counts_cost: bool) -> Amounts:
     return Amounts(None, None) if counts_cost and found.cost is None else found
 
 
+def count(worker: Worker, stream: LiveStream) -> None:
+    """Add a stream that ended to the totals of its session and its key, and settle its reservations; a denied request
+    does not count."""
+    is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
+    spent = SessionCounts() if is_denied else spent_by(stream)
+    _add(worker, stream, spent)
+    settle(worker, stream, spent)
+
+
 def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
     """Settle the reservations of a stream that is over with what it came to."""
     for period, tally in stream.reserved.items():
@@ -49,7 +60,7 @@ def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
     stream.reserved.clear()
 
 
-def add(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
+def _add(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
     """Add a stream's totals to those that this worker knows."""
     for tally in (stream.session_id, *(tally_of(stream, period) for period in stream.context.of_key)):
         worker.sessions.counts(tally, stream.requested_at).add(spent)

@@ -9,17 +9,21 @@ from django.conf import settings
 from yarl import URL
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import SessionCounts
+from streamviz.core.context import Frame, SessionCounts
 from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
 from streamviz.core.json_value import encode, has_more_values, object_in
 from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.sse import SSEEvent
+from streamviz.core.verdicts import Verdict
 from streamviz.core.wire import PASSED_THROUGH
 from streamviz.exchange import errors, recording
 from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.tape import Tape
 from streamviz.logs import about_stream
 from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.leaving import Call, Race, leaving_of
@@ -31,7 +35,8 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
 from streamviz.records.moments import Clock
-from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
+from streamviz.records.privacy import shape_of
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.proxies import proxy_for
@@ -40,9 +45,9 @@ from streamviz.upstream.redaction import told_headers
 
 # What a browser shows of an answer can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
-_ONE = SessionCounts(streams=1)
 _UNSAID = {"content-type": "application/json"}
 _OF_FILES = ("content-disposition",)
+Denial = tuple[ActivePolicy, Verdict]
 
 
 async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -59,14 +64,15 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     send = http.adding(send, {http.STREAM: str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
     try:
-        await _require_within_limits(worker, stream)
-        passing.record(recording.opened(stream))
+        denied = await _denied(worker, stream)
+        passing.begin()
     except BaseException:
         limiting.settle(worker, stream, SessionCounts())
         raise
     worker.observers.opened(stream)
+    carry = partial(passing.carry, scope, place, denied)
     try:
-        await _until_over(partial(passing.carry, scope, place), Race(leaving_of(scope, receive), passing, worker))
+        await _until_over(carry, Race(leaving_of(scope, receive), passing, worker))
     finally:
         passing.close()
 
@@ -80,6 +86,11 @@ class _Passing:
         self._clock = clock
         self._send = send
         self._life = stream.life
+        self._tape = Tape(stream)
+
+    def begin(self) -> None:
+        """Record the request, and what policies said of it. Raises NotRecorded."""
+        self.record(recording.opened(self.stream), *self._tape.take_entries())
 
     def record(self, *entries: AnyEntry) -> None:
         """Record entries. Raises NotRecorded if the call must not continue because part of it could not be recorded."""
@@ -93,9 +104,12 @@ class _Passing:
             recorder.append(entry)
         recorder.flush()
 
-    async def carry(self, scope: HTTPScope, place: Place) -> None:
-        """Make the call. Raises UpstreamError or NotRecorded, or CannotEnd if the client already has part of the
-        answer."""
+    async def carry(self, scope: HTTPScope, place: Place, denied: Denial | None) -> None:
+        """Make the call, unless it is `denied`. Raises Denied, UpstreamError or NotRecorded, or CannotEnd if the client
+        already has part of the answer."""
+        if denied is not None:
+            active, verdict = denied
+            raise self._ended(Event.DENIED, f"{active.name}: {verdict.reason}", errors.denial(active, verdict))
         try:
             await self._carry(scope, place)
         except (*FAILURES, UpstreamError, NotRecorded) as error:
@@ -154,18 +168,12 @@ class _Passing:
         """Pass on one piece, recorded before the client gets it."""
         if self._life.is_ending:
             return
-        stream, now = self.stream, self._clock.now()
-        seq = len(stream.received_at)
-        stream.received_at.append(now)
-        stream.upstream_first_at = stream.upstream_first_at or now
-        raws, sizes = ([piece], []) if settings.STORE_PASSED_THROUGH else ([], [len(piece)])
-        received = ChunksReceived(stream.id, seq, now, raws, sizes)
-        self.record(received, FramesSent(stream.id, stream.frame_count, now, [seq], []))
-        stream.client_first_at = stream.client_first_at or now
-        stream.frame_count += 1
-        stream.passed_seqs.append(seq)
-        stream.passed_at.append(now)
-        stream.last_sent_at = now
+        stream = self.stream
+        [chunk] = self._tape.receive([SSEEvent(piece, None)])
+        stream.upstream_first_at = stream.upstream_first_at or chunk.received_at
+        entries = self._tape.take_entries([Frame(piece, chunk.seq)])
+        self.record(*(entries if settings.STORE_PASSED_THROUGH else map(shape_of, entries)))
+        stream.client_first_at = stream.client_first_at or stream.last_sent_at
         self._worker.observers.feed.changed(stream)
         await http.body(self._send, piece, more=True)
 
@@ -223,20 +231,17 @@ class _Passing:
         if not self._life.is_over:
             self._life.step(Event.SENT)
         stream.ended_at = self._clock.now()
-        limiting.add(self._worker, stream, _ONE)
-        limiting.settle(self._worker, stream, _ONE)
+        limiting.count(self._worker, stream)
         self._keep(recording.closed(stream))
         self._life.step(Event.CLOSED)
         self._worker.observers.closed(stream)
 
 
-async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
-    """Raises RequestError (403) if the key has used up its limits."""
+async def _denied(worker: Worker, stream: LiveStream) -> Denial | None:
+    """The policy that denies the call, as the key has used up its limits, and its verdict; None if none does."""
     policies = [each for each in worker.configuration.policies_of(stream.key_name) if each.policy.judges_unread]
     await limiting.reserve(worker, stream, policies, lambda: Amounts(0, 0.0))
-    judging = RequestJudging(policies, stream.context.request, stream.context)
-    if judging.denied is not None:
-        raise errors.denial(*judging.denied)
+    return RequestJudging(policies, stream.context.request, stream.context).denied
 
 
 async def _until_over(call: Call, race: Race) -> None:

@@ -14,18 +14,25 @@ from aiohttp.test_utils import TestServer
 from asgiref.typing import HTTPScope
 
 from streamviz.asgi_types import LEFT
+from streamviz.core.context import StreamingContext
 from streamviz.core.errors import RequestError
 from streamviz.core.outcome import Outcome
+from streamviz.core.policy import ActivePolicy, Policy
+from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.exchange.life import State
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
+from streamviz.policies.registry import build
 from streamviz.proxy import asgi, passage
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
-from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed, StreamOpened
+from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed, StreamOpened, VerdictsGiven
+from streamviz.records.scoped_policies import ScopedPolicy
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.upstream.raw import MOST_OF_A_REFUSAL, new_client
 from tests.proxy.test_leaving import Slot
 from tests.proxy.test_own_failures import KEY, Kept
@@ -74,6 +81,22 @@ class Full(Kept):
 
     def has_lost(self, stream_id: object) -> bool:
         return self.most == 0
+
+
+class Refusing(Policy):
+    """Denies whatever passes unread."""
+
+    kind = "full"
+    judges_unread = True
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict:
+        return Verdict(Decision.DENY, "It is full.", "No more files.")
+
+
+def verdicts(worker: Worker) -> list[VerdictRecord]:
+    """The verdicts that are recorded."""
+    recorder: Any = worker.observers.recorder
+    return [each for entry in recorder.entries if isinstance(entry, VerdictsGiven) for each in entry.verdicts]
 
 
 @pytest.fixture
@@ -393,3 +416,32 @@ def test_no_model_is_looked_for_among_very_many_values(body: bytes) -> None:
     with pytest.raises(RequestError) as refused:
         named(body, b"application/json")
     assert refused.value.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+async def test_what_policies_say_of_it_is_on_the_record(worker: Worker, upstream: Upstream) -> None:
+    limits = ActivePolicy(build("limits", {"key": {"streams": 1}}), "limits", 7, 1, Mode.SHADOW)
+    worker.configuration.policies = (ScopedPolicy("limits", 1, Mode.SHADOW, (), (), limits),)
+    upstream.may_go_on.set()
+    for _ in range(2):
+        client = Client(worker)
+        await client.task
+        assert client.got == (200, BODY)
+    assert [(each.policy_version_id, each.subject, each.decision) for each in verdicts(worker)] == [
+        (7, "request", "allow"),
+        (7, "request", "deny"),
+    ]
+
+
+async def test_a_denied_call_is_a_stream_that_counts_for_nothing(worker: Worker, upstream: Upstream) -> None:
+    full = ActivePolicy(Refusing({}), "full", 7, 1, Mode.ENFORCE)
+    worker.configuration.policies = (ScopedPolicy("full", 1, Mode.ENFORCE, (), (), full),)
+    client = Client(worker)
+    await client.task
+    assert client.got[0] == 403
+    assert b"No more files." in client.got[1]
+    assert (client.closed.outcome, client.closed.status, client.closed.error) == ("halted", 403, "full: It is full.")
+    assert client.names_stream == str(client.closed.stream_id)
+    assert [each.decision for each in verdicts(worker)] == ["deny"]
+    assert not upstream.is_asked.is_set()
+    [stream] = worker.observers.feed.finished.values()
+    assert worker.sessions.counts(stream.session_id, stream.requested_at).streams == 0
