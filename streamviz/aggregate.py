@@ -23,7 +23,7 @@ from streamviz.core.events import (
 from streamviz.core.framing import AnyFraming
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent
-from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire import AGGREGATORS, LINTERS
 
 __all__ = [
     "FORMATS",
@@ -43,7 +43,8 @@ __all__ = [
     "UsageUpdated",
 ]
 
-FORMATS = tuple(sorted(AGGREGATORS))
+# Those whose answers can be streams.
+FORMATS = tuple(sorted(LINTERS))
 
 
 class Aggregator:
@@ -55,6 +56,8 @@ class Aggregator:
     """
 
     def __init__(self, wire_format: str, on_event: Callable[[StreamEvent], None] | None = None) -> None:
+        if wire_format not in FORMATS:
+            raise KeyError(f"there is no format {wire_format!r}: there are {', '.join(FORMATS)}")
         self._aggregator = AGGREGATORS[wire_format]()
         self._on_event = on_event
         self.clear()

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from streamviz.aggregate import FORMATS, Aggregator, AlreadyComplete, NothingAggregated, StreamEvent, StreamFailed
-from streamviz.core.wire import WIRE_FORMATS
 from tests.services import ROOT
 
 LLM = b"""event: message_start
@@ -83,8 +82,14 @@ def test_the_second_example_of_the_documentation_holds(bare: Path) -> None:
     assert run(bare, "import importlib.util as imports; print(imports.find_spec('django'))") == "None\n"
 
 
+@pytest.mark.parametrize("name", ["embeddings", "passed_through", "nonsense"])
+def test_a_format_without_streams_is_none(name: str) -> None:
+    with pytest.raises(KeyError, match="there are anthropic_messages, gemini"):
+        Aggregator(name)
+
+
 def test_it_reads_all_formats_in_any_pieces_and_again_once_cleared() -> None:
-    assert set(FORMATS) == set(WIRE_FORMATS)
+    assert set(FORMATS) == {"openai_chat", "anthropic_messages", "openai_responses", "gemini"}
     heard: list[StreamEvent] = []
     stream = Aggregator("anthropic_messages", heard.append)
     whole = [*stream.aggregate(LLM), *stream.close()]

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import msgspec
 from django.core.management.base import BaseCommand, CommandError
 
-from streamviz.aggregate import Aggregator, StreamEvent
+from streamviz.aggregate import FORMATS, Aggregator, StreamEvent
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import StreamvizError
 from streamviz.core.framing import AnyFraming
@@ -34,7 +34,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("format", choices=sorted(AGGREGATORS))
+        parser.add_argument("format", choices=FORMATS)
         parser.add_argument("files", nargs="+", metavar="file", type=Path)
         parser.add_argument("--follow", action="store_true", help="print the events of one file as it grows")
 
