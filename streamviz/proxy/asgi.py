@@ -11,10 +11,10 @@ from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, WIRE_FORMATS
 from streamviz.logs import about_stream
 from streamviz.proxy import cors, count_tokens, hops, http, model_list
 from streamviz.proxy.calls import model_call
+from streamviz.proxy.destinations import METHODS
 from streamviz.proxy.embeddings import embeddings
 from streamviz.proxy.gemini import gemini_call
 from streamviz.proxy.pass_through import pass_through
-from streamviz.proxy.passage import METHODS
 from streamviz.proxy.paths import canonical, format_of, is_gemini_call, meant_by, no_such
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker

@@ -23,10 +23,10 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
+from streamviz.proxy.client_headers import end_to_end
 from streamviz.proxy.denied_calls import FORMATS
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import Leaving, leaving_of, until_over
-from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall

@@ -18,7 +18,7 @@ from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.beginning import Caller
-from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.client_headers import end_to_end
 from streamviz.proxy.questions import asked as answer_to
 from streamviz.proxy.refusals import about_model
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request

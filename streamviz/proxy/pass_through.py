@@ -26,9 +26,9 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.exchange.tape import Tape
 from streamviz.logs import about_stream
 from streamviz.proxy import hops, http, limiting
+from streamviz.proxy.client_headers import end_to_end
+from streamviz.proxy.destinations import Destination, destination_of, require_unjudged
 from streamviz.proxy.leaving import Call, Race, leaving_of
-from streamviz.proxy.passage import Place, place_of, require_unjudged
-from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import read_aside
 from streamviz.proxy.said import said_of
 from streamviz.proxy.worker import Worker
@@ -58,8 +58,8 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     require_unjudged(worker, key)
     worker.admit()
     body = await http.read_body(scope, receive)
-    place = await place_of(worker, scope, body, key)
-    stream = _opened(worker, scope, key, place, clock, requested_at)
+    destination = await destination_of(worker, scope, body, key)
+    stream = _opened(worker, scope, key, destination, clock, requested_at)
     stream.request = await _kept_request(scope, body)
     send = http.adding(send, {http.STREAM: str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
@@ -70,7 +70,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
         limiting.settle(worker, stream, SessionCounts())
         raise
     worker.observers.opened(stream)
-    carry = partial(passing.carry, scope, place, denied)
+    carry = partial(passing.carry, scope, destination, denied)
     try:
         await _until_over(carry, Race(leaving_of(scope, receive), passing, worker))
     finally:
@@ -104,38 +104,38 @@ class _Passing:
             recorder.append(entry)
         recorder.flush()
 
-    async def carry(self, scope: HTTPScope, place: Place, denied: Denial | None) -> None:
+    async def carry(self, scope: HTTPScope, destination: Destination, denied: Denial | None) -> None:
         """Make the call, unless it is `denied`. Raises Denied, UpstreamError or NotRecorded, or CannotEnd if the client
         already has part of the answer."""
         if denied is not None:
             active, verdict = denied
             raise self._ended(Event.DENIED, f"{active.name}: {verdict.reason}", errors.denial(active, verdict))
         try:
-            await self._carry(scope, place)
+            await self._carry(scope, destination)
         except (*FAILURES, UpstreamError, NotRecorded) as error:
             if self._life.is_ending:  # the client has left and is told nothing
                 return
-            raise self._failed(error, place.target.provider) from error
+            raise self._failed(error, destination.target.provider) from error
 
-    async def _carry(self, scope: HTTPScope, place: Place) -> None:
-        headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope), **hops.onward(scope)}
+    async def _carry(self, scope: HTTPScope, destination: Destination) -> None:
+        headers = {"user-agent": "streamviz", **destination.headers, **end_to_end(scope), **hops.onward(scope)}
         if kind := http.header(scope, b"content-type"):
             headers["content-type"] = kind
-        url = URL(place.url, encoded=True)
-        data = place.body or None
+        url = URL(destination.url, encoded=True)
+        data = destination.body or None
         self._life.step(Event.FORWARDED)
         client = self._worker.client
         response = await client.request(
-            scope["method"], url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(place.url)
+            scope["method"], url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(destination.url)
         )
         if why := _why_none(response.status):
             response.close()
             raise UpstreamError(502, f"upstream answered {response.status}{why}")
         assert client.timeout.sock_read is not None  # as set by new_client
-        raw = RawAnswer(response, client.timeout.sock_read, place.target.key)
+        raw = RawAnswer(response, client.timeout.sock_read, destination.target.key)
         answer = BoundedAnswer(raw, settings.ANSWER_BOUNDS)
         try:
-            await self._answer(answer, response, place.target.key)
+            await self._answer(answer, response, destination.target.key)
         finally:
             answer.close()
 
@@ -294,12 +294,12 @@ def _without_credentials(body: bytes) -> bytes:
 
 
 def _opened(
-    worker: Worker, scope: HTTPScope, key: KnownKey, place: Place, clock: Clock, requested_at: int
+    worker: Worker, scope: HTTPScope, key: KnownKey, destination: Destination, clock: Clock, requested_at: int
 ) -> LiveStream:
     said = said_of(PASSED_THROUGH, scope, {})
     state, stream_id = StreamState(), uuid7()
     about_stream(stream_id)
-    call = ModelCall(PASSED_THROUGH.name, {"model": place.model})
+    call = ModelCall(PASSED_THROUGH.name, {"model": destination.model})
     stream = LiveStream(
         id=stream_id,
         session_id=worker.sessions.named(key.told_apart_by, said.session),
@@ -309,9 +309,9 @@ def _opened(
         endpoint=scope["path"],
         wire_format=PASSED_THROUGH.name,
         is_streaming=False,
-        requested_model=place.model,
-        upstream_model=place.target.model,
-        provider=place.target.provider,
+        requested_model=destination.model,
+        upstream_model=destination.target.model,
+        provider=destination.target.provider,
         requested_at=requested_at,
         state=state,
         context=ChainContext(str(stream_id), clock.now, call, state=state, began_at=requested_at),

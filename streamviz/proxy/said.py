@@ -12,8 +12,8 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
+from streamviz.proxy.client_headers import kept_headers
 from streamviz.proxy.labels import label_of
-from streamviz.proxy.passing import kept_headers
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import is_helper, name_of
 from streamviz.traces import parent_in

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.proxy import http
-from streamviz.proxy.passing import kept_headers
+from streamviz.proxy.client_headers import kept_headers
 
 SENT = {"会话 7": "会话 7".encode(), "Åsa": "Åsa".encode(), "café": b"caf\xe9"}
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from streamviz.proxy.passing import kept_headers
-from tests.proxy.test_passing import STAY
+from streamviz.proxy.client_headers import kept_headers
+from tests.proxy.test_client_headers import STAY
 
 KEPT = {
     "content-type": "application/json",

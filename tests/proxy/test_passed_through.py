@@ -24,7 +24,7 @@ from streamviz.exchange.life import State
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.policies.registry import build
-from streamviz.proxy import asgi, passage
+from streamviz.proxy import asgi, destinations
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
@@ -360,7 +360,7 @@ def form(*parts: tuple[bytes, bytes], boundary: bytes = b"x") -> bytes:
 
 def named(body: bytes, kind: bytes) -> str:
     scope: Any = {"headers": [(b"content-type", kind)]}
-    return passage._model_in(cast(HTTPScope, scope), body)
+    return destinations._model_in(cast(HTTPScope, scope), body)
 
 
 FILE = (b'"file"; filename="a"\r\nContent-Type: audio/wav', b"\r\n\r\n--y\r\n" * 50_000)

@@ -41,7 +41,7 @@ _LONG_BYTES, _MOST_VALUES = 100_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Where a request goes. `model` is what the client named, a model or a provider; `body` has the provider's own name
     for that model."""
 
@@ -72,7 +72,7 @@ def require_unjudged(worker: Worker, key: KnownKey) -> None:
         raise _forbidden(message, "denied_by_policy")
 
 
-async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> Place:
+async def destination_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> Destination:
     """Raises RequestError if no provider is named (404), or none to which this may go."""
     path = _plain_path(scope)
     model, spoken, target = await _served(worker, scope, _named(worker, scope, body, key))
@@ -89,7 +89,7 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey)
     target.require_key()
     root = target.url.removesuffix(spoken.upstream_path)
     url = root + path.removeprefix(spoken.base_path) + _query(scope)
-    return Place(target, url, model, _renamed(body, scope, model, target.model))
+    return Destination(target, url, model, _renamed(body, scope, model, target.model))
 
 
 def _plain_path(scope: HTTPScope) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.policies import build
-from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.client_headers import end_to_end
 from tests.core.support import active
 
 GO_ON = {
