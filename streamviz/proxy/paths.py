@@ -19,14 +19,14 @@ _REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)+(?=/v1(?:beta|alpha)?/)")
 _VERSION = re.compile(r"/v1(?:beta|alpha)?/")
 # What follows the last version in a path that has something else before it.
 _BEHIND = re.compile(r".+(/v1(?:beta|alpha)?/.+)")
-# Model calls, and other endpoints of providers: no page has such a path.
-_UNVERSIONED = re.compile(
-    r"/(?:chat/completions|completions|messages|responses|embeddings|models|files|uploads|batches|images|audio|videos"
-    r"|moderations|fine_tuning|assistants|threads|vector_stores|containers|conversations|evals|skills)(?:/|$)"
-)
 _ENDS = (
     *(known.path.removeprefix("/v1") for known in WIRE_FORMATS.values() if known.path.startswith("/v1/")),
     "/models",
+)
+# Model calls, and other endpoints of providers: no page has such a path.
+_UNVERSIONED = re.compile(
+    rf"(?:{'|'.join(_ENDS)}|/(?:completions|files|uploads|batches|images|audio|videos|moderations|fine_tuning|assistants"
+    r"|threads|vector_stores|containers|conversations|evals|skills))(?:/|$)"
 )
 _CALLS = (*(f"/v1{end}" for end in _ENDS), GEMINI.path)
 # OpenRouter has a list of its own of the models that embed.
