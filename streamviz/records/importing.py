@@ -3,8 +3,8 @@
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from typing import Any, BinaryIO, TypeVar
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
 from uuid import UUID
 
 import msgspec
@@ -16,23 +16,19 @@ from django.db.models import Q
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, encode, require_shallow
-from streamviz.core.judgements import NotRun, Subject
-from streamviz.core.outcome import Outcome
-from streamviz.core.verdicts import Decision, Mode
-from streamviz.core.wire import AGGREGATORS
+from streamviz.core.judgements import NotRun
+from streamviz.core.verdicts import Mode
 from streamviz.records.block_record import BlockRecord
-from streamviz.records.columns import MOMENT, bytes_from_line, clean, clean_name
+from streamviz.records.columns import bytes_from_line, clean, clean_name
 from streamviz.records.exporting import VERSION, Line
+from streamviz.records.imported_values import AHEAD, Order, checked, require_natural
 from streamviz.records.models import Annotation, ApiKey, Policy, PolicyVersion, Session, Stream
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
-from streamviz.records.models.streams import Relation
-from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
 from streamviz.records.retention import held_off
-from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT, Table
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import NO_WORKER, Batch
 from streamviz.records.writer.store import Store
@@ -42,34 +38,6 @@ PREFIX = "imported-"
 
 # The version id of a policy that was not on record where its verdict comes from; no version has it.
 _NO_POLICY = 0
-
-# How far ahead a time may be, because clocks differ.
-_AHEAD = timedelta(days=1)
-
-# Before there was any model to call.
-_EARLIEST = as_microseconds(datetime(2015, 1, 1, tzinfo=UTC))
-
-# Fields that are stored as text, but of which pages know only these values.
-_WORDS: dict[type, dict[str, frozenset[str]]] = {
-    StreamOpened: {"wire_format": frozenset(AGGREGATORS), "relation": frozenset(["", *Relation.values])},
-    StreamClosed: {"outcome": frozenset(Outcome)},
-    BlockRecord: {"kind": frozenset(BlockKind)},
-    VerdictRecord: {"mode": frozenset(Mode), "decision": frozenset(Decision), "subject": frozenset(Subject)},
-}
-
-
-def _moments_in(table: Table) -> list[str]:
-    return [column.field for column in table.columns if column.kept is MOMENT]
-
-
-_MOMENTS: dict[type, list[str]] = {
-    StreamOpened: _moments_in(OPENED),
-    StreamClosed: _moments_in(CLOSED),
-    BlockRecord: _moments_in(BLOCK),
-    VerdictRecord: _moments_in(VERDICT),
-    ChunksReceived: ["received_at"],
-    FramesSent: ["sent_at"],
-}
 
 # The first version with an `end` line; older exports do not say whether they are whole.
 _FIRST_WITH_END = 2
@@ -87,7 +55,6 @@ _FAULTS = (
     *(struct.error, ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
     psycopg.errors.ProgramLimitExceeded,
 )
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class NotAnExport(Exception):
@@ -118,6 +85,7 @@ class Importing:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._session: SessionLine | None = None
+        self._order = Order()
         self._stored: Batch | None = None
         self._annotation: AnnotationLine | None = None
         self._versions: dict[tuple[str, int, bytes], int] = {}
@@ -166,13 +134,15 @@ class Importing:
     def _take_session(self, value: Line) -> None:
         self._store_stream()
         self._session = msgspec.convert(value, SessionLine)
+        self._order.session()
 
     def _take_stream(self, value: Line) -> None:
+        stream_id = UUID(value["id"])
+        self._order.stream(stream_id)
         self._store_stream()
         if self._session is None:
             raise ValueError("it belongs to no session")
-        stream_id = UUID(value["id"])
-        if (made := day_of(stream_id)) is not None and made > datetime.now(UTC).date() + _AHEAD:
+        if (made := day_of(stream_id)) is not None and made > datetime.now(UTC).date() + AHEAD:
             # Its partition would never be dropped, and a file could have one for each day of many years.
             raise ValueError("it is dated in the future")
         self._annotation = msgspec.convert(value["annotation"], AnnotationLine) if "annotation" in value else None
@@ -186,7 +156,7 @@ class Importing:
         )
         msgspec.convert(opened.not_run, list[NotRun])
         closed = StreamClosed(stream_id=stream_id, blocks=[], **CLOSED.fields(value))
-        self._stored = Batch(stream_id, NO_WORKER, opened=_checked(opened), closed=_checked(closed))
+        self._stored = Batch(stream_id, NO_WORKER, opened=checked(opened), closed=checked(closed))
 
     @property
     def _batch(self) -> Batch:
@@ -197,26 +167,30 @@ class Importing:
 
     def _take_block(self, value: Line) -> None:
         block = BlockRecord(**BLOCK.fields(value))
+        self._order.line("block", block.ordinal)
         if closed := self._batch.closed:
-            closed.blocks.append(_checked(block))
+            closed.blocks.append(checked(block))
 
     def _take_verdict(self, value: Line) -> None:
         policy = value["policy"]
+        self._order.line("verdict", value["number"])
         version_id = _NO_POLICY if policy is None else self._version(policy)
-        self._batch.verdicts.append(_checked(VerdictRecord(policy_version_id=version_id, **VERDICT.fields(value))))
+        self._batch.verdicts.append(checked(VerdictRecord(policy_version_id=version_id, **VERDICT.fields(value))))
 
     def _take_chunk(self, value: Line) -> None:
         raws = [bytes_from_line(value["raw"])] if "raw" in value else []
         sizes = [] if raws else [value["length"]]
-        entry = _checked(ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes))
-        _require_natural(entry.first, *sizes)
+        entry = checked(ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes))
+        require_natural(entry.first, *sizes)
+        self._order.line("chunk", entry.first)
         self._batch.add(entry)
 
     def _take_frame(self, value: Line) -> None:
         seq = value.get("seq")
         made = [] if seq is not None else [(value["origin"], bytes_from_line(value["raw"]))]
-        entry = _checked(FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made))
-        _require_natural(entry.first, seq or 0)
+        entry = checked(FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made))
+        require_natural(entry.first, seq or 0)
+        self._order.line("frame", entry.first)
         self._batch.add(entry)
 
     def _version(self, value: Line) -> int:
@@ -293,26 +267,6 @@ def _faults_at(number: int) -> Iterator[None]:
     except _FAULTS as error:
         why = repr(error)[:_QUOTED]
         raise NotAnExport(f"Line {number}, or the stream before it, is not what an export has: {why}") from error
-
-
-def _checked(entry: _Struct) -> _Struct:
-    """The same entry. Raises ValueError if a field has the wrong type, a value that is not among those allowed, or an
-    impossible time."""
-    entry = msgspec.convert(msgspec.to_builtins(entry), type(entry))
-    for name, words in _WORDS.get(type(entry), {}).items():
-        if getattr(entry, name) not in words:
-            raise ValueError(f"its {name} is not one this version knows")
-    latest = as_microseconds(datetime.now(UTC) + _AHEAD)
-    for name in _MOMENTS[type(entry)]:
-        if (at := getattr(entry, name)) is not None and not _EARLIEST <= at <= latest:
-            raise ValueError(f"its {name} is impossible")
-    return entry
-
-
-def _require_natural(*numbers: int) -> None:
-    """Raise ValueError for a negative number, which the archive would not take."""
-    if min(numbers) < 0:
-        raise ValueError("a number is negative")
 
 
 def _parameters(fields: dict[str, Any]) -> JsonObject:

@@ -124,12 +124,15 @@ def test_a_file_adds_nothing_to_a_stream_that_is_here_and_changes_nothing_of_it(
         b'{"verdict":': (b'"number":', b'"number":9'),
         b'{"annotation":': (b"flaky", b"theirs"),
     }
-    lines = []
+    lines: list[bytes] = []
+    chunks: list[bytes] = []
     for line in export([session]):
+        if line.startswith(b'{"chunk":'):
+            chunks.append(line.replace(b'"seq":', b'"seq":9', 1))
+        else:
+            lines, chunks = lines + chunks, []
         old, new = next((changed for begins, changed in more.items() if line.startswith(begins)), (b"", b""))
         lines.append(line.replace(old, new, 1) if old else line)
-        if line.startswith(b'{"chunk":'):
-            lines.append(line.replace(b'"seq":', b'"seq":9', 1))
     assert len(lines) > len(list(export([session])))
     take(lines)
     assert everything(query) == before
@@ -219,8 +222,8 @@ def test_an_imported_policy_that_was_switched_on_here_stays_as_it_was_wanted(ses
     newer = [line.replace(b'"order":100', b'"order":7', 1) for line in newer]
     ids = {line["stream"]["id"] for line in map(msgspec.json.decode, lines) if "stream" in line}
     moved = b"".join(newer).replace(str(session).encode(), other)
-    for each in ids:
-        moved = moved.replace(each.encode(), str(id_at(day(1))).encode())
+    for number, each in enumerate(ids):
+        moved = moved.replace(each.encode(), str(id_at(day(1), 100 + number)).encode())
     take(moved.splitlines(keepends=True))
     [policy] = [policy for policy in policies_in_force() if policy.name == "imported-guard"]
     assert policy.version == Policy.objects.get(name="imported-guard").version == imported.version == 2

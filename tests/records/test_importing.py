@@ -157,6 +157,11 @@ def of_another_place(lines: list[bytes], **changes: object) -> list[bytes]:
     return said.splitlines(keepends=True)
 
 
+def id_in(line: bytes) -> str:
+    """The id in a stream's line."""
+    return str(msgspec.json.decode(line)["stream"]["id"])
+
+
 def versions() -> list[tuple[int, int]]:
     """The version number and the order of each policy version that has verdicts."""
     told = PolicyVersion.objects.filter(verdicts__isnull=False).order_by("number")
@@ -267,6 +272,23 @@ def test_a_file_may_be_imported_twice_at_once(query: Query, denied: list[bytes])
     assert query("SELECT count(*), sum(chunk_count) FROM records_stream") == [(1, 5)]
     assert query("SELECT count(*) FROM records_policy WHERE name LIKE 'imported-%%'") == [(1,)]
     assert list(verify()) == [[]]
+
+
+@pytest.mark.parametrize("what", ["stream", "block", "verdict", "chunk", "frame"])
+def test_a_file_with_a_line_twice_is_no_export(query: Query, denied: list[bytes], what: str) -> None:
+    at = next(n for n, line in enumerate(denied) if line.startswith(b'{"%s"' % what.encode()))
+    with pytest.raises(NotAnExport, match=f"Line {at + 2}, .* is in the file twice or out of order"):
+        take([*denied[: at + 1], *denied[at:]])
+    assert query("SELECT id FROM records_stream") == []
+
+
+def test_a_stream_with_another_ones_line_among_its_own_is_not_stored(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    [first, second] = [n for n, line in enumerate(lines) if line.startswith(b'{"stream"')]
+    with pytest.raises(NotAnExport, match="is in the file twice"):
+        take([*lines[: second + 1], lines[first], *lines[second + 1 :]])
+    assert [str(each) for each in Stream.objects.values_list("pk", flat=True)] == [id_in(lines[first])]
 
 
 class Retained(Store):
