@@ -4,18 +4,19 @@ sandboxes, searches and clouds, and in the addresses of pictures and files. They
 import re
 from collections.abc import Callable, Mapping
 from operator import is_not
-from urllib.parse import urlsplit
 
 from streamviz.core.json_value import JsonObject, as_object
 
 MASK = "***"
-# No server has a longer one. Normalising a run of combining characters takes time that grows with the square of its
-# length.
+# No server has a longer one.
 _LONGEST_ADDRESS = 2_000
-# A text that begins with an address which may have a secret: few requests have one, and looking at each part of a long
-# conversation takes ten times as long as finding that out.
-_ADDRESS = re.compile(rb'"\s*(?i:https?)://[^"]*[?@#]')
-_IS_ADDRESS = re.compile(r"\s*(?:https?:)?//", re.IGNORECASE)
+# What readers of addresses skip anywhere in one, and what before it: controls, and characters that cannot be seen.
+_SKIPPED = re.compile(r"[\t\r\n]")
+_BLANK = "".join(map(chr, range(0x21))) + "\x85\xa0\xad\u1680\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+_BLANK += "".join(map(chr, range(0x2000, 0x2010)))
+_SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}"
+_HAS_SCHEME = re.compile(_SCHEME, re.IGNORECASE)
+_PARTS = re.compile(rf"({_SCHEME}[/\\]*)?([^/\\?#]*@)?([^?#]*)(\?[^#]*)?(#.*)?", re.IGNORECASE | re.DOTALL)
 _HYPHENS = str.maketrans("", "", "_-")
 _HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]
@@ -33,28 +34,43 @@ def _plain(value: object) -> object:
 
 def _bare_address(value: object) -> object:
     """An address without user and password, its query and fragment masked: many servers have secrets there."""
-    if not isinstance(value, str) or value.startswith("data:") or not any(mark in value for mark in "@?#"):
+    if not isinstance(value, str) or not _may_have_secret(value):
         return value
     if len(value) > _LONGEST_ADDRESS:
         return MASK
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return MASK
-    netloc = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=netloc, query=parts.query and MASK, fragment=parts.fragment and MASK).geturl()
+    found = _PARTS.fullmatch(_SKIPPED.sub("", value).strip(_BLANK))
+    assert found is not None  # every part may be empty
+    begins, _, place, query, fragment = found.groups("")
+    masked = (mark + MASK for mark in (query[:1], fragment[:1]) if mark)
+    return "".join((begins, place, *masked))
+
+
+def _may_have_secret(address: str) -> bool:
+    return any(mark in address for mark in "@?#") and not address.startswith("data:")
 
 
 def _medium(value: object) -> object:
     """A picture, a file, a sound or a film: an address, which may be signed, or an object with one."""
     if isinstance(value, str):
-        return _bare_address(value) if _IS_ADDRESS.match(value) else value
+        return _bare_address(value) if _may_have_secret(value) and _is_address(value) else value
     return _changed(value, _MEDIUM)
+
+
+def _is_address(value: str) -> bool:
+    """Whether a text in an address's place is one: it has a scheme, or is a single word."""
+    value = _SKIPPED.sub("", value).lstrip(_BLANK)
+    return bool(_HAS_SCHEME.match(value)) or len(value.split(maxsplit=1)) == 1
 
 
 # Where a part of a message has a medium, and where a medium has its address.
 _SHOWN = "imageurl image videourl audiourl documenturl fileurl filedata file"
 _MEDIUM: Places = dict.fromkeys((*_SHOWN.split(), "url", "fileuri"), _medium)
+# One of these, by the end of its name, with what may be an address with a secret: few requests have any, and looking at
+# each part of a long conversation takes ten times as long as finding that out.
+_SHOWS = re.compile(
+    rb'":(?:(?<=ur[li]":)|(?<=file":)|(?<=data":)|(?<=image":))"(?!data:)[^"\\?@#]*+(?:\\.[^"\\?@#]*+)*+[?@#]',
+    re.IGNORECASE,
+)
 # A part of a message, an item, or a result of a tool.
 _PART: dict[str, Places | Change] = dict.fromkeys(_SHOWN.split(), _medium)
 _PART["source"] = {"url": _medium, "content": _PART}
@@ -141,7 +157,7 @@ for _places in (_PLACES, _ALL_PLACES):
 def without_credentials(fields: JsonObject, body: bytes) -> JsonObject:
     """A request, whose compact JSON is `body`, with a mask in place of each such credential; the same object if it has
     none."""
-    return as_object(_changed(fields, _ALL_PLACES if _ADDRESS.search(body) else _PLACES))
+    return as_object(_changed(fields, _ALL_PLACES if _SHOWS.search(body) else _PLACES))
 
 
 def _changed(value: object, places: Places) -> object:

@@ -174,6 +174,32 @@ def test_a_scheme_in_capitals_is_one_too() -> None:
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        f"ftp://user:{CANARY}@pictures.example/a.png",
+        f"s3://pictures.example/a.png?sig={CANARY}",
+        f"pictures.example/a.png?sig={CANARY}",
+        f"user:{CANARY}@pictures.example/a.png",
+        f"https:user:{CANARY}@pictures.example/a.png",
+        f"https:\t//user:{CANARY}@pictures.example/a.png",
+        f"\\\\user:{CANARY}@pictures.example\\a.png",
+        f"\nhttps://pictures.example/a.png?sig={CANARY}",
+        f"\u00a0https://pictures.example/a b.png?sig={CANARY}",
+        f"\u3000//user:{CANARY}@pictures.example/a.png",
+        f"\u200bpictures.example/a.png?sig={CANARY} ",
+        f'https://pictures.example/"a.png?sig={CANARY}',
+    ],
+)
+@pytest.mark.parametrize("shown", [{"image_url": {"url": ""}}, {"imageURL": ""}, {"image-url": ""}])
+def test_an_address_of_any_form_is_kept_without_what_signs_it(address: str, shown: dict[str, Any]) -> None:
+    part = json.loads(json.dumps(shown).replace('""', json.dumps(address)))
+    sent, kept = _kept("openai_chat", {"messages": [{"role": "user", "content": [part]}]})
+    assert json.loads(sent)["messages"][0]["content"] == [part]
+    assert CANARY.encode() not in kept
+    assert b"pictures.example" in kept
+
+
+@pytest.mark.parametrize(
     ("wire_format", "asked"),
     [
         ("openai_responses", {"prompt": {"variables": {"a": {"type": "input_image", "image_url": SIGNED}}}}),
