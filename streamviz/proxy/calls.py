@@ -121,7 +121,7 @@ async def _open(call: _Call, target: Target) -> None:
     stream = call.stream
     judging = await _judge(call, target)
     if judging.is_settled and (judging.denied or judging.call.model == call.asked.model):
-        _keep(call, call.asked.replaced_by(judging.call))
+        await _keep(call, call.asked.replaced_by(judging.call))
     else:
         # The model, and so the policies in force, may still change: until then keep only what all policies would keep.
         call.said.keep_names(stream, call.worker.configuration.policies_of_all())
@@ -149,10 +149,10 @@ async def _judge(call: _Call, target: Target) -> RequestJudging:
     return exchange.judge(context.request, _changed_it(stream))
 
 
-def _keep(call: _Call, request: ModelRequest) -> None:
+async def _keep(call: _Call, request: ModelRequest) -> None:
     """Keep the settled request: what goes upstream is what the record and pages have."""
     stream, policies = call.stream, call.exchange.policies
-    call.said.keep(stream, request, policies)
+    call.said.keep(stream, await request.kept(), policies)
     stream.session_label = call.worker.sessions.label(stream.session_id, partial(call.said.label, request, policies))
 
 
@@ -161,14 +161,14 @@ async def _carry(call: _Call, found: Target) -> None:
     exchange, life = call.exchange, call.stream.life
     try:
         target = await _settle(call, found)
-        request = _record_settled(call)
+        request = await _record_settled(call)
         if target is None or life.is_ending:
             await call.driver.carry_out()
             return
         exchange.forwarded(is_replayed=target.lane is Lane.REPLAYED, is_translated=target.lane is Lane.TRANSLATED)
         answer = await _answer(call, request, target)
     except ClientFacingError as error:
-        _record_settled(call)
+        await _record_settled(call)
         if not life.is_ending:
             exchange.refused(error)
         await call.driver.carry_out()
@@ -194,12 +194,12 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     return answer
 
 
-def _record_settled(call: _Call) -> ModelRequest:
+async def _record_settled(call: _Call) -> ModelRequest:
     """The request as policies left it. Records it if that was not settled before."""
     stream = call.stream
     request = call.asked.replaced_by(stream.context.request)
     if not stream.request:
-        _keep(call, request)
+        await _keep(call, request)
         call.driver.record(recording.opened(stream))
     return request
 

@@ -80,10 +80,9 @@ class ModelRequest:
             return self
         return ModelRequest(self._saying(fields), fields, as_text(fields.get("model")), self.is_streaming)
 
-    @property
-    def kept(self) -> bytes:
+    async def kept(self) -> bytes:
         """The request as it is recorded: without the credentials that it contains for others."""
-        return self._saying(without_credentials(self.fields, self.body))
+        return await read_aside(self.body, lambda body: self._saying(without_credentials(self.fields, body)))
 
     def _saying(self, fields: JsonObject) -> bytes:
         """The request with these fields; those that are unchanged keep their bytes."""

@@ -35,10 +35,9 @@ class Said(NamedTuple):
     is_helper: bool = False
     headers: Mapping[str, str] = MappingProxyType({})
 
-    def keep(self, stream: LiveStream, request: ModelRequest, policies: Sequence[ActivePolicy]) -> None:
-        """Keep the request as it goes upstream. Nothing is kept of what a policy masks in it, or would mask in the
-        rest."""
-        stream.request = request.kept
+    def keep(self, stream: LiveStream, request: bytes, policies: Sequence[ActivePolicy]) -> None:
+        """Keep the request, as it is recorded. Nothing is kept of what a policy would mask in the rest."""
+        stream.request = request
         self.keep_names(stream, policies)
 
     def label(self, request: ModelRequest, policies: Sequence[ActivePolicy]) -> str:

@@ -106,7 +106,7 @@ class Host:
             client="10.0.0.1",
             place=place,
         )
-        said.keep(stream, request, [])
+        said.keep(stream, run(request.kept()), [])
         stream.session_label = said.label(request, [])
         self.entries.append(recording.opened(stream))
         policies = [active(build("text_rule", {"patterns": ["secret"], "action": "halt"}))] if call.halts else []

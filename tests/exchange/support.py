@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.bounds import Bounds
@@ -30,18 +30,19 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
+T = TypeVar("T")
 BOUNDS = Bounds(2**20, 2**20, 10_000, 100, 10_000)
 EVENTS, JSON = {"content-type": "text/event-stream"}, {"content-type": "application/json"}
 SECOND = 1_000_000
 _NAMES = {ChunksReceived: "chunks", FramesSent: "frames", VerdictsGiven: "verdicts"}
 
 
-def run(step: Coroutine[Any, Any, None]) -> None:
-    """Run a step, which must not wait for anything, to its end; there is no event loop."""
+def run(step: Coroutine[Any, Any, T]) -> T:
+    """The result of a step, which must not wait for anything; there is no event loop."""
     try:
         step.send(None)
-    except StopIteration:
-        return
+    except StopIteration as over:
+        return cast(T, over.value)
     raise AssertionError("the step waits")
 
 

@@ -10,6 +10,7 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.requests import read_request
 from streamviz.proxy.said import Said
+from tests.exchange.support import run
 
 CANARY = "canary-4b1f"
 AT = "mcp.example/sse"
@@ -147,7 +148,7 @@ def _kept(wire_format: str, more: dict[str, Any]) -> tuple[bytes, bytes]:
     known = WIRE_FORMATS[wire_format]
     request = read_request(json.dumps({"model": "m", known.turns: [], **more}).encode(), known)
     stream = cast(LiveStream, SimpleNamespace())
-    Said(known, "", "").keep(stream, request, ())
+    Said(known, "", "").keep(stream, run(request.kept()), ())
     return request.body, stream.request
 
 

@@ -65,6 +65,16 @@ async def test_a_step_costs_little_for_each_thing(step: str, things: str) -> Non
     assert many - few <= STEPS[step][0] * 1_000
 
 
+async def test_others_get_on_while_what_is_kept_of_a_long_request_is_found() -> None:
+    async def lines_of(count: int) -> int:
+        pictures = [{"image_url": {"url": f"https://pictures.example/{'a' * 100}.png?sig={n}"}} for n in range(count)]
+        asked = {"model": "m", "messages": [{"role": "user", "content": pictures}]}
+        return await work_of(read_request(json.dumps(asked).encode(), WIRE_FORMATS["openai_chat"]).kept())
+
+    few, many = [await lines_of(LONG_BODY_BYTES // 100 * times) for times in (1, 4)]
+    assert many - few < 1_000
+
+
 def test_a_schema_that_is_nested_deeply_begins_a_stream_all_the_same() -> None:
     schema: dict[str, Any] = {}
     for _ in range(MAX_DEPTH - 6):  # without the levels around it
