@@ -148,10 +148,14 @@ _ALL_PLACES: dict[str, Places | Change] = {
     **dict.fromkeys(("messages", "contents", "systeminstruction", "items", "images"), _PART),
     "input": {**_PART, "tools": _TOOL},
     "prompt": {"variables": {"*": _PART}},
+    # what pictures, films, texts and speech are made of
+    **_MEDIUM,
+    **dict.fromkeys(("document", "mask", "inputreference"), _MEDIUM),
 }
-# What is around a request, or a part of it: members that LiteLLM adds, realtime sessions, and batches.
+# What is around a request, or a part of it: members that LiteLLM adds, realtime sessions, and the batches of Anthropic,
+# OpenAI and Google.
 for _places in (_PLACES, _ALL_PLACES):
-    _places |= dict.fromkeys(("extrabody", "session", "params", "requests"), _places)
+    _places |= dict.fromkeys(("extrabody", "session", "params", "requests", "body", "request"), _places)
 
 
 def without_credentials(fields: JsonObject, body: bytes) -> JsonObject:

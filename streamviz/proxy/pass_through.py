@@ -11,11 +11,10 @@ from yarl import URL
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import Frame, SessionCounts
 from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
-from streamviz.core.json_value import encode, has_more_values, object_in
+from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
-from streamviz.core.request_credentials import without_credentials
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import SSEEvent
 from streamviz.core.verdicts import Verdict
@@ -29,6 +28,7 @@ from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.client_headers import end_to_end
 from streamviz.proxy.destinations import Destination, destination_of, require_unjudged
 from streamviz.proxy.leaving import Call, Race, leaving_of
+from streamviz.proxy.passed_bodies import without_credentials_in
 from streamviz.proxy.requests import read_aside
 from streamviz.proxy.said import said_of
 from streamviz.proxy.worker import Worker
@@ -278,19 +278,8 @@ async def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
     kind = http.header(scope, b"content-type").partition(";")[0]
     asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": kind, "bytes": len(body)}
     if settings.STORE_PASSED_THROUGH:
-        asked["body"] = (await read_aside(body, _without_credentials)).decode("utf-8", "replace")
+        asked["body"] = (await read_aside(body, partial(without_credentials_in, kind=kind))).decode("utf-8", "replace")
     return encode(asked)
-
-
-def _without_credentials(body: bytes) -> bytes:
-    """A JSON object without such credentials; any other body, or one that has none, as it is."""
-    if body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
-        return body
-    if has_more_values(body, settings.ANSWER_BOUNDS.values):
-        return b"(more values than MAX_VALUES)"
-    fields = object_in(body)
-    known = without_credentials(fields, encode(fields))
-    return body if known is fields else encode(known)
 
 
 def _opened(

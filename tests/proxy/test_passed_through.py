@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -130,14 +131,17 @@ async def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Upst
 class Client:
     """Requests the files, and disconnects when told."""
 
-    def __init__(self, worker: Worker, method: str = "GET", path: str = "/v1/files", body: bytes = b"") -> None:
+    def __init__(
+        self, worker: Worker, method: str = "GET", path: str = "/v1/files", body: bytes = b"", kind: str = ""
+    ) -> None:
         self._body = body
         self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self.messages: list[Any] = []
         self.has_some = asyncio.Event()
         self._recorder: Any = worker.observers.recorder
         where = {"method": method, "path": path, "raw_path": path.encode()}
-        scope: Any = {**SCOPE, **where, "headers": HEADERS, "client": None, "extensions": {LEFT: self.leaving}}
+        headers = [*HEADERS, (b"content-type", kind.encode())]
+        scope: Any = {**SCOPE, **where, "headers": headers, "client": None, "extensions": {LEFT: self.leaving}}
         self.task = asyncio.create_task(asgi.application(scope, self._receive, self._send))
 
     async def _receive(self) -> Any:
@@ -202,7 +206,53 @@ async def test_a_body_is_recorded_without_the_credentials_in_it(
     assert json.loads(client.kept_body).keys() == asked.keys()
 
 
-@pytest.mark.parametrize("body", [b'{ "model": "m", "text": "canary" }', b"a,b\n" * 200_000, b"words", b"{"])
+ASKED = json.dumps({"custom_id": "a", "body": {"tools": [MCP], "input": [{"content": [SIGNED]}]}}).encode()
+UPLOAD = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\nContent-Type: text/plain\r\n\r\n'
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "kept"),
+    [
+        ("application/json", b"[" + ASKED + b"]", b'[{"custom_id"'),
+        ("application/json", b"\xef\xbb\xbf" + ASKED, b'{"custom_id"'),
+        ("application/x-ndjson", ASKED + b"\n" + ASKED, b'{"custom_id"'),
+        ("application/jsonl", b"words\n\n  " + ASKED + b"\r\n", b"words\n"),
+        ("multipart/form-data; boundary=b", UPLOAD + ASKED + b"\n" + ASKED + b"\r\n--b--\r\n", UPLOAD),
+        (FORM, b"model=m&api_key=canary&x=%20&y", b"model=m&api_key=***&x=%20&y"),
+        (f"{FORM}; charset=utf-8", b"image=%2F%2Fu:canary%40a.example%2Fa", b"image=%2F%2Fa.example%2Fa"),
+        ("application/json", json.dumps({"document": {"url": "a.example?canary"}}).encode(), b'{"document"'),
+    ],
+)
+async def test_a_body_of_another_kind_is_recorded_without_them_too(
+    worker: Worker, upstream: Upstream, settings: Any, kind: str, body: bytes, kept: bytes
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    upstream.may_go_on.set()
+    client = Client(worker, "POST", body=body, kind=kind)
+    await client.task
+    assert client.got[0] == 200
+    assert "canary" not in client.kept_body
+    assert client.kept_body.startswith(kept.decode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"), [("text/plain", b"words\n" + (ASKED + b"\n") * 100), (FORM, b"a=b&" * 100 + b"api_key=canary")]
+)
+async def test_a_body_with_too_much_in_it_is_not_looked_through_and_not_recorded(
+    worker: Worker, upstream: Upstream, settings: Any, kind: str, body: bytes
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    settings.ANSWER_BOUNDS = replace(settings.ANSWER_BOUNDS, values=100)
+    upstream.may_go_on.set()
+    client = Client(worker, "POST", body=body, kind=kind)
+    await client.task
+    assert client.kept_body == "(more values than MAX_VALUES)"
+
+
+@pytest.mark.parametrize(
+    "body", [b'{ "model": "m", "text": "canary" }', b"a,b\n" * 200_000, b"words", b"{", b"\xff{\n{1}\n[ 1 ]"]
+)
 async def test_a_body_without_credentials_is_recorded_as_it_is(
     worker: Worker, upstream: Upstream, settings: Any, body: bytes
 ) -> None:
@@ -210,7 +260,7 @@ async def test_a_body_without_credentials_is_recorded_as_it_is(
     upstream.may_go_on.set()
     client = Client(worker, "POST", body=body)
     await client.task
-    assert client.kept_body == body.decode()
+    assert client.kept_body == body.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(
