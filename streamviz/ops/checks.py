@@ -12,12 +12,17 @@ from streamviz.faults import Fault, cannot_listen
 
 
 def require_folder(var_dir: Path) -> None:
-    """Create the folder if there is none. Raises Fault if nothing can be written into it."""
+    """Create the folder if there is none. Raises Fault if nothing can be written into it, or into the journal, which
+    may be on another disk."""
+    what = "VAR_DIR"
     try:
         var_dir.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=var_dir).close()
+        what = "The journal in VAR_DIR"
+        if (journal := var_dir / "journal").exists():
+            TemporaryFile(dir=journal).close()
     except OSError as error:
-        raise Fault(f"VAR_DIR={var_dir} cannot be used: {error.strerror}.") from None
+        raise Fault(f"{what}={var_dir} cannot be used: {error.strerror}.") from None
 
 
 @contextmanager

@@ -56,6 +56,13 @@ def test_a_folder_that_cannot_be_used_is_a_fault(tmp_path: Path) -> None:
             checks.require_folder(folder)
 
 
+def test_a_journal_that_cannot_be_written_to_keeps_streamviz_from_starting(tmp_path: Path) -> None:
+    """As where it is on a disk of its own, which is mounted read-only."""
+    (tmp_path / "journal").symlink_to("/proc")
+    with pytest.raises(Fault, match=f"The journal in VAR_DIR={tmp_path} cannot be used: "):
+        checks.require_folder(tmp_path)
+
+
 def test_a_full_disk_keeps_nothing_from_being_started(tmp_path: Path) -> None:
     """It is the writer that frees space."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
