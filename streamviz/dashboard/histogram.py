@@ -43,7 +43,7 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
 
 def failed_of(bucket: Bucket) -> int:
     """Streams that something went wrong with. Those that a policy halted are not among them."""
-    return bucket.failed + bucket.interrupted
+    return bucket.upstream_errors + bucket.interrupted
 
 
 def outcome_values(bucket: Bucket) -> list[tuple[str, float]]:
@@ -59,7 +59,7 @@ def outcome_words(bucket: Bucket) -> str:
         "completed": bucket.completed,
         "running": bucket.running,
         "halted": bucket.halted,
-        "upstream error" if bucket.failed == 1 else "upstream errors": bucket.failed,
+        "upstream error" if bucket.upstream_errors == 1 else "upstream errors": bucket.upstream_errors,
         "client left": bucket.left,
         "interrupted": bucket.interrupted,
     }

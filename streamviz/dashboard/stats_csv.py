@@ -13,7 +13,7 @@ from streamviz.records.queries.lint import Broken
 # spreadsheet reads a value of several lines as several rows, if it comes after a comma.
 _FORMULA = re.compile(r"""(\A|[;\t\r\n][\s"]*)(?=[-=+@\t\r\n＝＋－＠])""")
 _COUNTS = (
-    *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
+    *("streams", "running", "completed", "halted", "upstream_errors", "left", "interrupted"),
     *("input_tokens", "cached_tokens", "output_tokens", "estimated", "cost"),
 )
 _TIMES = (

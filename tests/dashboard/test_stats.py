@@ -53,6 +53,16 @@ def test_what_is_unknown_is_a_dash_and_never_nothing(cast: Cast) -> None:
     assert '<td class="number" data-label="cost">–</td>' in shown
 
 
+def test_a_table_as_csv_has_each_outcome_by_its_own_name(cast: Cast) -> None:
+    """The page's failures are those of upstream and what was interrupted: a table that has both calls neither so."""
+    for outcome in ("upstream_error", "upstream_error", "interrupted"):
+        lately("one", outcome=outcome)
+    [row] = table_of(cast, "csv=group")
+    assert (row["upstream_errors"], row["interrupted"]) == ("2", "1")
+    assert "failed" not in row
+    assert '<td class="number" data-label="failed">3</td>' in page(cast)
+
+
 def test_figures_are_added_up(cast: Cast) -> None:
     lately("one", input_tokens=10, output_tokens=5, cost=0.25)
     lately("two", input_tokens=20, output_tokens=6, cost=1)

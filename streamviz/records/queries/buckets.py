@@ -13,9 +13,9 @@ NO_TIMES = (None,) * 8
 
 class Bucket(NamedTuple):
     """The streams of a group that were requested in a span of time. Times are µs, `cost` is in US dollars; None is
-    unknown. `running`, `failed` (upstream's errors) and the other outcomes are parts of `streams`. `reported` and
-    `priced` count streams whose tokens and whose cost are known, `estimated` those whose tokens are estimates.
-    `cached_tokens` are those of the input that were read from a cache. ITL is of each stream's median."""
+    unknown. `running` and each outcome are parts of `streams`. `reported` and `priced` count streams whose tokens and
+    whose cost are known, `estimated` those whose tokens are estimates. `cached_tokens` are those of the input that were
+    read from a cache. ITL is of each stream's median."""
 
     at: datetime
     group: str
@@ -23,7 +23,7 @@ class Bucket(NamedTuple):
     running: int
     completed: int
     halted: int
-    failed: int
+    upstream_errors: int
     left: int
     interrupted: int
     input_tokens: int | None

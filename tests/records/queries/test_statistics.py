@@ -26,7 +26,7 @@ def test_streams_are_counted_by_time_and_outcome(query: Query) -> None:
     store(story(NOW + HOUR, cost=None, input_tokens=None, output_tokens=None))
     first, second = by_time(Filters(since=NOW), HOUR).buckets
     assert (first.at, first.streams) == (NOW, 6)
-    assert (first.completed, first.halted, first.failed, first.left, first.interrupted, first.running) == (
+    assert (first.completed, first.halted, first.upstream_errors, first.left, first.interrupted, first.running) == (
         2,
         1,
         1,
