@@ -13,6 +13,7 @@ import { start as startAsks } from "./asks.js";
 import { start as startScrub } from "./scrub.js";
 import { start as startLeaving } from "./leaving.js";
 import { start as startLists } from "./lists.js";
+import { start as startTyped } from "./typed.js";
 
 startNotices();
 startSocket();
@@ -28,3 +29,4 @@ startAsks();
 startScrub();
 startLeaving();
 startLists();
+startTyped();

@@ -268,6 +268,27 @@ def test_however_many_filters_stay_in_their_bar(site: Site) -> None:
         assert all(chip and bar["y"] <= chip["y"] <= bar["y"] + bar["height"] - chip["height"] for chip in chips)
 
 
+@pytest.mark.parametrize("path", ["/sessions/", "/errors/"])
+def test_words_that_were_typed_but_not_entered_go_along_with_another_filter_or_time(site: Site, path: str) -> None:
+    with site.visit() as reader:
+        for link, keys in (("Failed", 1), ("7 d", 1), ("Remove the filter key:first*", 0)):
+            page = reader.open(f"{path}?q=key:first*")
+            page.locator("[data-search]").fill('"pa st"')
+            page.get_by_role("link", name=link, exact=True).click()
+            expect(page.locator(".filter-chip", has_text='"pa st"')).to_be_visible()
+            expect(page.locator(".filter-chip", has_text="key:first*")).to_have_count(keys)
+            expect(page.locator("[data-search]")).to_have_value("")
+
+
+def test_removing_a_filter_of_live_keeps_what_is_typed(site: Site) -> None:
+    with site.visit() as reader:
+        page = reader.open("/?q=key:first*")
+        page.locator("[data-search]").fill("nothing-like-this")
+        expect(page.locator(".no-match code")).to_have_text("key:first* nothing-like-this")
+        page.locator(".filter-chip a").click()
+        expect(page.locator(".no-match code")).to_have_text("nothing-like-this")
+
+
 def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
     with site.visit() as reader:
         pages = [reader.open("/"), *(reader.context.new_page() for _ in range(19))]
