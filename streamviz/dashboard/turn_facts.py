@@ -16,6 +16,7 @@ from streamviz.records.models import Session, Stream, Verdict
 from streamviz.records.queries import streams
 
 _SHOWN_VERDICTS = 20
+_NAMED_MODELS = 3
 
 
 def session_facts(session: Session, totals: SessionRow, turns: Turns) -> list[Fact]:
@@ -26,12 +27,18 @@ def session_facts(session: Session, totals: SessionRow, turns: Turns) -> list[Fa
     return [
         Fact("Key", one_line(session.key.name, 100) if session.key else UNKNOWN),
         Fact("Client", client or UNKNOWN, _format(newest[0]) if newest else ""),
-        Fact("Models", models[0] if models else UNKNOWN, ", ".join(f"+ {each}" for each in models[1:4])),
+        Fact("Models", models[0] if models else UNKNOWN, _others(models[1:])),
         Fact("Duration", lasted(totals.duration), f"{lasted(_streaming(turns))} streaming"),
         Fact("Turns", count(len(turns.all)), _branches(turns, totals)),
         _tokens(totals.spent),
         _cost(totals.spent),
     ]
+
+
+def _others(models: list[str]) -> str:
+    if len(models) > _NAMED_MODELS:
+        return f"{count(len(models))} more: {', '.join(models[:_NAMED_MODELS])} …"
+    return ", ".join(f"+ {each}" for each in models)
 
 
 def _tokens(spent: Spent) -> Fact:

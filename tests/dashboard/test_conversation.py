@@ -73,6 +73,18 @@ def words(shown: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", middle)).split())
 
 
+@pytest.mark.parametrize(
+    ("number", "note"), [(1, ""), (2, "+ model-1"), (4, "+ model-1, + model-2, + model-3"), (6, "5 more: model-1, ")]
+)
+def test_a_session_says_how_many_models_it_has_besides_those_it_names(cast: Cast, number: int, note: str) -> None:
+    session = recorded(requested_model="model-0").session
+    for each in range(number):
+        for _ in range(number - each):
+            recorded(session=session, requested_model=f"model-{each}")
+    facts = page(cast, session).partition("<dt>Models</dt>")[2].partition("</dd>")[0]
+    assert facts.partition("<small>")[2].startswith(f"<bdi>{note}" if note else "")
+
+
 def test_a_run_reads_as_the_conversation_that_it_was(cast: Cast) -> None:
     shown = words(page(cast, ran()))
     places = [shown.index(each) for each in ("Be careful.", *(str(message["content"]) for message in RAN[1:]))]

@@ -444,6 +444,15 @@ def test_who_is_needed_is_marked_in_the_colour_of_its_words_where_the_system_cho
         assert page.locator("#dot").evaluate(ground) == page.locator("#words").evaluate(ground)
 
 
+def test_what_is_said_below_a_fact_is_cut_with_an_ellipsis(chromium: Browser) -> None:
+    fact = f"<dl class='facts'><div><dt>Model</dt><dd>one <small><bdi>{'n' * 400}</bdi></small></dd></div></dl>"
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<main class="main">{fact}</main>') as page:
+        page.goto("/")
+        small = page.locator("small")
+        assert small.evaluate(CUT_OFF) > 0
+        assert small.evaluate("element => getComputedStyle(element).textOverflow") == "ellipsis"
+
+
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
     with page_of_ours(chromium, f"<!doctype html>{STYLES}{TURN}") as page:
         page.goto("/")

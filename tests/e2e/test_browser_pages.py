@@ -241,6 +241,15 @@ def test_every_menu_opens_within_the_window(site: Site, width: int) -> None:
                 page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize("width", [320, 721, 760, 960, 1280])
+def test_a_search_has_room_for_words_in_windows_of_all_widths(site: Site, width: int) -> None:
+    with site.visit(viewport={"width": width, "height": 700}) as reader:
+        for path in ("/sessions/", "/errors/"):
+            box = reader.open(path).locator("[data-search]").bounding_box()
+            assert box is not None
+            assert box["width"] >= 200, path
+
+
 def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
     with site.visit() as reader:
         page = reader.open("/sessions/")
