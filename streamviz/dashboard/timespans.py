@@ -29,7 +29,7 @@ class Timespan(NamedTuple):
     @property
     def words(self) -> str:
         if self.name == ALL:
-            return "in all time"
+            return "so far"
         if self.name:
             return f"in the last {_WORDS[self.name]}"
         is_one_day = self.since.date() == (self.until - timedelta(microseconds=1)).date()

@@ -40,7 +40,12 @@ def test_with_nothing_it_says_what_it_would_show(cast: Cast) -> None:
     assert '<svg class="bars"' not in shown
     recorded("old")
     assert 'href="?range=all&by=model">All time' in page(cast)
-    assert "No streams in all time" not in page(cast, "?range=all")
+    assert "No streams so far" not in page(cast, "?range=all")
+
+
+def test_with_nothing_of_all_time_it_says_so_in_plain_words(cast: Cast) -> None:
+    assert "No streams so far" in " ".join(page(cast, "?range=all").split())
+    assert "No errors so far" in cast["bob"].get("/errors/?range=all").content.decode()
 
 
 def test_what_is_unknown_is_a_dash_and_never_nothing(cast: Cast) -> None:
