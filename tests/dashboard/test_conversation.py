@@ -4,6 +4,7 @@ import html
 import json
 import re
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.records.models import Block, Policy, Session, Stream, Verdict
 from tests.core.test_request_parts import SAID
 from tests.dashboard.conftest import NOON, Cast, hold, loaded, recorded
+from tests.dashboard.test_sharing import link_to
 
 RAN = [
     {"role": "system", "content": "Be careful."},
@@ -336,3 +338,14 @@ def test_the_head_quotes_no_words_that_nobody_sees(cast: Cast) -> None:
     story = page(cast, stream.session).split('<dl class="story">')[1].split("</dl>")[0]
     assert "<q>" not in story
     assert "completed" in story
+
+
+def test_no_heading_is_two_levels_below_the_one_before_it(cast: Cast, settings: Any) -> None:
+    settings.PUBLIC_LINKS = True
+    session = ran()
+    second = Stream.objects.order_by("requested_at")[1]  # it brings the result of a call
+    shared = link_to(cast, "sessions", session.pk)
+    for path in (f"/sessions/{session.pk}/", f"/streams/{second.pk}/", shared):
+        shown = cast["administrator"].get(path).content.decode()
+        levels = [int(level) for level in re.findall(r"<h(\d)", shown)]
+        assert [(a, b) for a, b in pairwise(levels) if b > a + 1] == [], path
