@@ -235,20 +235,49 @@ class BacktestForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """What people want to remember about a session."""
+    """What people want to remember about a session. `seen` in its data is the note that it was filled in with: what was
+    saved since, in another window, is not overwritten; then there is a `notice` for the user."""
 
     note = forms.CharField(required=False, max_length=2000, label="Note")
+    notice = ""
+
+    def merged(self, stored: str) -> str:
+        """What to keep instead of the note `stored` now: both texts, if both are new."""
+        note, seen = self.cleaned_data["note"], self.data.get("seen", stored)
+        if _is_same(stored, seen) or _is_same(stored, note):
+            return str(note)
+        if _is_same(note, seen):
+            return stored
+        if stored:
+            done = "Both texts were kept." if note else "It was not removed."
+            self.notice = f"This note was changed in the meantime. {done}"
+        return "\n\n".join(filter(None, (stored, note)))
 
 
 class StreamNoteForm(NoteForm):
-    """The same for a stream, and its labels, separated by commas."""
+    """The same for a stream, and its labels, separated by commas; `seen_labels` are those it was filled in with."""
 
     labels = forms.CharField(required=False, max_length=400, label="Labels")
 
     def clean_labels(self) -> list[str]:
         """Each label once, in the order in which they were given."""
-        words = (" ".join(each.split()) for each in self.cleaned_data["labels"].split(","))
-        return list(dict.fromkeys(filter(None, words)))
+        return _labels(self.cleaned_data["labels"])
+
+    def merged_labels(self, stored: list[str]) -> list[str]:
+        """What to keep instead of the labels `stored` now: without those taken away, with those added."""
+        labels, seen = self.cleaned_data["labels"], _labels(self.data.get("seen_labels", ", ".join(stored)))
+        others = [each for each in stored if each not in seen]
+        return [*others, *(each for each in labels if each not in others and (each in stored or each not in seen))]
+
+
+def _labels(written: str) -> list[str]:
+    words = (" ".join(each.split()) for each in written.split(","))
+    return list(dict.fromkeys(filter(None, words)))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Browsers send line ends of their own."""
+    return one.splitlines() == other.splitlines()
 
 
 class KeyForm(forms.ModelForm):

@@ -44,6 +44,25 @@ def test_a_note_is_kept_and_shown_as_text(cast: Cast, path: str) -> None:
     assert Session.objects.get().note == ""
 
 
+@pytest.mark.parametrize(
+    ("now", "note", "kept"),
+    [
+        ("old\nnote", "new", "new"),
+        ("other", "new", "other\n\nnew"),
+        ("other", "old\r\nnote", "other"),
+        ("other", "", "other"),
+        ("", "new", "new"),
+        ("new", "new", "new"),
+    ],
+)
+def test_a_note_that_was_changed_meanwhile_is_not_lost(cast: Cast, path: str, now: str, note: str, kept: str) -> None:
+    Session.objects.update(note=now)
+    answer = cast["alice"].post(f"{path}note/", {"seen": "old\r\nnote", "note": note}, follow=True)
+    assert Session.objects.get().note == kept
+    for words, is_so in (("Both texts were kept.", kept == "other\n\nnew"), ("It was not removed.", not note)):
+        assert (words in answer.content.decode()) is is_so
+
+
 @pytest.mark.parametrize("what", ["star", "note"])
 def test_who_changes_something_stays_where_they_were(cast: Cast, path: str, what: str) -> None:
     shown = cast["alice"].get(f"{path}?turn=1&q=x%26y").content.decode()

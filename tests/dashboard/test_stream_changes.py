@@ -45,6 +45,13 @@ def test_a_star_a_note_and_labels_are_kept_shown_and_logged(cast: Cast, stream: 
     assert "flaky" not in cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
 
 
+def test_labels_that_were_given_and_taken_away_meanwhile_stay_so(cast: Cast, stream: Stream) -> None:
+    Annotation.objects.create(stream=stream, labels=["flaky", "theirs"])
+    told = {"seen_labels": "flaky, slow", "labels": "slow, mine"}
+    keep(cast, stream, **told)
+    assert Annotation.objects.get().labels == ["theirs", "mine"]
+
+
 @pytest.mark.parametrize("what", ["star", "note"])
 def test_who_changes_something_stays_where_they_were(cast: Cast, stream: Stream, what: str) -> None:
     path = f"/streams/{stream.pk}/"

@@ -250,6 +250,22 @@ def test_a_search_has_room_for_words_in_windows_of_all_widths(site: Site, width:
             assert box["width"] >= 200, path
 
 
+def test_a_note_that_is_written_in_two_windows_keeps_both_texts(site: Site) -> None:
+    with site.visit() as reader:
+        pages = [reader.page, reader.context.new_page()]
+        for page in pages:
+            page.goto(f"/streams/{site.other_id}/")
+            page.get_by_text("Add note").click()
+        for page, words in zip(pages, ("one\nline", "another"), strict=True):
+            page.get_by_label("Note", exact=True).fill(words)
+            page.get_by_label("Labels").fill(words.split()[0])
+            page.get_by_role("button", name="Save note").click()
+            expect(page.locator(".session-note")).to_contain_text(words.split()[0])
+        expect(pages[1].locator(".notice")).to_contain_text("Both texts were kept")
+        expect(pages[1].locator(".session-note")).to_have_text("one\nline\n\nanother", use_inner_text=True)
+        expect(pages[1].locator(".tag")).to_have_text(["one", "another"])
+
+
 def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
     with site.visit() as reader:
         page = reader.open("/sessions/")

@@ -34,13 +34,15 @@ def star_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 def note_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     """Save a note with a session; an empty one removes it."""
     form = NoteForm(request.POST)
-    found = get_object_or_404(Session, pk=session_id)
     if not form.is_valid():
         messages.error(request, wrong_with(form))
         return back_to(request, "session", session_id)
     with transaction.atomic():
-        Session.objects.filter(pk=found.pk).update(note=form.cleaned_data["note"])
+        found = get_object_or_404(Session.objects.select_for_update(), pk=session_id)
+        Session.objects.filter(pk=found.pk).update(note=form.merged(found.note))
         note_change(request, found, CHANGE, "note")
+    if form.notice:
+        messages.warning(request, form.notice)
     return back_to(request, "session", session_id)
 
 

@@ -33,7 +33,13 @@ def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, wrong_with(form))
         return _back(request, stream_id)
-    return _keep(request, stream_id, "note and labels", **form.cleaned_data)
+    with transaction.atomic():
+        now = Annotation.objects.select_for_update().filter(pk=stream_id).first() or Annotation()
+        kept = {"note": form.merged(now.note), "labels": form.merged_labels(now.labels)}
+        answer = _keep(request, stream_id, "note and labels", **kept)
+    if form.notice:
+        messages.warning(request, form.notice)
+    return answer
 
 
 def _keep(request: HttpRequest, stream_id: uuid.UUID, what: str, **values: object) -> HttpResponse:
