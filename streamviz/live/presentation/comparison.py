@@ -9,7 +9,7 @@ from streamviz.core.differences import Differ, Part
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.durations import exact
-from streamviz.live.presentation.figures import UNKNOWN, count, money
+from streamviz.live.presentation.figures import UNKNOWN, about, count, money
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
@@ -71,6 +71,8 @@ _NUMBERS: dict[str, tuple[Number, Callable[[float], str], bool]] = {
     "Cached": (lambda view: view.tokens.cache_read, lambda n: count(round(n)), True),
     "Tokens out": (lambda view: view.tokens.output, lambda n: count(round(n)), False),
 }
+# Figures that are estimates if the tokens are.
+_OF_TOKENS = {"Cost", "Tokens in", "Tokens out"}
 _WORDS: dict[str, Callable[[StreamView], str]] = {
     "Model": lambda view: view.model,
     "HTTP": lambda view: "" if view.status is None else str(view.status),
@@ -86,15 +88,21 @@ def figures_of(a: StreamView, b: StreamView) -> list[Figure]:
 
 def _numbers(a: StreamView, b: StreamView) -> Iterator[Figure]:
     for name, (read, shown, may_be_bold) in _NUMBERS.items():
+        of_a, of_b = (name in _OF_TOKENS and view.tokens.is_estimated for view in (a, b))
         one, other = read(a), read(b)
-        told_a, told_b = (UNKNOWN if value is None else shown(value) for value in (one, other))
+        told_a, told_b = _told(one, shown, of_a), _told(other, shown, of_b)
         if one is None or other is None:
             yield Figure(name, told_a, told_b, UNKNOWN)
             continue
         more = other - one
         share = more / one if one else 0.0
         percent = f"{_sign(more)}{abs(share):,.0%}" if more and one else ""
-        yield Figure(name, told_a, told_b, _delta(more, shown), percent, may_be_bold and abs(share) >= _BOLD)
+        delta = about(_delta(more, shown), more and (of_a or of_b))
+        yield Figure(name, told_a, told_b, delta, percent, may_be_bold and abs(share) >= _BOLD)
+
+
+def _told(value: float | None, shown: Callable[[float], str], is_estimated: bool) -> str:
+    return UNKNOWN if value is None else about(shown(value), is_estimated)
 
 
 def _delta(more: float, shown: Callable[[float], str]) -> str:

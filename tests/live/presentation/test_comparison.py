@@ -57,6 +57,17 @@ async def test_a_short_difference_in_time_is_not_told_as_none(took: tuple[int, i
     assert [each for each in figures_of(a, b) if each.name == "Duration"] == [figure]
 
 
+async def test_estimates_are_marked_and_so_is_what_follows_from_them() -> None:
+    view = view_of_running((await Running().say("Hi")).stream)
+    told = [view.tokens._replace(input=each, output=7, is_estimated=each == 12) for each in (10, 12)]
+    a, b = (replace(view, tokens=tokens, cost=12.5) for tokens in told)
+    figures = {each.name: each[1:4] for each in figures_of(a, b)}
+    assert figures["Tokens in"] == ("10", "≈ 12", "≈ +2")
+    assert figures["Tokens out"] == ("7", "≈ 7", "same")
+    assert figures["Cost"] == ("$12.50", "≈ $12.50", "same")
+    assert figures["Duration"][0] == figures["Duration"][1]
+
+
 def test_words_of_many_texts_are_told_apart_as_long_as_that_costs_little() -> None:
     pair = "! ? " * 100, "? ? ! " * 66
     told = beside_each_other([pair] * 40, 1_000_000)
