@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.presentation.block_views import VerdictView
+from streamviz.live.presentation.turn_drawing import _CHARACTER as CHARACTER
 from tests.e2e.scripts import page_of_ours
 
 STYLES = "".join(
@@ -451,6 +452,21 @@ def test_what_is_said_below_a_fact_is_cut_with_an_ellipsis(chromium: Browser) ->
         small = page.locator("small")
         assert small.evaluate(CUT_OFF) > 0
         assert small.evaluate("element => getComputedStyle(element).textOverflow") == "ellipsis"
+
+
+@pytest.mark.parametrize("width", [320, 720, 721, 800, 1024, 1240, 1241, 1440])
+def test_words_between_turns_overlap_in_no_window(chromium: Browser, width: int) -> None:
+    words = "read_file 1.0 s"
+    step = len(words) * CHARACTER
+    places = [f'text-anchor="middle" x="{step * (n + 0.5):.2f}%" y="43"' for n in range(9)]
+    captions = "".join(f'<text class="turn-cap" {place}>{words}</text>' for place in places)
+    lane = f'<li class="lane turn-lane"><span class="lane-name"></span><svg>{captions}</svg><span></span></li>'
+    turns = f'<div class="app"><nav class="nav"></nav><main class="main"><section class="turns waterfall">{lane}'
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{turns}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        shown = [box for each in page.locator("text").all() if (box := each.bounding_box()) and each.is_visible()]
+        assert len(shown) in (0, 9)
+        assert [one for one, other in pairwise(shown) if one["x"] + one["width"] > other["x"]] == []
 
 
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
