@@ -58,6 +58,7 @@ function tell() {
   const title = document.title.replace(/^\((\d+|\?)\) /, "");
   document.title = mark(asking) + title;
   const isMore = asking > told || newest() > toldNewest; // one question may have taken another's place
+  if (isMore || asking < told) readOut(isMore ? words(asking) : "");
   if (isMore && isWanted() && Notification.permission === "granted") notify(asking, true);
   else if (!asking) shown?.close();
   else if (asking < told && shown) notify(asking, false);
@@ -71,11 +72,20 @@ function mark(asking) {
   return asking ? `(${asking}) ` : "";
 }
 
+function words(asking) {
+  return asking === 1 ? "A stream needs you" : `${asking} streams need you`;
+}
+
+// A new node is read out even if it says the same.
+function readOut(text) {
+  document.getElementById("asks-told")?.replaceChildren(text);
+}
+
 // Replaces the notification that is shown, and draws attention again if there is more.
 function notify(asking, isMore) {
   const row = document.querySelector(".asks-row");
   const body = row ? `${row.querySelector(".row-link").textContent}: ${row.querySelector(".asks-call b").textContent}` : "";
-  const notification = new Notification(asking === 1 ? "A stream needs you" : `${asking} streams need you`, {
+  const notification = new Notification(words(asking), {
     body,
     tag: "streamviz-asks", // one at a time
     renotify: isMore,

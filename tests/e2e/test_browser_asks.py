@@ -23,7 +23,7 @@ END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:w
 NOTES_ANSWER = """() => { const own = Response.prototype.text;
     Response.prototype.text = function () { return window.answer = own.call(this); }; }"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
-<span id="pill"></span><div id="notices"></div><button id="pause"><span></span><svg><use></use></svg></button>
+<span id="pill"></span><div id="notices"></div><p id="asks-told" role="status"></p><button id="pause"><span></span><svg><use></use></svg></button>
 {ASKS.format(0, "")}
 <script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
 import {{ start as startSocket }} from "/js/socket.js"; import {{ start as startAsks }} from "/js/asks.js";
@@ -96,6 +96,13 @@ def test_a_notification_goes_once_nobody_waits_and_each_new_one_is_heard(page: P
     told = [("A stream needs you", True), ("2 streams need you", True), ("A stream needs you", False)]
     assert [(one["title"], one["renotify"]) for one in shown(page)] == told
     assert shown(page)[-1]["isClosed"]
+
+
+def test_a_screen_reader_says_that_more_wait_and_not_that_fewer_do(page: Page) -> None:
+    said = page.locator("#asks-told")
+    for number, (asks, words) in enumerate(((1, "A stream needs you"), (3, "3 streams need you"), (2, ""), (0, "")), 1):
+        say(page, number, ASKS.format(asks, OOB))
+        expect(said).to_have_text(words)
 
 
 def test_a_question_that_replaces_another_is_heard(page: Page) -> None:
