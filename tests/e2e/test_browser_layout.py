@@ -454,6 +454,20 @@ def test_what_is_said_below_a_fact_is_cut_with_an_ellipsis(chromium: Browser) ->
         assert small.evaluate("element => getComputedStyle(element).textOverflow") == "ellipsis"
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_common_filters_end_where_the_search_does_on_the_smallest_screens(chromium: Browser, width: int) -> None:
+    names = ("All", "Needs you", "Held", "Stalled", "Intervened")
+    segments = f'<nav class="segments">{"".join(f"<a>{name}</a>" for name in names)}</nav>'
+    bar = f'<form class="filter-bar"><div class="filter-field"><input type="search"></div>{segments}</form>'
+    live = f'<main class="main">{bar}<div class="live"><p class="stream-row"></p></div></main>'
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/live.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{live}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        boxes = [page.locator(name).bounding_box() for name in (".filter-field", ".segments")]
+        search, filters = (box["x"] + box["width"] for box in boxes if box is not None)
+        assert filters <= search
+
+
 @pytest.mark.parametrize("width", [320, 720, 721, 800, 1024, 1240, 1241, 1440])
 def test_words_between_turns_overlap_in_no_window(chromium: Browser, width: int) -> None:
     words = "read_file 1.0 s"
