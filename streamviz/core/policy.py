@@ -123,7 +123,8 @@ class Policy:
     judges_unread: bool = False
     # Set if another process can make the policy, too. No hook may take long then: it raises TakesLong instead.
     recipe: Recipe | None = None
-    # The fields of the request that it reads when it judges a block; None is all of them.
+    # The fields of the request that it reads when it judges a block; None is all of them. `tools` has those of other
+    # fields, too.
     reads: frozenset[str] | None = None
 
     def __init__(self, parameters: JsonObject) -> None:

@@ -12,13 +12,29 @@ OWN_KINDS = ("", "custom", "function")
 _LISTING = ("mcp_list_tools",)
 
 
-def every_tool(fields: JsonObject) -> Iterator[JsonObject]:
-    """Each tool as the request has it, including those of namespaces and those that a search for tools found."""
+def declared_in(fields: JsonObject) -> list[JsonObject]:
+    """The tools that a request declares, wherever: also those that a search for tools found, and those that were added
+    in the course of a conversation."""
     items = [item for item in objects(fields.get("input")) if item.get("type") not in _LISTING]
-    level = [*objects(fields.get("tools")), *objects(fields.get("functions")), *_within(items)]
+    said = [part for message in objects(fields.get("messages")) for part in objects(message.get("content"))]
+    return [*objects(fields.get("tools")), *objects(fields.get("functions")), *_within(items), *_added(said)]
+
+
+def every_tool(fields: JsonObject) -> Iterator[JsonObject]:
+    """Each tool as the request has it, including those of namespaces."""
+    level = declared_in(fields)
     while level:
         yield from level
         level = _within(level)
+
+
+def _added(blocks: list[JsonObject]) -> Iterator[JsonObject]:
+    """The tools that Anthropic's blocks add. A summary tells what the conversation that it replaces had added."""
+    summaries = (block for block in blocks if block.get("type") == "compaction")
+    for change in (*blocks, *(change for each in summaries for change in objects(each.get("tool_changes")))):
+        tool = as_object(as_object(change.get("tool")).get("definition"))
+        if tool and change.get("type") == "tool_addition":
+            yield tool
 
 
 def _within(holding: list[JsonObject]) -> list[JsonObject]:

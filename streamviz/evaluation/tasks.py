@@ -16,6 +16,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Judged
 from streamviz.core.policy import ActivePolicy, Consult, Policy, Work
 from streamviz.core.request import ModelCall
+from streamviz.core.request_tools import declared_in
 from streamviz.core.verdicts import Mode, Verdict
 from streamviz.policies.registry import build  # imports all that policies need before the first task
 
@@ -109,9 +110,10 @@ def answer_in(data: bytes) -> Judged:
 
 
 def _read(policy: Policy, fields: JsonObject) -> JsonObject:
-    """The fields that a policy reads when it judges a block: a request may be long."""
-    wanted = policy.reads
-    return fields if wanted is None else {name: value for name, value in fields.items() if name in wanted}
+    """What a policy reads when it judges a block: a request may be long."""
+    if policy.reads is None:
+        return fields
+    return {name: declared_in(fields) if name == "tools" else fields.get(name) for name in policy.reads}
 
 
 def _told(block: StreamBlock) -> BlockTold:

@@ -45,7 +45,7 @@ class ToolSchema(Policy):
         },
     }
 
-    reads = frozenset({"tools", "functions"})
+    reads = frozenset({"tools"})
 
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)

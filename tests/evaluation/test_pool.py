@@ -69,6 +69,24 @@ async def test_a_process_says_of_a_call_what_the_policy_would(
     assert decision(await ask(pool, asked)) is expected
 
 
+@pytest.mark.parametrize(
+    ("required", "expected"), [("command", Decision.ALLOW), ("path", Decision.DENY)], ids=["allowed", "denied"]
+)
+@pytest.mark.parametrize("place", ["functions", "input", "messages"])
+async def test_a_process_knows_tools_wherever_the_request_declares_them(
+    pool: Pool, place: str, required: str, expected: Decision
+) -> None:
+    tool = {"name": "run", "parameters": {"required": [required]}}
+    added = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool}}
+    told = {
+        "functions": [tool],
+        "input": [{"type": "additional_tools", "tools": [tool]}],
+        "messages": [{"role": "system", "content": [added]}],
+    }
+    asked = work("tool_schema", {}, block(LONG, name="run"), **{place: told[place]})
+    assert decision(await ask(pool, asked)) is expected
+
+
 async def test_a_process_judges_requests_and_texts(pool: Pool) -> None:
     fields = {"messages": [{"role": "user", "content": "mail bob@example.com"}]}
     answer = await ask(pool, work("redact", {}, ModelCall("openai_chat", fields)))

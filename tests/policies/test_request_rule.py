@@ -148,6 +148,7 @@ def test_a_tool_that_is_told_twice_is_denied_by_either_name(tool: dict[str, Any]
 
 
 _INNER = {"type": "function", "name": "bash"}
+_ADDED = {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "bash"}}}
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,8 @@ _INNER = {"type": "function", "name": "bash"}
         ("bash", {"tools": [{"type": "namespace", "tools": [{"type": "namespace", "name": "n", "tools": [_INNER]}]}]}),
         ("bash", {"tools": [{"type": "namespace", "tools": [{"type": "function", "function": {"name": "bash"}}]}]}),
         ("bash", {"tools": [{"type": "namespace", "tools": [{"functionDeclarations": [{"name": "bash"}]}]}]}),
+        ("bash", {"messages": ["odd", {"role": "system", "content": ["odd", _ADDED]}]}),
+        ("bash", {"messages": [{"role": "user", "content": [{"type": "compaction", "tool_changes": [_ADDED]}]}]}),
     ],
 )  # fmt: skip
 def test_a_tool_is_found_wherever_a_provider_finds_it(glob: str, request_: dict[str, Any]) -> None:

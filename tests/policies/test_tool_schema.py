@@ -293,6 +293,14 @@ def test_older_functions_are_declared_too() -> None:
     assert judge(policy, block('{"path": 7}', name="list"), offered).decision is Decision.DENY
 
 
+def test_a_tool_that_is_added_in_the_conversation_is_declared() -> None:
+    added = {"type": "tool_definition", "definition": {"name": "list", "input_schema": SCHEMA}}
+    said = [{"role": "system", "content": [{"type": "tool_addition", "tool": added}]}]
+    offered, policy = context({"messages": said}, "anthropic_messages"), build("tool_schema", {})
+    assert judge(policy, block('{"path": "/tmp/x"}', name="list"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 7}', name="list"), offered).decision is Decision.DENY
+
+
 def test_a_schema_is_its_tools_whatever_else_the_tool_has() -> None:
     tool = {"name": "list", "input_schema": SCHEMA, "function": {"name": "ok"}}
     offered, policy = context({"tools": [tool]}, "anthropic_messages"), build("tool_schema", {})

@@ -50,6 +50,16 @@ def test_tools_within_tools_and_those_searched_for_call_models_too() -> None:
     assert called_by_tools({"tools": [within], "input": [found, "odd"]}) == {"a", "b"}
 
 
+def test_tools_that_are_added_in_the_conversation_call_models_too() -> None:
+    one, other = (
+        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"type": "advisor", "model": name}}}
+        for name in "ab"
+    )
+    compacted = {"role": "assistant", "content": [{"type": "compaction", "tool_changes": [one, "odd"]}]}
+    said = [compacted, {"role": "system", "content": [{"type": "tool_addition", "tool": "odd"}, other]}, "odd"]
+    assert called_by_tools({"messages": said}) == {"a", "b"}
+
+
 def test_a_long_name_is_not_told_again_for_each_value_below_it() -> None:
     below: dict[str, Any] = {str(number): {} for number in range(10_000)}
     fields: dict[str, Any] = {"model": "x", "extra_body": {"x" * 100_000: below}}
