@@ -14,7 +14,7 @@ from streamviz.core.json_value import JsonObject, as_text
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.made_messages import made_in
 from streamviz.proxy.marks import Marks
-from streamviz.proxy.session_names import ADDED
+from streamviz.proxy.session_names import ADDED, Helper
 from streamviz.proxy.transcripts import answers_of
 from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Kind, Relation, choose, few, kind_of
 
@@ -34,7 +34,8 @@ Key = TypeVar("Key")
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """A stream that is remembered. `session` is empty until it is found; `port` is that of its client's connection.
+    """A stream that is remembered. `session` is empty until it is found; `port` is that of its client's connection, and
+    `helper` the sub-agent's id, empty for the main agent and for those that do not say so.
 
     `turns` is how many streams continue it, `calls` how many tools it called, and `helpers` how many sub-agents were
     started by these calls. `answer` is what upstream has said so far, until the stream's marks are noted; it `is_over`
@@ -51,6 +52,7 @@ class Known:
     tools: frozenset[str]
     marks: Marks
     answer: Answer | None
+    helper: str = ""
     session: UUID = NONE
     parent: UUID | None = None
     relation: str = ""
@@ -105,16 +107,17 @@ class Conversations:
             return chosen
         return Chosen(again, Relation.RETRY, [])
 
-    def find_caller(self, one: Known, session: UUID, *, is_helper: bool) -> Candidate | None:
+    def find_caller(self, one: Known, session: UUID, helper: Helper | None) -> Candidate | None:
         """Find the caller of a request that begins anew in a session that its client names: the stream whose call it
-        carries out, or beside which it runs. With `is_helper`, the request says itself that it belongs to a
-        sub-agent."""
-        for id in reversed(self._in_session.get(session, ())):
-            other = self._known.get(id)
-            if other is None:
-                continue
+        carries out, or beside which it runs. `helper` is the sub-agent that the request says it comes from."""
+        known = [self._known[id] for id in reversed(self._in_session.get(session, ())) if id in self._known]
+        if helper is not None and (of_caller := [each for each in known if each.helper == helper.caller]):
+            # It may be called in the background: its caller has gone on by the time it begins.
+            calling = next((each for each in of_caller if each.calls > each.helpers), of_caller[0])
+            return calling.as_candidate()
+        for other in known:
             is_callers = other.is_waiting and one.tools != other.tools
-            if is_callers or is_helper or _are_others(one.tools, other.tools):
+            if is_callers or helper is not None or _are_others(one.tools, other.tools):
                 together = None if is_callers else self._caller_of(other)
                 return (together or other).as_candidate()
         return None

@@ -15,15 +15,15 @@ from streamviz.proxy import http
 from streamviz.proxy.client_headers import kept_headers
 from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
-from streamviz.proxy.session_names import is_helper, name_of
+from streamviz.proxy.session_names import Helper, helper_of, name_of
 from streamviz.traces import parent_in
 
 
 class Said(NamedTuple):
     """What the client said: `session` is empty if it named none, `trace` if there is none.
 
-    `client` is the address and the port of its connection; `is_retry` says that it sends the request again, `is_helper`
-    that the request comes from a sub-agent. `headers` are those that are recorded.
+    `client` is the address and the port of its connection; `is_retry` says that it sends the request again, `helper`
+    which sub-agent it comes from, if it says so. `headers` are those that are recorded.
     """
 
     wire_format: WireFormat
@@ -32,7 +32,7 @@ class Said(NamedTuple):
     client: tuple[str, int] = ("", 0)
     trace: str = ""
     is_retry: bool = False
-    is_helper: bool = False
+    helper: Helper | None = None
     headers: Mapping[str, str] = MappingProxyType({})
 
     def keep(self, stream: LiveStream, request: bytes, policies: Sequence[ActivePolicy]) -> None:
@@ -42,7 +42,7 @@ class Said(NamedTuple):
 
     def label(self, request: ModelRequest, policies: Sequence[ActivePolicy]) -> str:
         """What the session is about, as far as this request says and policies allow."""
-        return "" if self.is_helper else kept_text(label_of(request.fields, self.wire_format.turns), policies)
+        return "" if self.helper else kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
     def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
         """Keep the client's names for the session and for itself, and its other headers, as policies leave them."""
@@ -56,13 +56,14 @@ def said_of(wire_format: WireFormat, scope: HTTPScope, fields: JsonObject) -> Sa
     header = http.header_reader(scope)
     address, port = scope["client"] or ("", 0)
     parent = parent_in(header(b"traceparent"))
+    session = name_of(header, fields)
     return Said(
         wire_format,
-        name_of(header, fields),
+        session,
         header(b"user-agent"),
         (address, port or 0),
         parent.trace if parent else "",
         header(b"x-stainless-retry-count").strip() not in ("", "0"),
-        is_helper(header),
+        helper_of(header, session),
         kept_headers(scope),
     )

@@ -91,6 +91,17 @@ _HEADERS = tuple(row for row in TABLE if row.place.startswith("header"))
 # The fields that the other rows read; most requests have none of them.
 _FIELDS = frozenset(("metadata", "client_metadata", "conversation", "prompt_cache_key"))
 _HELPER_HEADERS = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-codex-parent-thread-id", b"x-parent-session-id")
+# What tells the agents of a session apart: Codex's are threads, opencode's have sessions of their own.
+_AGENT_HEADERS = (b"x-claude-code-agent-id", b"thread-id", b"session-id", b"x-session-affinity")
+_CALLER_HEADERS = (b"x-claude-code-parent-agent-id", b"x-codex-parent-thread-id", b"x-parent-session-id")
+
+
+class Helper(NamedTuple):
+    """A sub-agent, as its client tells: its id in the session, and that of the agent which called it, empty if this is
+    the main one."""
+
+    id: str
+    caller: str
 
 
 def name_of(header: Header, request: JsonObject) -> str:
@@ -99,9 +110,17 @@ def name_of(header: Header, request: JsonObject) -> str:
     return next((name for row in rows if (name := row.read(header, request).strip())), "")
 
 
-def is_helper(header: Header) -> bool:
-    """Whether the client says that the request comes from a sub-agent."""
-    return any(header(name).strip() for name in _HELPER_HEADERS)
+def helper_of(header: Header, session: str) -> Helper | None:
+    """The sub-agent that a request comes from, if the client says that it does. The session's name is also that of its
+    main agent."""
+    if not any(header(name).strip() for name in _HELPER_HEADERS):
+        return None
+    id, caller = _first(header, _AGENT_HEADERS), _first(header, _CALLER_HEADERS)
+    return Helper(id, "" if caller == session else caller)
+
+
+def _first(header: Header, names: tuple[bytes, ...]) -> str:
+    return next((value for name in names if (value := header(name).strip())), "")
 
 
 def is_made(name: str) -> bool:

@@ -50,7 +50,7 @@ class Sessions:
         """The session of a stream that begins, and its place there. `answer` will aggregate what upstream answers."""
         marks = Marks(self._secret, owner, request, said.wire_format.turns, said.user_agent)
         told = (stream_id, owner, requested_at, *said.client, said.user_agent)
-        one = Known(*told, marks.tools, marks, answer)
+        one = Known(*told, marks.tools, marks, answer, said.helper.id if said.helper else "")
         named = self.named(owner, said.session) if said.session else None
         place = self._placed(one, named, said)
         if named is not None:
@@ -126,8 +126,8 @@ class Sessions:
             if is_other:
                 chosen = self._conversations.find(one, asked(), named)
         if chosen.parent is None and named is not None and one.marks.is_beginning:
-            caller = self._conversations.find_caller(one, named, is_helper=said.is_helper)
-            relation = Relation.SUBAGENT if caller is not None or said.is_helper else ""
+            caller = self._conversations.find_caller(one, named, said.helper)
+            relation = Relation.SUBAGENT if caller is not None or said.helper else ""
             chosen = chosen._replace(parent=caller, relation=relation)
         if chosen.parent is not None:
             one.session = chosen.parent.session

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.json_value import JsonObject
-from streamviz.proxy.session_names import TABLE, is_helper, name_of
+from streamviz.proxy.session_names import TABLE, Helper, helper_of, name_of
 from tests.services import ROOT
 
 UUID = "54c1eb09-bc4c-4d2f-98eb-6d2ab2d5e2fe"
@@ -94,8 +94,17 @@ def test_a_session_of_codexs_is_that_of_all_its_agents() -> None:
     assert _name({b"session-id": root, b"thread-id": child, b"x-codex-parent-thread-id": root}) == root
     older = {b"session-id": child, b"x-codex-parent-thread-id": root, b"x-openai-subagent": "review"}
     assert _name(older) == root
-    assert is_helper(lambda name: older.get(name, ""))
-    assert not is_helper(lambda _: "")
+    assert helper_of(lambda name: older.get(name, ""), root) == Helper(child, "")
+
+
+def test_a_sub_agent_says_who_it_is_and_who_called_it() -> None:
+    codex = {b"session-id": UUID, b"thread-id": "t2", b"x-codex-parent-thread-id": "t1"}
+    opencode = {b"x-session-affinity": "ses_2", b"x-parent-session-id": UUID}
+    claude_code = {b"x-claude-code-agent-id": "a2", b"x-claude-code-parent-agent-id": "a1"}
+    assert helper_of(lambda name: codex.get(name, ""), UUID) == Helper("t2", "t1")
+    assert helper_of(lambda name: opencode.get(name, ""), UUID) == Helper("ses_2", "")
+    assert helper_of(lambda name: claude_code.get(name, ""), UUID) == Helper("a2", "a1")
+    assert helper_of(lambda _: "", UUID) is None
 
 
 @pytest.mark.parametrize("key", ["support-bot-v2", "my_app:prompts:2026-11-23", "thread_17", "a" * 40, "1" * 40])

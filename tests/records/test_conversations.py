@@ -23,7 +23,11 @@ ALIKE = {
 }
 # If streams are stored in a different order than they were made, only a worker's memory knows which answer in OpenAI's
 # conversation was the last, and who called an agent that was told little. Their sessions are right all the same.
-PLACED_BY_MEMORY = ("conversation, call ", "sub-agents with few words, at once, call ")
+PLACED_BY_MEMORY = (
+    "conversation, call ",
+    "sub-agents with few words, at once, call ",
+    "sub-agents in the background, call ",
+)
 
 
 def _host_of(order: random.Random, one: Made) -> int:
