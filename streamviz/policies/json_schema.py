@@ -31,8 +31,8 @@ MOST_STEPS = 10_000
 _MOST_ERRORS = 10
 # With these the library matches patterns with Python's `re`, which can take forever.
 _UNSAFE = {"patternProperties", "unevaluatedProperties"}
-# What these say about the arguments depends on what does not match, too. Of several schemas to choose from, none after
-# the first that fits is looked at, so a pattern that RE2 cannot read matters only before that.
+# What these say about the arguments depends on what does not match, too. Of several schemas of which any will do, none
+# after the first that fits is looked at, and a pattern that RE2 cannot read in those before it does not matter.
 _CHOOSING = {"anyOf", "oneOf", "not", "if", "contains", "unevaluatedItems", "unevaluatedProperties", "type", "disallow"}
 _OLDER = re.compile(r"\Ahttps(?=://json-schema\.org/draft-0)")
 _INVALID = "its schema is invalid or has a broken reference"
@@ -180,6 +180,24 @@ def _unique_items(validator: Validator, wanted: object, instance: object, schema
         yield ValidationError("an item appears twice")
 
 
+def _any_of(validator: Validator, choices: list[object], instance: object, schema: object) -> Iterator[ValidationError]:
+    """The library's own version ends at the first choice that cannot be checked; a later one may fit."""
+    errors: list[ValidationError] = []
+    unread: _Unread | None = None
+    for number, choice in enumerate(choices):
+        try:
+            found = list(validator.descend(instance, choice, schema_path=number))  # type: ignore[attr-defined]
+        except _Unread as error:
+            unread = error
+            continue
+        if not found:
+            return
+        errors += found
+    if unread is not None:
+        raise unread
+    yield ValidationError("it fits none of the schemas to choose from", context=errors)
+
+
 def _count() -> None:
     under_way = _under_way.get()
     under_way.left -= 1
@@ -243,12 +261,14 @@ _OWN: dict[str, Keyword] = {
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
+    "anyOf": _any_of,
 }
 
 
 def _bounded(library: type[Validator]) -> type[Validator]:
     """A validator of the library's with our keywords, all of them counted."""
-    keywords = {**library.VALIDATORS, **_OWN}
+    own = {name: keyword for name, keyword in _OWN.items() if name in library.VALIDATORS}
+    keywords: dict[str, Keyword] = {**library.VALIDATORS, **own}
     made = extend(library, {name: _counted(name, keyword) for name, keyword in keywords.items()})
     made.evolve = _evolve
     return made

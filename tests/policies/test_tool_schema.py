@@ -122,6 +122,17 @@ def test_what_breaks_a_schema_is_denied_whatever_cannot_be_read_before_it(unread
         judge(policy, block('{"note": "a", "path": "/srv"}', name="list"), offered)
 
 
+def test_a_pattern_that_cannot_be_read_does_not_matter_beside_a_choice_that_fits() -> None:
+    policy, call = build("tool_schema", {}), block('{"note": "a"}', name="list")
+    for fits in ({"anyOf": [AHEAD, {"type": "string"}]}, {"anyOf": [{"not": AHEAD}, {"enum": ["a"]}]}):
+        assert judge(policy, call, declaring({"properties": {"note": fits}})).decision is Decision.ALLOW
+        denied = judge(policy, call, declaring({"properties": {"note": {"not": fits}}}))
+        assert (denied.decision, denied.evidence["rule"]) == (Decision.DENY, "not")
+    breaks = {"anyOf": [{"type": "integer"}, AHEAD, {"enum": ["b"]}]}
+    with pytest.raises(ValueError, match="RE2 cannot read"):
+        judge(policy, call, declaring({"properties": {"note": breaks}}))
+
+
 DRAFTS: dict[int | str, str] = {number: f"http://json-schema.org/draft-0{number}/schema#" for number in (3, 4, 6, 7)}
 DRAFTS["7, by https"] = DRAFTS[7].replace("http:", "https:")
 DRAFTS |= {year: f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
