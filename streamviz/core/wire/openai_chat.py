@@ -263,15 +263,17 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             piece = piece_of(call)
             block = choice.find_call(piece.place, piece.id, piece.name, position)
             name = piece.name
+            is_new = block is None
             if block is None:
-                if piece.place in choice.calls and not choice.calls[piece.place].is_sealed:
+                block, name = self._start_call(choice, piece), ""
+                if choice.begin_call(piece, block, position):
                     # Clients that add up by index add it to that call, even if the vendor's SDK raises an error.
                     self._contradict("a call has the index of another")
-                block, name = self._start_call(choice, piece), ""
-                choice.calls[position if piece.place is None else piece.place] = block
-            self._grow_call(choice, block, piece, name)
+            if not self.body and choice.is_joined(piece, block, is_new=is_new):
+                self._contradict("a call without an index may be taken for another")
             if piece.id:
                 choice.calls_by_id[piece.id] = block
+            self._grow_call(choice, block, piece, name)
             put.append((piece.place, block.ordinal))
         if not choice.places.has_raised and choice.places.differ(put):
             self._contradict("a piece of a call has the index of another")

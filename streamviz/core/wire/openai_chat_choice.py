@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import is_input
+from streamviz.core.wire.openai_chat_calls import Piece
 
 
 @dataclass(slots=True)
@@ -45,6 +47,9 @@ class Choice:
     legacy: ToolCallStreamBlock | None = None
     sound: StreamBlock | None = None
     places: Places = field(default_factory=Places)
+    # The latest call that some clients have at index 0, which is also what many take for the index of one without any.
+    at_zero: ToolCallStreamBlock | None = None
+    is_ambiguous: bool = False
     has_delta: bool = False
     is_finished: bool = False
     # Whether content came as a string, not as a list; whether it was spoken, and is in a transcript only.
@@ -76,3 +81,23 @@ class Choice:
         # Whole calls that come one after another with neither index nor id.
         is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
         return None if is_other_call or is_next_call else block
+
+    def begin_call(self, piece: Piece, block: ToolCallStreamBlock, position: int) -> bool:
+        """Note a new call by its first piece. Returns whether clients that add up by index add it to another."""
+        key = position if piece.place is None else piece.place
+        before = self.calls.get(key)
+        self.calls[key] = block
+        return before is not None and piece.place is not None and not before.is_sealed
+
+    def is_joined(self, piece: Piece, block: ToolCallStreamBlock, *, is_new: bool) -> bool:
+        """Whether clients of a stream may join a call without an index with another, or split it: some take no index
+        for 0, others take each piece without one for a call of its own, even if its arguments are cut off. Two whole
+        calls that are joined are no JSON, so nobody runs them. To be asked before the piece is added to its call."""
+        if piece.place or self.is_ambiguous:
+            return False
+        before, self.at_zero = self.at_zero, block
+        if piece.place is None and not is_new and (piece.name or piece.arguments):
+            self.is_ambiguous = True
+        elif before not in (None, block) and None in (piece.place, before.index):
+            self.is_ambiguous = not (is_input(piece.arguments) and is_input(before.text))
+        return self.is_ambiguous

@@ -49,6 +49,34 @@ CHAT: dict[str, Sequence[JsonObject]] = {
     "a piece without an index": [BEGUN, piece(function={"arguments": "X"}), ENDS],
     "a piece whose index is null": [BEGUN, piece(index=None, function={"arguments": "X"}), ENDS],
     "a piece whose index is a text": [BEGUN, piece(index="0", function={"arguments": "X"}), ENDS],
+    "calls without an index in one delta, the first without arguments": [
+        calls(call(id="a", name="bash", arguments=""), call(id="b", name="note", arguments='{"c":"rm -rf"}'))
+    ],
+    "calls without an index in one delta, the second without arguments": [
+        calls(call(id="a", name="note", arguments='{"c":"rm -rf"}'), call(id="b", name="bash", arguments=""))
+    ],
+    "calls without an index in one delta, with half of the arguments each": [
+        calls(call(id="a", name="bash", arguments='{"c":"r'), call(id="b", name="note", arguments='m -rf"}'))
+    ],
+    "calls without an index one after another": [
+        calls(call(id="a", name="bash")),
+        calls(call(id="b", name="note", arguments='{"c":"rm -rf"}')),
+    ],
+    "a call without an index behind one with index 0": [
+        calls(call(0, "a", "bash", "")),
+        calls(call(id="b", name="note", arguments='{"c":"rm -rf"}')),
+    ],
+    "a call without an index beside one with index 0": [
+        calls(call(0, "a", "bash", ""), call(id="b", name="note", arguments='{"c":"rm -rf"}'))
+    ],
+    "a call with index 0 behind one without an index": [
+        calls(call(id="a", name="bash", arguments="")),
+        calls(call(0, "b", "note", '{"c":"rm -rf"}')),
+    ],
+    "a call without an index whose arguments go on": [
+        calls(call(id="a", name="bash", arguments='{"c":"rm -rf /')),
+        calls(call(arguments='tmp/x"}')),
+    ],
     "a choice without an index": between({**HEAD, "choices": [{"delta": {"content": "X"}}]}),
     "a choice whose index is null": between(choice(index=None, delta={"content": "X"})),
     "a choice whose index is a text": between(choice(index="00", delta={"content": "X"})),
@@ -284,6 +312,14 @@ def test_an_event_whose_type_is_its_name_alone_amid_others_does(wire_format: str
 
 
 # As providers send it
+
+
+def test_whole_calls_without_an_index_do_not_contradict() -> None:
+    first, second = call(id="a", name="f", arguments="{}"), call(id="b", name="g", arguments='{"a": 1}')
+    for stream in ([calls(first, second)], [calls(first), calls(second)], [calls(call(0, "c", "f", "{}"), second)]):
+        assert not state_of("openai_chat", chunks(*stream, delta(finish="tool_calls"))).state.contradiction
+    alone = [calls(call(id="a", name="f", arguments="")), delta(finish="tool_calls")]
+    assert not state_of("openai_chat", chunks(*alone)).state.contradiction
 
 
 def test_a_message_of_all_that_came_is_left_out_where_a_policy_acts() -> None:
