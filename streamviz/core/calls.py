@@ -23,7 +23,7 @@ CARRIERS = (
 INVALID_JSON = "INVALID_JSON"
 # How the types of calls end, and those of their results.
 _CALL_ENDINGS = ("_call", "_use", "_request")
-_RESULT_ENDINGS = ("_output", "_result")
+RESULT_ENDINGS = ("_output", "_result")
 
 # What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
 LEGACY_CALL = "function_call"
@@ -35,7 +35,7 @@ def may_be_call(members: Mapping[str, object]) -> bool:
     A result is not a call."""
     type = members.get("type")
     word = type if isinstance(type, str) else ""
-    if word.endswith(_RESULT_ENDINGS):
+    if word.endswith(RESULT_ENDINGS):
         return False
     if word.endswith(_CALL_ENDINGS) or any(members.get(key) for key in ("call_id", "name", *CARRIERS)):
         return True

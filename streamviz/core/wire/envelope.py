@@ -9,13 +9,14 @@ from collections.abc import Collection
 from itertools import chain
 
 from streamviz.core.blocks import Told
-from streamviz.core.calls import may_be_call
+from streamviz.core.calls import RESULT_ENDINGS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
 from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
 from streamviz.core.wire import gemini_beside as gemini
 from streamviz.core.wire import openai_responses_beside as responses
 from streamviz.core.wire.beside import LARGE, is_small, member_names
+from streamviz.core.wire.joined_pieces import OPAQUE, JoinedPieces
 from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_text_alone
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 from streamviz.core.wire.vocabulary import VOCABULARY
@@ -39,13 +40,9 @@ _FORMS = {
     **dict.fromkeys(("model", "modelVersion"), _LINE),
     **dict.fromkeys(beside.REASONS, beside.REASON),
 }
-_OPAQUE = member_names("signature thought_signature encrypted_content")
 _FEW = 20
-# Limits on what is remembered: of all of a stream's texts (characters, plus 100 for each text), of each text that comes
-# in pieces (characters), and the number of those.
+# A limit on what is remembered of a stream's texts (characters, plus 100 for each text).
 _ROOM = 500_000
-_JOINED = 1_000
-_MOST_JOINED = 100
 
 _CHUNK = member_names("choices citations search_results")
 # Some servers say here which of the request's stop sequences was met; that may be any text.
@@ -65,20 +62,20 @@ _PIECES = {
     "reasoning_details": member_names("text summary data"),
     "content": member_names("text refusal thinking annotations image_url input_audio audio file url data"),
 }
-# Members of an object of unknown type that name it, or what it belongs to.
+# Members of a call or a result of unknown type that name it or what it belongs to, and those that clients may show.
 _OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
+_SHOWN = (*beside.WORDS, "content")
 _BLOCKS = {kind: known - member_names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
 _ITEMS = {kind: known - member_names("name call_id caller") for kind, known in responses.ITEMS.items()}
 _MESSAGE, _DELTA = member_names("content"), member_names("delta")
 _EVENT = member_names("message content_block content delta")
-_DELTA_EVENT = responses.DELTA_EVENT - {"obfuscation"}
 _RESPONSE = member_names("output output_text")
 _GEMINI = member_names("candidates response")
 _CANDIDATE = member_names(
     "content citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
 )
 _PARTS = member_names("parts")
-_ENCRYPTED = _OPAQUE | member_names("data")
+_ENCRYPTED = OPAQUE | member_names("data")
 _ARGUMENTS = member_names("args partialArgs")
 _OF_OWN_CALL = member_names("id name toolType")
 _ABOUT_PART = member_names("thought videoMetadata partMetadata mediaResolution")
@@ -92,7 +89,7 @@ class Envelope:
         self._words: set[str] = set()
         self._texts: set[str] = set()
         self._room = _ROOM
-        self._joined: dict[tuple[object, ...], str] = {}
+        self._pieces = JoinedPieces()
         self._new: list[Told] = []
         self._before: JsonObject = {}
         self._choice_before: JsonObject | None = None
@@ -156,8 +153,9 @@ class Envelope:
         if "output" in payload and "type" not in payload:
             self._response(payload)
             return
-        known = _DELTA_EVENT if kind.endswith(".delta") else responses.RESPONSE_EVENTS.get(kind, _NOTHING)
-        self._members(payload, _NOTHING if kind == "error" else known)
+        self._members(payload, responses.members_read(kind))
+        if responses.is_unread_delta(kind):
+            self._show([payload.get("delta"), *self._joined(payload.get("delta"), kind)])
         if item := payload.get("item"):
             self._item(item)
         if part := payload.get("part"):
@@ -241,6 +239,8 @@ class Envelope:
             self._members(members, _ENCRYPTED)
         elif members:
             self._members({name: members[name] for name in _OF_UNKNOWN if name in members}, _NOTHING)
+            if not kind.endswith(RESULT_ENDINGS):
+                self._show([members[name] for name in _SHOWN if name in members])
 
     # Members
 
@@ -272,7 +272,7 @@ class Envelope:
         if isinstance(value, dict) and len(value) <= _FEW and all(map(is_small, value.values())):
             self._tell(value, form)  # counts, as usage often is, or settings that are not set
             return
-        for level in levels(value, _OPAQUE):
+        for level in levels(value, OPAQUE):
             self._tell(dict.fromkeys((*level.texts, *chain.from_iterable(level.objects))), form)
             numbers = level.numbers
             if numbers and not -LARGE < min(numbers) <= max(numbers) < LARGE:
@@ -316,27 +316,18 @@ class Envelope:
         self._members(members, known)
         for name, value in members.items():
             if name not in known and (name not in _TOLD_APART or not place[1:]):
-                self._join(value, *place, name)
+                self._new += (Told(text, beside.is_word(text)) for text in self._joined(value, *place, name))
 
-    def _join(self, value: object, *place: object) -> None:
-        """Join texts as SDKs do: they concatenate what deltas have in the same place, whatever its name."""
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                if not _is_opaque(name, inner):
-                    self._join(inner, *place, name)
-        elif isinstance(value, list):
-            for number, inner in enumerate(value):
-                self._join(inner, *place, number)
-        elif isinstance(value, str) and value:
-            before = self._joined.get(place, "")
-            if not before and len(self._joined) >= _MOST_JOINED:
-                self.is_odd = True
-                return
-            joined = self._joined[place] = (before + value)[-_JOINED:]
-            if before:
-                self._new.append(Told(joined, beside.is_word(joined)))
+    def _joined(self, value: object, *place: object) -> list[str]:
+        joined = list(self._pieces.add(value, *place))
+        self.is_odd = self.is_odd or self._pieces.are_too_many
+        return joined
 
+    # What clients may show
 
-def _is_opaque(name: str, value: object) -> bool:
-    """Whether a member is opaque: it has such a name and is a string, rather than something with others in it."""
-    return name in _OPAQUE and isinstance(value, str)
+    def _show(self, value: object) -> None:
+        """Take in what clients may show: a single word there is a text."""
+        for level in levels(value, OPAQUE):
+            for text in level.texts:
+                if text not in VOCABULARY:
+                    self._take(text, False, None)

@@ -43,7 +43,7 @@ class OpenAIResponsesAggregator(TextReader):
         return TextPlace(payload, "delta") if is_plain and isinstance(payload.get("delta"), str) else None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
-        self._envelope.read_response(payload, (as_text(payload.get("type")) or name).removeprefix("response."))
+        self._envelope.read_response(payload, as_text(payload.get("type")) or name)
         return self._envelope.take()
 
     def _told_in(self, padding: str) -> Sequence[Told]:

@@ -1,6 +1,6 @@
 """Text in members that responses and their events do not have (`beside.py`)."""
 
-from streamviz.core.calls import CARRIERS, may_be_call
+from streamviz.core.calls import CARRIERS, RESULT_ENDINGS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import (
     WORDS,
@@ -15,7 +15,8 @@ from streamviz.core.wire.beside import (
     replaced,
     says_beside,
 )
-from streamviz.core.wire.openai_responses_calls import CALLS
+from streamviz.core.wire.openai_responses_calls import split_word
+from streamviz.core.wire.openai_responses_words import SOUNDS, TEXTS
 
 DELTA_EVENT = member_names("delta obfuscation logprobs")
 _LIFECYCLE = member_names("response")
@@ -66,7 +67,7 @@ ITEMS = {
     "function_call": member_names("name call_id caller") | _AGAIN,
     "custom_tool_call": member_names("name call_id caller") | _AGAIN,
 }
-# Where clients look for the text of an item that is not a call.
+# Where clients look for the text of an item; that of a result is not the answer's.
 _WORDS_OF_ITEMS = (*WORDS, "content")
 # Members of the `text` that a response repeats from its request.
 _TEXT_FORMAT = member_names("format verbosity")
@@ -80,7 +81,8 @@ TEXT_PARTS = {
 
 def responses_say_beside(payload: JsonObject, name: str) -> bool:
     """Whether an event, or a whole response, has text or a call where nothing reads it."""
-    kind = (as_text(payload.get("type")) or name).removeprefix("response.")
+    told = as_text(payload.get("type")) or name
+    kind = told.removeprefix("response.")
     known = _EVENTS.get(kind, frozenset() if "." in kind else _LIFECYCLE)
     if any(name in payload and _is_of(payload[name]) for name in _SUBJECTS - known):
         return True
@@ -90,6 +92,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
             # The output of a shell's commands is an object.
             or (not kind.startswith("shell_call_output") and is_odd(payload, "delta", str))
             or (bool(payload.get("logprobs")) and _odd_tokens(payload))
+            or (is_unread_delta(told) and has_text(payload.get("delta")))
         )
     if "output" in payload and "type" not in payload:
         return _output_says_beside(payload)
@@ -125,6 +128,21 @@ def _known_part(part: object) -> object:
     return left_of_known(part, TEXT_PARTS)
 
 
+def is_unread_delta(kind: str) -> bool:
+    """Whether this is the type of an event that adds to a text, but to none that is read."""
+    start, *words, end = kind.split(".") if "." in kind else ("", "")
+    word = "_".join(words)
+    return end == "delta" and (start != "response" or not (word in TEXTS or word in SOUNDS or split_word(word)[1]))
+
+
+def members_read(kind: str) -> frozenset[str]:
+    """The members of an event of this type that are read, or looked at here, and so are not of its envelope."""
+    word = kind.removeprefix("response.")
+    if word.endswith(".delta"):
+        return DELTA_EVENT - {"obfuscation", "delta" if is_unread_delta(kind) else ""}
+    return frozenset() if word == "error" else RESPONSE_EVENTS.get(word, frozenset())
+
+
 def _is_of(value: object) -> bool:
     """Whether a member makes its event one about something other than its name says."""
     return isinstance(value, dict) and not _OWN.isdisjoint(value)
@@ -147,7 +165,8 @@ def _item_says_beside(item: object) -> bool:
     if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
         return True
     if item.get("type") not in ("message", "reasoning"):
-        return as_text(item.get("type")) in CALLS and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
+        is_result = as_text(item.get("type")).endswith(RESULT_ENDINGS)
+        return not is_result and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
     if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]

@@ -11,25 +11,8 @@ from streamviz.core.wire.openai_responses_calls import is_result, split_word
 from streamviz.core.wire.openai_responses_incoming import Item, Thought
 from streamviz.core.wire.openai_responses_item_finder import ItemFinder
 from streamviz.core.wire.openai_responses_thinking import thought_of
-from streamviz.core.wire.openai_responses_words import SPEECH, kind_of, parts_in, texts_beside, texts_in
+from streamviz.core.wire.openai_responses_words import SOUNDS, SPEECH, TEXTS, kind_of, parts_in, texts_beside, texts_in
 
-# By the middle words of an event: the type of its item, the type of the part if that is a message, and the field that
-# has the whole text at its end.
-_TEXTS = {
-    "output_text": ("message", "output_text", "text"),
-    "refusal": ("message", "refusal", "refusal"),
-    "audio_transcript": ("message", SPEECH, "transcript"),
-    "output_audio_transcript": ("message", SPEECH, "transcript"),
-    "reasoning_text": ("reasoning", "", "text"),
-    "reasoning_summary_text": ("reasoning", "", "text"),
-    "reasoning_summary": ("reasoning", "", "text"),
-    "reasoning": ("reasoning", "", "text"),
-    "reasoning_content": ("reasoning", "", "text"),
-    "function_call_arguments": ("function_call", "", "arguments"),
-    "custom_tool_call_input": ("custom_tool_call", "", "input"),
-}
-# The bytes of speech, which come beside its text, the transcript.
-_SOUNDS = ("audio", "output_audio")
 # Members that say which text is added, and where.
 _OF_TEXTS = ("delta", "item_id", "output_index", "content_index", "summary_index", "sequence_number")
 _WHOLES = ("text", "arguments", "refusal", "input", "transcript")
@@ -100,17 +83,17 @@ class TextReader(ItemFinder):
     # Texts
 
     def _text_block(self, word: str, payload: JsonObject) -> tuple[Item, StreamBlock]:
-        wanted, label, _ = _TEXTS[word]
+        wanted, label, _ = TEXTS[word]
         item = self._item(payload, wanted)
         return item, item.block or self._part(item, as_index(payload.get("content_index")) or 0, label)
 
     def _read_delta(self, word: str, payload: JsonObject) -> None:
         text = as_json_text(payload.get("delta"))
-        if word in _SOUNDS:
+        if word in SOUNDS:
             item, _ = self._text_block("audio_transcript", payload)
             self._hear(item, as_index(payload.get("content_index")) or 0, text)
             return
-        if word not in _TEXTS:
+        if word not in TEXTS:
             self._read_other_delta(word, payload, text)
             return
         item, block = self._text_block(word, payload)
@@ -203,13 +186,13 @@ class TextReader(ItemFinder):
 
     def _read_whole_text(self, word: str, payload: JsonObject) -> None:
         """Read the end of a text, or of a part of it, where it comes once more as a whole."""
-        if word in _SOUNDS:
+        if word in SOUNDS:
             self._end_sound(payload)
             return
-        if word not in _TEXTS:
+        if word not in TEXTS:
             self._read_whole_argument(word, payload)
             return
-        whole = self._whole_text(_TEXTS[word][2], payload)
+        whole = self._whole_text(TEXTS[word][2], payload)
         item, block = self._text_block(word, payload)
         if block.kind is BlockKind.THINKING and block is item.block:
             self._think(item, thought_of(word, payload), whole)

@@ -1,4 +1,4 @@
-"""Where a part of a message or of thinking has its text, and which other members may have some."""
+"""Which events have text, where a part of a message or of thinking has it, and which other members may have some."""
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_json_text
@@ -15,6 +15,23 @@ PARTS = {
     "reasoning_text": (BlockKind.THINKING, "text"),
     "summary_text": (BlockKind.THINKING, "text"),
 }
+# By the middle words of an event: the type of its item, the type of the part if that is a message, and the field that
+# has the whole text at its end.
+TEXTS = {
+    "output_text": ("message", "output_text", "text"),
+    "refusal": ("message", "refusal", "refusal"),
+    "audio_transcript": ("message", SPEECH, "transcript"),
+    "output_audio_transcript": ("message", SPEECH, "transcript"),
+    "reasoning_text": ("reasoning", "", "text"),
+    "reasoning_summary_text": ("reasoning", "", "text"),
+    "reasoning_summary": ("reasoning", "", "text"),
+    "reasoning": ("reasoning", "", "text"),
+    "reasoning_content": ("reasoning", "", "text"),
+    "function_call_arguments": ("function_call", "", "arguments"),
+    "custom_tool_call_input": ("custom_tool_call", "", "input"),
+}
+# The bytes of speech, which come beside its text, the transcript.
+SOUNDS = ("audio", "output_audio")
 # Members that may have text in a part beside its own, or in an item beside its parts.
 _TEXTS = (
     "text",

@@ -10,6 +10,7 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from streamviz.policies import build
 from tests.core.support import Opinion, Run, active, chunks
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_responses import CALL, CREATED, added, done, finish, say, take_in
@@ -276,3 +277,41 @@ def test_plain_text_that_may_be_read_as_json_is_a_contradiction() -> None:
     for item in ({**CUSTOM, **escaped}, {**CUSTOM, "input": "", **escaped}):
         assert take_in(CREATED, done(item)).state.contradiction
     assert not take_in(CREATED, done({**CUSTOM, "input": "a\\nb"})).state.contradiction
+
+
+def pieces(type: str, *texts: str) -> list[Any]:
+    return [CREATED, *({"type": type, "item_id": "x", "output_index": 0, "delta": text} for text in texts)]
+
+
+RESULT = {"type": "gadget_result", "id": "g", "output": "for bidden"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(
+            pieces(type, *texts)
+            for type in ("response.gadget.delta", "gadget.delta", "output_text.delta", "response.delta")
+            for texts in (("forbidden",), ("for", "bidden"), ("All of it is forbidden",))
+        ),
+        *(
+            [CREATED, done({"type": type, "id": "g", **said})]
+            for type in ("gadget_use", "gadget_call", "gadget_request", "gadget_update")
+            for said in (
+                {"text": "forbidden"},
+                {"thinking": "it is forbidden"},
+                {"content": "forbidden"},
+                {"content": [{"type": "output_text", "text": "forbidden"}]},
+                {"content": [{"type": "output_text", "text": "it is forbidden"}]},
+            )
+        ),
+    ],
+    ids=str,
+)
+async def test_a_text_of_an_unknown_kind_does_not_go_out_unread(script: list[Any]) -> None:
+    rule = build("text_rule", {"patterns": ["forbidden"], "in": ["content", "thinking", "refusal"]})
+    allowed = [*script[:1], done(RESULT, 5)]
+    tape = await through(chunks(*allowed), policy=rule)
+    assert b"bidden" in tape
+    last = script[-1].get("delta") or json.dumps(script[-1]["item"])
+    assert last not in (await through(chunks(*script), policy=rule)).decode()

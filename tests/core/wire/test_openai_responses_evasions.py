@@ -19,6 +19,7 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import Policy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
@@ -122,7 +123,7 @@ def against_poison(block: StreamBlock) -> Verdict | None:
     return Verdict(Decision.DENY, "", "[no]") if POISON in name + block.text else None
 
 
-async def through(stream: list[Chunk], body: Any = None, policy: Opinion | None = None) -> bytes:
+async def through(stream: list[Chunk], body: Any = None, policy: Policy | None = None) -> bytes:
     """What the client gets from a stream, or from `body`, an answer that was not streamed; denies the poison by
     default."""
     aggregator = OpenAIResponsesAggregator()
@@ -171,7 +172,7 @@ def read_by_sdk(tape: bytes) -> None:
             assert all(POISON not in acted_on(each.to_dict()) for each in told)
 
 
-async def whole(body: Any, policy: Opinion | None = None) -> bytes:
+async def whole(body: Any, policy: Policy | None = None) -> bytes:
     """What a client that does not stream gets."""
     data = json.dumps(body).encode()
     return await through([Chunk(0, 0, data, data)], body, policy)
