@@ -98,6 +98,6 @@ class Choice:
         before, self.at_zero = self.at_zero, block
         if piece.place is None and not is_new and (piece.name or piece.arguments):
             self.is_ambiguous = True
-        elif before not in (None, block) and None in (piece.place, before.index):
+        elif before is not None and before is not block and None in (piece.place, before.index):
             self.is_ambiguous = not (is_input(piece.arguments) and is_input(before.text))
         return self.is_ambiguous
