@@ -31,7 +31,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     data: bytes | None
     name: str = ""
     is_cut: bool = False
-    """Whether it is less than upstream sent: what its format does not have is left out."""
+    """Whether it is not as upstream sent it: what its format does not have is left out, or its JSON written anew."""
 
 
 class Beside(NamedTuple):
@@ -117,14 +117,16 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
         """Do the slow part of `aggregate`, which is to be called next, with `prepared` of the same chunk. The state is
         left alone, so another thread may do this. With `leave_out`, what the format does not have is left out of the
-        prepared chunk, if it can be separated from the rest."""
+        prepared chunk, if it can be separated from the rest, and JSON that clients read in different ways is written
+        anew, as it was read."""
         self._prepared = None
         data = chunk.data
         if not data or data.startswith(DONE) or self._repeats.text_of(chunk.raw):
             return
-        beside, is_for_all = Beside(), True
+        beside, is_for_all, is_strict = Beside(), True, True
+        payload: object
         try:
-            payload, is_for_all = self._payload(data)
+            payload, is_for_all, is_strict = self._payload(data)
             if isinstance(payload, dict) and self.is_judged:
                 beside = self._look_beside(payload, chunk.name)
         except UpstreamError as error:
@@ -134,8 +136,10 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         self._prepared = _Prepared(
             chunk, self._may_be_another(chunk) or not (is_for_all or _is_whole(chunk)), payload, beside
         )
+        if not leave_out or not isinstance(payload, dict):
+            return
         has_needless = beside.has_needless and not _is_whole(chunk)
-        if leave_out and (beside.says or has_needless):
+        if beside.says or has_needless or not is_strict or json_value.has_name_twice(data, payload):
             self._prepared = self._left_of(self._prepared, has_needless=has_needless)
 
     def prepared(self, chunk: ChunkT) -> Chunk:
@@ -263,7 +267,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     def _build(self) -> MessageT: ...
 
     def _read_data(self, chunk: ChunkT, data: bytes, prepared: _Prepared | None) -> None:
-        payload, is_for_all = self._payload(data) if prepared is None else (prepared.payload, True)
+        payload, is_for_all, _ = self._payload(data) if prepared is None else (prepared.payload, True, True)
         if not (is_for_all or _is_whole(chunk)):
             self._contradict(_AMBIGUOUS)
         if isinstance(payload, UpstreamError):
@@ -290,15 +294,14 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         if (place := self._text_place(payload)) is not None:
             self._repeats.learn(chunk.raw, chunk.name, payload, place, last)
 
-    def _payload(self, data: bytes) -> tuple[object, bool]:
-        """A payload, None also if it is not JSON, and whether all clients accept it. Raises UpstreamError for too many
-        values."""
+    def _payload(self, data: bytes) -> json_value.Decoded:
+        """A payload, None also if it is not JSON. Raises UpstreamError for too many values."""
         if self.most_values is not None and json_value.has_more_values(data, self.most_values):
             raise too_many_values(self.most_values)
         try:
             return json_value.decode_for_all(data)
         except ValueError:
-            return None, True
+            return json_value.Decoded(None, True, True)
 
     def _read_payload(self, payload: json_value.JsonObject, name: str, beside: Beside | None) -> None:
         self._head_before = {}

@@ -23,6 +23,9 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # Requests of real clients are rarely nested deeper.
 _ROUNDS = 8
 
+# How a member's name ends in compact JSON, which texts may contain, too; and what else its end, or such a text, may have.
+_NAME_ENDS = b'":'
+_OTHER_NAME_ENDS = (b" :", b"\t:", b"\n:", b"\r:", b"\\u0022", b"\\u003a", b"\\u003A")
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 
 _decode = msgspec.json.Decoder(object).decode
@@ -63,15 +66,45 @@ def object_in(data: bytes | str | None) -> JsonObject:
         return {}
 
 
-def decode_for_all(data: bytes) -> tuple[object, bool]:
-    """As `decode`, and whether all clients accept it. Some skip JSON with a control character in a text, NaN, a number
-    that no double holds, or a name by which JavaScript would change all objects."""
+class Decoded(NamedTuple):
+    """A JSON value as `decode` reads it; whether all clients accept it, and whether it is JSON to the letter."""
+
+    value: object
+    is_for_all: bool
+    is_strict: bool
+
+
+def decode_for_all(data: bytes) -> Decoded:
+    """Decode for clients of all kinds. Some skip JSON with a control character in a text, NaN, a number that no double
+    holds, or a name by which JavaScript would change all objects. Of half a surrogate pair, and of bytes that are not
+    UTF-8, each makes something else."""
     try:
         value = _decode(data)
     except (ValueError, RecursionError):
-        return decode(data), _is_for_all(data)
+        return Decoded(decode(data), _is_for_all(data), False)
     require_shallow(data)
-    return value, not _has_odd_name(data) or _is_for_all(data)
+    return Decoded(value, not _has_odd_name(data) or _is_for_all(data), True)
+
+
+def has_name_twice(data: bytes, value: object) -> bool:
+    """Whether an object in this JSON, which was decoded as `value`, has two members of one name. Clients take the last,
+    the first or both together, or skip it all."""
+    encoded = _encode(value)
+    if data == encoded:
+        return False
+    is_alike = data.count(_NAME_ENDS) == encoded.count(_NAME_ENDS)
+    if is_alike and not any(map(data.__contains__, _OTHER_NAME_ENDS)):
+        return False
+    try:
+        json.loads(data, object_pairs_hook=_once)
+    except ValueError:
+        return True
+    return False
+
+
+def _once(members: list[tuple[str, object]]) -> None:
+    if len(dict(members)) < len(members):
+        raise ValueError("a name appears twice")
 
 
 def _is_for_all(data: bytes) -> bool:

@@ -128,3 +128,42 @@ def test_objects_are_those_of_a_list_or_a_lone_one() -> None:
 
 def test_a_value_of_another_type_reads_as_empty() -> None:
     assert (json_value.as_object([1]), json_value.as_list({}), json_value.as_text(1)) == ({}, [], "")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a" :1,"a" :2}',
+        b'{"a"\n:1,"a"\t:2,"b":3}',
+        b'{"a":1,"\\u0061":2}',
+        b'[{"b":{"a":"x","a":null}}]',
+        b'{"a":"x","a":"\\u0022:"}',
+        b'{"a":"x","a":"\\"\\u003a"}',
+        b'{"a":"x","a":"\\"\\u003A"}',
+        b'{"a":1,"a":2,"x\\\\":3}',
+        b'{"a":"\\":","a":"y"}',
+    ],
+)
+def test_a_name_that_comes_twice_is_found(data: bytes) -> None:
+    assert json_value.has_name_twice(data, json_value.decode(data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"{}", b'{"a": 1, "b": {"a": 2}}', b'[{"a":1},{"a":1}]', b'{"a":"\\":\\":","b" : "\\u0022:"}', b'"\\u0061"'],
+)
+def test_a_name_that_comes_once_in_each_object_is_not(data: bytes) -> None:
+    assert not json_value.has_name_twice(data, json_value.decode(data))
+
+
+@given(
+    st.text(alphabet='a":\\ \n{}[],u0023', max_size=8),
+    st.text(alphabet='a":\\ \n{}[],u0023', max_size=8),
+    st.booleans(),
+)
+def test_no_text_hides_a_name_that_comes_twice(name: str, text: str, is_twice: bool) -> None:
+    members = [f"{json.dumps(name)}:{json.dumps(text)}", f'"b" : {json.dumps(name)}']
+    members += [f"{json.dumps(name)}:0"] if is_twice else []
+    data = ("{" + ",".join(members) + "}").encode()
+    assert json_value.has_name_twice(data, json_value.decode(data)) is (is_twice or name == "b")

@@ -137,3 +137,46 @@ def test_a_whole_answer_goes_on_without_what_is_left_out() -> None:
     del message["tool_plan"]
     assert json.loads(made.tape) == body
     assert aggregator.body == body
+
+
+def written(format: str, payloads: list[Any], replace: tuple[bytes, bytes], mode: Mode = Mode.ENFORCE) -> bytes:
+    """What the client gets of a stream in which some bytes are replaced."""
+    aggregator = AGGREGATORS[format]()
+    made = Run([active(deny_names("never"), mode=mode)], FORMATS[format].composer(aggregator.head), aggregator)
+    raw = b"".join(f"data: {json.dumps(each)}\n\n".encode().replace(*replace) for each in payloads)
+    asyncio.run(made.finish(parse(raw)))
+    assert not made.context.state.contradiction
+    return made.tape
+
+
+SAYING = [
+    ("openai_chat", [chat({"content": "Hi"})]),
+    ("anthropic_messages", text_block({}, {})),
+    ("openai_responses", message_item()),
+    ("gemini", answer({})),
+]
+READ_TWO_WAYS = {
+    "a name that comes twice": (b'"Hi"', b'"forbidden", "%b": "Hi"'),
+    "half a surrogate pair": (b'"Hi"', b'"Hi\\ud83d"'),
+    "what is no UTF-8": (b'"Hi"', b'"Hi\xff"'),
+}
+
+
+@pytest.mark.parametrize("what", READ_TWO_WAYS)
+@pytest.mark.parametrize(("format", "payloads"), SAYING)
+def test_what_clients_read_differently_is_written_as_it_was_read(format: str, payloads: list[Any], what: str) -> None:
+    """Codex skips an event with either, Go joins two members of one name, and JavaScript two halves of a pair."""
+    text, by = READ_TWO_WAYS[what]
+    by = by.replace(b"%b", b"content" if format == "openai_chat" else b"text")
+    assert by in written(format, payloads, (text, by), Mode.SHADOW)
+    tape = written(format, payloads, (text, by))
+    assert b'"Hi' in tape
+    assert not any(odd in tape for odd in (b"forbidden", b"\\ud83d", b"\xff"))
+
+
+def test_a_whole_answer_in_which_a_name_comes_twice_is_written_as_it_was_read() -> None:
+    raw = b'{"choices":[{"index":0,"message":{"content":"forbidden"},"message":{"role":"assistant","content":"Hi"}}]}'
+    aggregator = AGGREGATORS["openai_chat"]()
+    made = Run([active(deny_names("never"))], formats.OPENAI_CHAT.body_composer(aggregator.body), aggregator)
+    asyncio.run(made.finish([Chunk(0, 0, raw, raw)]))
+    assert made.tape == b'{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}}]}'
