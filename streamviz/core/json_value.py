@@ -23,7 +23,7 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # Requests of real clients are rarely nested deeper.
 _ROUNDS = 8
 
-# How a member's name ends in compact JSON, which texts may contain, too; and what else its end, or such a text, may have.
+# How a member's name ends in compact JSON, as texts may, too; and what else either may have there.
 _NAME_ENDS = b'":'
 _OTHER_NAME_ENDS = (b" :", b"\t:", b"\n:", b"\r:", b"\\u0022", b"\\u003a", b"\\u003A")
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")

@@ -26,6 +26,7 @@ _PLAIN_DELTAS = {
     f"response.{word}.delta" for word in ("output_text", "refusal", "function_call_arguments", "custom_tool_call_input")
 }
 _DELTA = member_names("type sequence_number item_id output_index content_index delta logprobs obfuscation")
+_PLACES = ("output_index", "content_index", "summary_index")
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -59,6 +60,8 @@ class OpenAIResponsesAggregator(TextReader):
         kind = as_text(payload.get("type")) or name
         if name.startswith("response.") and name != kind:
             self._contradict("an event has the name of another")
+        if any(isinstance(place := payload.get(name), int) and as_index(place) is None for name in _PLACES):
+            self._contradict("a place is no index")
         if is_response(payload):
             self._read_body(payload, kind)
             return

@@ -192,6 +192,11 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
         f"a delta that is {value!r}": within(say("output_text.delta", 0, item_id="m", content_index=0, delta=value))
         for value in (5, {"x": 1}, ["X"], True)
     },
+    **{
+        f"{name} {place}": within({**spoken("output_text", "X"), name: place})
+        for name in ("output_index", "content_index", "summary_index")
+        for place in (-1, True, 2**63)
+    },
     "a place that is a text": within(
         {**spoken("output_text", "X"), "output_index": "0"},
     ),
