@@ -101,7 +101,9 @@ def _part_says_beside(part: object) -> bool:
     labels = [name for name in part if name not in DESCRIPTIONS]
     if len(labels) > 1 and not _MEDIA.isdisjoint(labels):
         return True  # only the text, or the call, is read
-    if len(labels) > 1 or any("_" in label for label in labels) or not isinstance(part.get("thought"), bool | None):
+    if not isinstance(part.get("thought"), bool | None):
+        return True  # Google's client for Python takes words and numbers for true, too
+    if len(labels) > 1 or any("_" in label for label in labels):
         return has_text(part)
     if any(has_text(part.get(name)) for name in _ABOUT):
         return True
@@ -110,7 +112,7 @@ def _part_says_beside(part: object) -> bool:
 
 def _content_says_beside(label: str, said: object) -> bool:
     if label == "text":
-        return _is_odd(said, str)
+        return not isinstance(said, str | None)  # JavaScript shows a number or a list as text
     if label == "functionCall":
         return said is not None and _call_says_beside(said)
     if (known := _OWN_CALLS.get(label)) is not None:

@@ -236,6 +236,22 @@ MESSAGES: dict[str, Sequence[JsonObject]] = {
 }
 
 
+def parted(*parts: JsonObject) -> list[JsonObject]:
+    """Chunks of Gemini's with one part each."""
+    return [{"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]} for part in parts]
+
+
+GEMINI: dict[str, Sequence[JsonObject]] = {
+    **{
+        f"thinking that is so by {thought!r}": parted(
+            {"text": "for"}, {"text": "X", "thought": thought}, {"text": "bidden"}
+        )
+        for thought in ("true", 1, "yes", [], {})
+    },
+    **{f"a text that is {text!r}": parted({"text": text}) for text in (["forbidden"], 4111111111111111, True, {})},
+}
+
+
 def state_of(wire_format: str, stream: Sequence[Chunk], *, leave_out: bool = False) -> Aggregator[Chunk, JsonObject]:
     aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS[wire_format]()
     for chunk in stream:
@@ -299,6 +315,11 @@ def test_responses_that_others_read_otherwise_contradict_themselves(shape: str) 
 @pytest.mark.parametrize("shape", MESSAGES)
 def test_messages_that_others_read_otherwise_contradict_themselves(shape: str) -> None:
     assert state_of("anthropic_messages", named(*MESSAGES[shape]), leave_out=True).state.contradiction
+
+
+@pytest.mark.parametrize("shape", GEMINI)
+def test_chunks_of_gemini_that_others_read_otherwise_contradict_themselves(shape: str) -> None:
+    assert state_of("gemini", chunks(*GEMINI[shape]), leave_out=True).state.contradiction
 
 
 @pytest.mark.parametrize("wire_format", ["anthropic_messages", "openai_responses"])
