@@ -5,6 +5,8 @@ from streamviz.core.wire.beside import (
     WORDS,
     has_text,
     is_any_respelt,
+    is_no_list,
+    is_no_text,
     is_odd,
     known_says_beside,
     left_of,
@@ -41,7 +43,9 @@ DELTAS = {
     "signature_delta": member_names("signature"),
     "citations_delta": member_names("citation"),
 }
+# By the type of a block or a delta: the member with its text.
 _DELTA_TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+_TEXTS = {"text": "text", "thinking": "thinking", **_DELTA_TEXTS}
 
 
 def messages_say_beside(payload: JsonObject, name: str) -> bool:
@@ -83,9 +87,10 @@ def _known_block(block: object) -> object:
 
 
 def _content_says_beside(message: JsonObject) -> bool:
-    if is_odd(message, "content", list, str) or is_any_respelt(message, _MESSAGE):
+    content = message.get("content")
+    if (not isinstance(content, str) and is_no_list(message, "content")) or is_any_respelt(message, _MESSAGE):
         return True
-    return any(known_says_beside(part, BLOCKS) or _is_odd_part(part) for part in as_list(message.get("content")))
+    return any(known_says_beside(part, BLOCKS) or _is_odd_part(part) for part in as_list(content))
 
 
 def _delta_of_block_says_beside(delta: object) -> bool:
@@ -98,9 +103,12 @@ def _delta_of_block_says_beside(delta: object) -> bool:
 
 
 def _is_odd_part(part: object) -> bool:
-    """Whether a text member contains text but is not a string, or an encrypted member is readable."""
-    members = as_object(part)
-    if any(is_odd(members, name, str) for name in ("text", "thinking", "partial_json")):
+    """Whether a text is not a string, or an encrypted member is readable."""
+    if not isinstance(part, dict):
+        return False
+    members: JsonObject = part
+    kind = as_text(members.get("type"))
+    if is_no_text(members, _TEXTS.get(kind, "")) or any(is_odd(members, name, str) for name in _TEXTS.values()):
         return True
-    is_redacted = members.get("type") == "redacted_thinking"
+    is_redacted = kind == "redacted_thinking"
     return has_text(members.get("encrypted_content")) or (is_redacted and has_text(members.get("data")))

@@ -151,6 +151,23 @@ def is_odd(members: JsonObject, name: str, *expected: type) -> bool:
     return value is not None and not isinstance(value, expected) and has_text(value)
 
 
+def is_no_list(members: JsonObject, name: str) -> bool:
+    """Whether a member that clients read as a list is something else that says anything: to those in JavaScript an
+    object is a list if it has a member `0`."""
+    value = members.get(name)
+    return value is not None and not isinstance(value, list) and (has_text(value) or _has_texts_or_numbers(value))
+
+
+def _has_texts_or_numbers(value: object) -> bool:
+    return any(any(level.texts) or not all(map(is_small, level.numbers)) for level in levels(value))
+
+
+def is_no_text(members: JsonObject, name: str) -> bool:
+    """Whether there is something other than a text in a member that has one. JavaScript joins numbers and lists with
+    texts."""
+    return not isinstance(members.get(name), str | None)
+
+
 def any_beside(parts: Iterator[Part]) -> bool:
     """Whether any of these objects, each paired with its known members, has text in another member."""
     return any(says_beside(part, known) for part, known in parts)

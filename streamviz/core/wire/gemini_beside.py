@@ -7,7 +7,16 @@ the first candidate of a chunk for the answer.
 import re
 
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
-from streamviz.core.wire.beside import has_text, is_any_respelt, left_of, member_names, replaced
+from streamviz.core.wire.beside import (
+    has_text,
+    is_any_respelt,
+    is_no_list,
+    is_no_text,
+    is_odd,
+    left_of,
+    member_names,
+    replaced,
+)
 
 # Members that describe a part and are not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
@@ -81,16 +90,16 @@ def own_arguments(said: JsonObject) -> object:
 
 
 def _answer_says_beside(answer: JsonObject) -> bool:
-    candidates = answer.get("candidates")
-    return _beside(answer, _TOP) or _is_odd(candidates, list) or any(map(_candidate_says_beside, as_list(candidates)))
+    candidates = as_list(answer.get("candidates"))
+    return _beside(answer, _TOP) or is_no_list(answer, "candidates") or any(map(_candidate_says_beside, candidates))
 
 
 def _candidate_says_beside(candidate: object) -> bool:
     content = as_object(candidate).get("content")
     if _beside(candidate, _CANDIDATE) or (content is not None and _beside(content, _CONTENT)):
         return True
-    parts = as_object(content).get("parts")
-    return _is_odd(parts, list) or any(map(_part_says_beside, as_list(parts)))
+    members = as_object(content)
+    return is_no_list(members, "parts") or any(map(_part_says_beside, as_list(members.get("parts"))))
 
 
 def _part_says_beside(part: object) -> bool:
@@ -112,13 +121,13 @@ def _part_says_beside(part: object) -> bool:
 
 def _content_says_beside(label: str, said: object) -> bool:
     if label == "text":
-        return not isinstance(said, str | None)  # JavaScript shows a number or a list as text
+        return is_no_text({label: said}, label)
     if label == "functionCall":
         return said is not None and _call_says_beside(said)
     if (known := _OWN_CALLS.get(label)) is not None:
         return said is not None and _beside(said, known)
     if label in _OTHERS or label.endswith("Call"):
-        return _is_odd(said, dict)
+        return is_odd({label: said}, label, dict)
     return has_text({label: said}) and not ("name" in as_object(said) and "args" in as_object(said))
 
 
@@ -128,16 +137,11 @@ def _call_says_beside(call: object) -> bool:
     return (
         _beside(call, _CALL)
         or not isinstance(members.get("name"), str | None)
-        or _is_odd(members.get("id"), str)
+        or is_odd(members, "id", str)
         or not isinstance(members.get("args"), dict | None)
-        or _is_odd(pieces, list)
-        or any(_is_odd(piece, dict) for piece in as_list(pieces))
+        or is_odd(members, "partialArgs", list)
+        or not all(isinstance(piece, dict) for piece in as_list(pieces))
     )
-
-
-def _is_odd(value: object, expected: type) -> bool:
-    """Whether a value contains text but is not of the type that the format has for it, so that nothing reads it."""
-    return value is not None and not isinstance(value, expected) and has_text(value)
 
 
 def _beside(part: object, known: frozenset[str]) -> bool:

@@ -12,6 +12,7 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_any_respelt,
+    is_no_list,
     is_odd,
     is_respelt,
     is_small,
@@ -78,8 +79,7 @@ def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, has text or a call where nothing reads it."""
     if is_any_respelt(payload, _CHUNK):
         return True
-    choices = payload.get("choices")
-    return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
+    return is_no_list(payload, "choices") or any(map(_choice_says_beside, as_list(payload.get("choices"))))
 
 
 def chat_has_needless(payload: JsonObject, *, has_deltas: bool) -> bool:

@@ -58,10 +58,7 @@ class OpenAIResponsesAggregator(TextReader):
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name
-        if name.startswith("response.") and name != kind:
-            self._contradict("an event has the name of another")
-        if any(isinstance(place := payload.get(name), int) and as_index(place) is None for name in _PLACES):
-            self._contradict("a place is no index")
+        self._check_event_itself(payload, kind, name)
         if is_response(payload):
             self._read_body(payload, kind)
             return
@@ -81,6 +78,12 @@ class OpenAIResponsesAggregator(TextReader):
                 self._read_response(payload, "")
             case [""] if error := payload.get("error"):
                 self._fail(error)
+
+    def _check_event_itself(self, payload: JsonObject, kind: str, name: str) -> None:
+        if name.startswith("response.") and name != kind:
+            self._contradict("an event has the name of another")
+        if any(isinstance(place := payload.get(member), int) and as_index(place) is None for member in _PLACES):
+            self._contradict("a place is no index")
 
     def _read_text(self, word: str, step: str, payload: JsonObject) -> None:
         if word == "content_part":

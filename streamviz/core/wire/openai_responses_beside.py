@@ -7,6 +7,8 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_any_respelt,
+    is_no_list,
+    is_no_text,
     is_odd,
     known_says_beside,
     left_of,
@@ -152,8 +154,8 @@ def _output_says_beside(response: JsonObject) -> bool:
     return (
         is_any_respelt(response, _RESPONSE)
         or says_beside(response.get("text"), _TEXT_FORMAT)
-        or is_odd(response, "output", list)
-        or is_odd(response, "output_text", str)
+        or is_no_list(response, "output")
+        or is_no_text(response, "output_text")
         or is_odd(response, "reasoning", dict)
         or any(map(_item_says_beside, as_list(response.get("output"))))
     )
@@ -167,7 +169,7 @@ def _item_says_beside(item: object) -> bool:
     if item.get("type") not in ("message", "reasoning"):
         is_result = as_text(item.get("type")).endswith(RESULT_ENDINGS)
         return not is_result and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
-    if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
+    if any(not isinstance(item.get(name), str) and is_no_list(item, name) for name in ("content", "summary")):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
     # Thinking may be a plain string, which is read.
@@ -180,7 +182,10 @@ def _item_says_beside(item: object) -> bool:
 def _part_says_beside(part: object) -> bool:
     """Whether a part has text where nothing reads it, or looks like a call: parts are never judged as calls."""
     details = as_object(part)
-    is_call = as_text(details.get("type")) not in TEXT_PARTS and may_be_call(details)
+    kind = as_text(details.get("type"))
+    if kind in TEXT_PARTS and is_no_text(details, "refusal" if kind == "refusal" else "text"):
+        return True
+    is_call = kind not in TEXT_PARTS and may_be_call(details)
     return is_call or _has_odd_text(details) or known_says_beside(part, TEXT_PARTS)
 
 

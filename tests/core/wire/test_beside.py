@@ -252,3 +252,41 @@ def test_what_contradicts_is_not_quoted(format: str, events: list[tuple[str, Any
         aggregator.aggregate(Chunk(0, 0, b"data: " + data + b"\n\n", data, name))
     assert aggregator.state.contradiction
     assert "SECRET" not in aggregator.state.contradiction
+
+
+MESSAGE: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant"}
+SHOWN: dict[str, tuple[str, Any]] = {
+    "choices that are an object": (
+        "openai_chat",
+        lambda text: {"choices": {"0": {"index": 0, "delta": {"content": text}}}},
+    ),
+    "candidates that are an object": (
+        "gemini",
+        lambda text: {"candidates": {"0": {"content": {"parts": [{"text": text}]}}}},
+    ),
+    "parts that are an object": (
+        "gemini",
+        lambda text: {"candidates": [{"content": {"parts": {"0": {"text": text}}}}]},
+    ),
+    "content that is an object": (
+        "anthropic_messages",
+        lambda text: {**MESSAGE, "content": {"0": {"type": "text", "text": text}}},
+    ),
+    "a block's text that is a list": ("anthropic_messages", lambda text: start(type="text", text=[text])),
+    "an output that is an object": (
+        "openai_responses",
+        lambda text: {"output": {"0": {**MESSAGE, "content": [{"type": "output_text", "text": text}]}}},
+    ),
+    "a message's content that is an object": (
+        "openai_responses",
+        lambda text: item(**MESSAGE, content={"0": {"type": "output_text", "text": text}}),
+    ),
+    "a part's text that is a list": ("openai_responses", lambda text: part(type="output_text", text=[text])),
+    "an output_text that is a list": ("openai_responses", lambda text: {"output": [], "output_text": [text]}),
+}
+
+
+@pytest.mark.parametrize("shape", SHOWN)
+def test_not_even_a_word_goes_out_where_javascript_shows_what_is_no_text(shape: str) -> None:
+    format, put = SHOWN[shape]
+    assert all("where its format has none" in contradiction(format, put(said)) for said in ("word", 4111111111111111))

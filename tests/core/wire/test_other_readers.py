@@ -218,16 +218,18 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
     "a name that is an object": [CREATED, added({**CALL, "name": {"x": "bash"}})],
     "a call's id that is a list": [CREATED, added({**CALL, "call_id": ["c"]})],
 }
+NO_TEXTS: list[object] = [["forbidden"], 4111111111111111, True, {}]
 TOOL_USE: JsonObject = {"type": "tool_use", "id": "t", "name": "bash", "input": {}}
 
 
-def placed(index: object, text: str) -> JsonObject:
+def placed(index: object, text: object) -> JsonObject:
     return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
 
 
 TEXT_BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
 NO_INDEX = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "X"}}
 MESSAGES: dict[str, Sequence[JsonObject]] = {
+    **{f"a text that is {text!r}": [TEXT_BLOCK, placed(0, text), placed(0, "bidden")] for text in NO_TEXTS},
     "an index that is a text": [TEXT_BLOCK, placed(0, "for"), placed("0", "X"), placed(0, "bidden")],
     "no index": [TEXT_BLOCK, placed(0, "for"), NO_INDEX, placed(0, "bidden")],
     "a name that is a list": [
@@ -241,14 +243,15 @@ def parted(*parts: JsonObject) -> list[JsonObject]:
     return [{"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]} for part in parts]
 
 
+NOT_TRUE: list[object] = ["true", 1, "yes", [], {}]
 GEMINI: dict[str, Sequence[JsonObject]] = {
     **{
         f"thinking that is so by {thought!r}": parted(
             {"text": "for"}, {"text": "X", "thought": thought}, {"text": "bidden"}
         )
-        for thought in ("true", 1, "yes", [], {})
+        for thought in NOT_TRUE
     },
-    **{f"a text that is {text!r}": parted({"text": text}) for text in (["forbidden"], 4111111111111111, True, {})},
+    **{f"a text that is {text!r}": parted({"text": text}) for text in NO_TEXTS},
 }
 
 
