@@ -23,7 +23,8 @@ def error_in(payload: JsonObject, choices: Sequence[JsonObject], name: str) -> o
     if error := payload.get("error"):
         return error
     if name == "error" or payload.get("object") == "error":
-        return payload
+        # What is in its choices is an answer, of which the client may get something else.
+        return {key: value for key, value in payload.items() if key != "choices"}
     for choice in choices:
         if error := choice.get("error"):
             return error

@@ -1,12 +1,14 @@
 """How a chat call ended, in provider-specific places: what it used, and what went wrong."""
 
+import json
 from typing import Any
 
 import pytest
 
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
-from tests.core.support import active, aggregate, call, calls, delta, deny_names, run
+from streamviz.policies import build
+from tests.core.support import Run, active, aggregate, call, calls, delta, deny_names, parse, run
 
 USAGE = {"prompt_tokens": 19, "completion_tokens": 13, "total_tokens": 32}
 
@@ -84,3 +86,12 @@ async def test_usage_of_a_choice_goes_out_where_a_policy_denied_its_call() -> No
 def test_minimax_says_with_each_answer_that_nothing_went_wrong(code: object) -> None:
     told = {**delta(content="a", finish="stop"), "base_resp": {"status_code": code, "status_msg": "success"}}
     assert aggregate(told, "[DONE]").failure is None
+
+
+async def test_an_error_does_not_quote_the_answer_that_comes_with_it() -> None:
+    said = {"choices": [{"index": 0, "delta": {"content": "my key"}}], "code": 500}
+    made = Run([active(build("text_rule", {"patterns": ["my key"]}))])
+    await made.finish(parse(f"event: error\ndata: {json.dumps(said)}\n\n".encode()))
+    assert b"[removed]" in made.tape
+    assert b"my key" not in made.tape
+    assert made.context.state.failure == StreamFailed('{"code":500}', "", "500")
