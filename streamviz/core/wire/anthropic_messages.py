@@ -18,6 +18,7 @@ from streamviz.core.wire.anthropic_messages_calls import says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_events import EventNames, content_of, is_repeated, kind_of
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.envelope import Envelope
+from streamviz.core.wire.shown_texts import ShownTexts
 
 # For each field of a delta: the kind of block it adds to, the type of block that begins if its start was never sent,
 # and the delta's own type.
@@ -58,6 +59,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._places: list[StreamBlock | None] = []
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
+        self._shown = ShownTexts()
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         delta = as_object(payload.get("delta"))
@@ -181,6 +183,8 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._grow(block, text, signature=signature)
         if text and block.kind is BlockKind.TOOL_CALL:
             self._with_input.add(block.ordinal)
+        elif text:
+            self._shown.tell_whole(block)
         return block
 
     def _read_delta(self, payload: JsonObject, delta: JsonObject) -> None:
@@ -223,6 +227,8 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._contradict("a delta is for another block than its index says")
         if text and block.ordinal in self._with_input:
             self._contradict("a call begins with its input and then has another")
+        if text and self._shown.differ(block):
+            self._contradict("a text goes on otherwise than it is shown")
         self._grow(block, text)
 
     def _block_for(self, index: int, kind: BlockKind, label: str) -> StreamBlock:

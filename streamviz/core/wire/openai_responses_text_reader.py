@@ -100,6 +100,8 @@ class TextReader(ItemFinder):
         self._note_id(item, as_text(payload.get("item_id")))
         if not text:
             return
+        if self._shown.differ(block):
+            self._contradict("a text goes on otherwise than it is shown")
         if block.kind is BlockKind.THINKING and block is item.block:
             part = thought_of(word, payload)
             self._check_event(block, part, payload)

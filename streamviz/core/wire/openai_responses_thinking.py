@@ -5,10 +5,15 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import JsonObject, as_index, as_text
 from streamviz.core.wire.openai_responses_incoming import Item, Thought
 from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
+from streamviz.core.wire.shown_texts import ShownTexts
 
 
 class ThinkingReader(Aggregator[Chunk, JsonObject]):
     """Adds what comes of an item's thinking to its block."""
+
+    def clear(self) -> None:
+        super().clear()
+        self._shown = ShownTexts()
 
     def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
         for key in ("summary", "content"):
@@ -36,6 +41,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
             self._contradict("thinking is told again otherwise")
         elif len(whole) > known.length:
+            self._shown.tell_whole(block)
             self._think_on(item, block, known, whole[known.length :])
 
     def _think_on(self, item: Item, block: StreamBlock, known: Thought, text: str) -> None:

@@ -1,7 +1,8 @@
 """Streams that some clients assemble differently than the vendors' SDKs for Python: they are contradictions.
 
-openai-node takes a choice's message as the sum of all deltas, LangChain and Vercel's SDK join what has the same index
-or field and skip the rest, and JavaScript treats a list of one name as that name.
+openai-node takes a choice's message as the sum of all deltas, Codex shows deltas in the order in which they come,
+LangChain and Vercel's SDK join what has the same index or field and skip the rest, and JavaScript treats a list of one
+name as that name.
 """
 
 import json
@@ -14,7 +15,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import HEAD, call, calls, chunks, delta, parse
-from tests.core.wire.test_openai_responses import CREATED, added, say
+from tests.core.wire.test_openai_responses import CREATED, added, done, say
 
 BASH: JsonObject = {"role": "assistant", "content": None, "tool_calls": [call(0, "x", "bash", "{}")]}
 BEGUN = calls(call(0, "c1", "bash", '{"c":"r'))
@@ -148,6 +149,8 @@ PIECES: dict[str, JsonObject] = {
     "the id is a number": piece(index=0, id=3, function={"arguments": "X"}),
     "the function is beside a word": {**piece(index=0, function={"arguments": "X"}), "model": 5},
 }
+# Pieces of two texts, in the order in which clients show them.
+BY_TURNS = [(0, "f"), (1, "orb"), (0, "id"), (1, "den")]
 CALL: JsonObject = {"type": "function_call", "id": "f", "call_id": "c", "name": "bash", "arguments": ""}
 AT: JsonObject = {"item_id": "f"}
 
@@ -210,6 +213,32 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
         *thinks(summed(0, "for"), summed(1, "X")),
         say("reasoning_summary_text.done", 0, item_id="r", summary_index=0, text="forbidden"),
     ],
+    "texts of two messages by turns": [
+        *(added({"type": "message", "id": id, "role": "assistant", "content": []}, at) for at, id in enumerate("mn")),
+        *(say("output_text.delta", at, item_id="mn"[at], content_index=0, delta=text) for at, text in BY_TURNS),
+    ],
+    "two parts of a message by turns": [
+        CREATED,
+        *(say("output_text.delta", 0, item_id="m", content_index=at, delta=text) for at, text in BY_TURNS),
+    ],
+    "thinking of two items by turns": [
+        CREATED,
+        *(say("reasoning_text.delta", at, item_id="rs"[at], content_index=0, delta=text) for at, text in BY_TURNS),
+    ],
+    "a part that goes on in its announcement": within(
+        say("content_part.added", 0, item_id="m", content_index=0, part={"type": "output_text", "text": "forX"})
+    ),
+    "a message that goes on in its announcement": within(
+        added({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "forX"}]})
+    ),
+    "a text that its end makes longer": within(
+        say("output_text.done", 0, item_id="m", content_index=0, text="forX"),
+        say("output_text.delta", 1, item_id="n", content_index=0, delta="bid"),
+    )[:-1],
+    "a text without deltas between two": within(
+        done({"type": "message", "id": "x", "content": [{"type": "output_text", "text": "X"}]}, 1),
+        say("output_text.delta", 2, item_id="n", content_index=0, delta="bid"),
+    )[:-1],
     "a name that is a list": [CREATED, added({**CALL, "name": ["bash"]})],
     "a custom tool's name that is a list": [
         CREATED,
@@ -230,6 +259,13 @@ TEXT_BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type
 NO_INDEX = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "X"}}
 MESSAGES: dict[str, Sequence[JsonObject]] = {
     **{f"a text that is {text!r}": [TEXT_BLOCK, placed(0, text), placed(0, "bidden")] for text in NO_TEXTS},
+    "two texts by turns": [TEXT_BLOCK, {**TEXT_BLOCK, "index": 1}, *(placed(at, text) for at, text in BY_TURNS)],
+    "a text that begins with its block, amid another": [
+        TEXT_BLOCK,
+        placed(0, "for"),
+        {**TEXT_BLOCK, "index": 1, "content_block": {"type": "text", "text": "X"}},
+        placed(1, "bidden"),
+    ],
     "an index that is a text": [TEXT_BLOCK, placed(0, "for"), placed("0", "X"), placed(0, "bidden")],
     "no index": [TEXT_BLOCK, placed(0, "for"), NO_INDEX, placed(0, "bidden")],
     "a name that is a list": [
