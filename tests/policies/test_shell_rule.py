@@ -939,6 +939,12 @@ EVASIONS = [
     'perl -e \'exec "rm","-rf","/"\'',
     "perl -e 'qx(rm -rf /)'",
     "ruby -e '%x(rm -rf /)'",
+    "perl -e 'system(q(rm -rf /))'",
+    "perl -e 'exec qq{rm -rf /}'",
+    "perl -e 'system qw|rm -rf /|'",
+    "ruby -e 'system(%q(rm -rf /))'",
+    "ruby -e 'system(*%w[rm -rf /])'",
+    "lua -e 'os.execute([[rm -rf /]])'",
     'ruby -e \'require "fileutils"; FileUtils.rm_rf "/"\'',
     "node -e \"require('child_process').spawnSync('rm', ['-rf', '/'])\"",
     "node -e \"require('child_process').execFile('rm',['-rf','/'],{stdio:'inherit'})\"",
@@ -1261,7 +1267,9 @@ def test_a_command_in_words_or_a_part_of_a_variable_is_found_in_one_pass() -> No
     assert list(filter(_PARTED.search, words)) == words[:2]
 
 
-@pytest.mark.parametrize("mark", ["'\\", '"\\', "'\\\"\\", "'", '"', "`", "%x(", "qx", "'\n", "\\"])
+@pytest.mark.parametrize(
+    "mark", ["'\\", '"\\', "'\\\"\\", "'", '"', "`", "%x(", "qx", "q(", "q ", "%w{", "[[", "q|", "'\n", "\\"]
+)
 def test_the_strings_of_a_program_are_found_in_one_pass(mark: str) -> None:
     assert "rm -rf /" in list(quoted(f"system('rm -rf /'){mark * 100_000}"))
     assert "rm -rf /" in list(quoted(f"don't {mark} \"\nsystem('rm -rf /')"))

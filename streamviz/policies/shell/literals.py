@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from streamviz.policies.shell.commands import program
 from streamviz.policies.shell.names import SHELLS
@@ -16,6 +17,10 @@ _LITERAL = re.compile(
 # Where a string may begin; and a string in quotation marks, up to the closing mark or whatever ends it without one.
 _START = re.compile(r"['\"`]|(?:\bq|%)x\s*[({\[]")
 _WITHIN = {"'": re.compile(r"'(?:[^'\\\n]|\\.)*+", re.DOTALL), '"': re.compile(r"\"(?:[^\"\\\n]|\\.)*+", re.DOTALL)}
+# Perl's and Ruby's other ways to quote a text or its words, and Lua's long strings.
+_OPERATOR = re.compile(
+    r"(?:\bq[qw]?|%[qQwW])\s*(?:\(([^()]*)\)|\{([^{}]*)\}|\[([^\[\]]*)\]|<([^<>]*)>|\|([^|]*)\||!([^!]*)!)|\[\[([^\[\]]*)\]\]"
+)
 # Only strings that could do harm are read as commands.
 _TELLING = re.compile(
     r"\brm\b|mkfs|\bdd\b|/dev/|shutdown|reboot|curl|wget|base64|chmod|chown|\bnc\b|ncat|\.ssh|shadow|find\b"
@@ -25,7 +30,7 @@ MOST_LITERALS = 50
 
 def quoted(code: str) -> Iterator[str]:
     """The strings in a program."""
-    return map(_text, _found(code))
+    return map(_text, chain(_found(code), _OPERATOR.finditer(code)))
 
 
 def _found(code: str) -> Iterator[re.Match[str]]:
