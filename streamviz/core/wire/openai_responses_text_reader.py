@@ -26,6 +26,8 @@ class TextReader(ItemFinder):
         self._envelope = Envelope()
         # By a block's ordinal and the part of it that a text is added to: the event that adds it.
         self._added_by: dict[tuple[int, object], object] = {}
+        # By the type of an event, which of its members are of which types: a client may skip all of one text.
+        self._forms: dict[object, object] = {}
 
     # Parts of messages
 
@@ -117,9 +119,11 @@ class TextReader(ItemFinder):
         """Check that a text stays in one kind of event: some clients read only one, and skip one of other types."""
         logprobs = payload.get("logprobs")
         types = tuple(map(type, map(payload.get, _OF_TEXTS)))
-        by = payload.get("type"), logprobs in (None, []) or are_likely(logprobs), types
-        if self._added_by.setdefault((block.ordinal, part), by) != by:
+        kind, form = payload.get("type"), (logprobs in (None, []) or are_likely(logprobs), types)
+        if self._added_by.setdefault((block.ordinal, part), (kind, form)) != (kind, form):
             self._contradict("a text goes on in another event")
+        if block.kind is not BlockKind.TOOL_CALL and self._forms.setdefault(kind, form) != form:
+            self._contradict("a text is in events of other types than the texts before it")
 
     # Speech
 

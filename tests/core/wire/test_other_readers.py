@@ -235,6 +235,10 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
         say("output_text.done", 0, item_id="m", content_index=0, text="forX"),
         say("output_text.delta", 1, item_id="n", content_index=0, delta="bid"),
     )[:-1],
+    "a text in events of other types between two": within(
+        {**say("output_text.delta", 1, item_id="x", content_index=0, delta="X"), "content_index": 0.0},
+        say("output_text.delta", 2, item_id="n", content_index=0, delta="bidden"),
+    )[:-1],
     "a text without deltas between two": within(
         done({"type": "message", "id": "x", "content": [{"type": "output_text", "text": "X"}]}, 1),
         say("output_text.delta", 2, item_id="n", content_index=0, delta="bid"),
