@@ -1,6 +1,7 @@
 """Text in members that chat chunks and completions do not have (`beside.py`)."""
 
 from collections.abc import Iterator
+from itertools import chain
 from types import NoneType
 
 from streamviz.core.calls import CARRIERS
@@ -29,6 +30,7 @@ from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 # The members of nearly every delta.
 _TEXTS = member_names("role content refusal reasoning_content reasoning reasoning_text")
 _TEXT_TYPES = frozenset((str, NoneType))
+_NUMBERS = frozenset((int, float))
 BLOCK_TEXTS = member_names("content refusal reasoning_content reasoning reasoning_text thinking")
 _PLAIN_DELTA = BLOCK_TEXTS | {"role"}
 _FILTERS = "content_filter_results"
@@ -166,9 +168,16 @@ def _delta_says_beside(delta: object) -> bool:
         return "role" in members and has_text(members["role"])
     if says_beside(delta, _DELTA) or is_odd(members, "provider_specific_fields", dict):
         return True
-    if is_odd(members, "tool_calls", list) or not names_a_speaker(members.get("name")):
+    if is_odd(members, "tool_calls", list) or not names_a_speaker(members.get("name")) or _has_numbers(members):
         return True
     return is_odd(members, "role", str) or any_beside(_of_delta(members))
+
+
+def _has_numbers(delta: JsonObject) -> bool:
+    """Whether there is a number in the place of a text: JavaScript joins it with the texts."""
+    parts = as_list(delta.get("content"))
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part for part in parts]
+    return not _NUMBERS.isdisjoint(map(type, chain(map(delta.get, BLOCK_TEXTS), texts)))
 
 
 def _of_delta(delta: JsonObject) -> Iterator[Part]:

@@ -99,6 +99,11 @@ CHAT: dict[str, Sequence[JsonObject]] = {
     "thinking in one of two fields": thought(
         {"reasoning_content": "for", "reasoning": "for"}, {"reasoning": "X"}, {"reasoning_content": "bidden"}
     ),
+    **{
+        f"a number in {name}": [delta(**{name: "41"}), delta(**{name: 11})]
+        for name in ("refusal", "reasoning_content", "reasoning", "thinking")
+    },
+    **{f"content of {number}": [delta(content=[number])] for number in (4111, {"type": "text", "text": 4111.0})},
     "a function that is a word": [piece(index=0, id="x", type="function", function="bash")],
     "a name that is a list": [piece(index=0, id="x", type="function", function={"name": ["bash"], "arguments": "{}"})],
     "a name that is a list in a list": [piece(index=0, id="x", function={"name": [["bash"]], "arguments": "{}"})],
