@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from streamviz.core.calls import LEGACY_CALL, name_of
+from streamviz.core.calls import LEGACY_CALL, RESULT_ENDINGS, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
 from streamviz.core.request_tools import OWN_KINDS, every_tool, told_by
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
@@ -135,7 +135,7 @@ def _turns_of(said: object) -> Iterator[Turn]:
     if item.keys() == PLAIN and isinstance(item["content"], str):
         yield Turn(_role(as_text(item["role"])), (item["content"],))
         return
-    role = as_text(item.get("role")) or ("tool" if "output" in item else "assistant")
+    role = _role_of(item)
     content = item.get("content", item.get("parts"))
     read = ("role", "content" if "content" in item else "parts", "type", "id")
     own: list[object] = [{key: value for key, value in item.items() if key not in read}]
@@ -148,6 +148,18 @@ def _turns_of(said: object) -> Iterator[Turn]:
             own.append(part)
     if texts := tuple(texts_in(own)):
         yield Turn(_role(role), texts)
+
+
+def _role_of(item: JsonObject) -> str:
+    """Whose words an item is: Google takes a content without a role for the user's, and a tool's output is a tool's
+    whatever its role says."""
+    type = as_text(item.get("type"))
+    if type.endswith(RESULT_ENDINGS):
+        return "tool"
+    if role := as_text(item.get("role")):
+        return role
+    is_said = type in ("", "message") and ("content" in item or "parts" in item)
+    return "tool" if "output" in item else "user" if is_said else "assistant"
 
 
 def _is_result(part: JsonObject) -> bool:

@@ -76,6 +76,12 @@ def test_it_sets_and_drops_and_changes_nothing_in_place() -> None:
             {"type": "mcp_tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "a secret"}]}]}]},
          "tool"),
         ("openai_responses", {"input": "a secret"}, "user"),
+        ("openai_responses", {"input": [{"content": "a secret"}]}, "user"),
+        ("gemini", {"contents": [{"parts": [{"text": "a secret"}]}]}, "user"),
+        ("gemini", {"contents": [{"role": "", "parts": [{"text": "a secret"}]}]}, "user"),
+        ("openai_responses", {"input": [
+            {"type": "function_call_output", "role": "assistant", "call_id": "x", "output": "a secret"}]}, "tool"),
+        ("openai_responses", {"input": [{"type": "reasoning", "content": [{"text": "a secret"}]}]}, "assistant"),
         ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": "a secret"}]},
          "tool"),
         ("openai_responses", {"instructions": "a secret", "input": []}, "system"),
