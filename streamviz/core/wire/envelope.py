@@ -235,10 +235,10 @@ class Envelope:
         known = kinds.get(kind)
         if known is not None:
             self._members(members, known)
-        elif members and not beside.has_own_texts(kind) and not may_be_call(members):
-            self._members(members, _ENCRYPTED)
         elif members:
-            self._members({name: members[name] for name in _OF_UNKNOWN if name in members}, _NOTHING)
+            is_like_text = not beside.has_own_texts(kind) and not may_be_call(members)
+            read = members if is_like_text else {name: members[name] for name in _OF_UNKNOWN if name in members}
+            self._members(read, _ENCRYPTED)
             if not kind.endswith(RESULT_ENDINGS):
                 self._show([members[name] for name in _SHOWN if name in members])
 

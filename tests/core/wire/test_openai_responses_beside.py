@@ -296,7 +296,7 @@ RESULT = {"type": "gadget_result", "id": "g", "output": "for bidden"}
         ),
         *(
             [CREATED, done({"type": type, "id": "g", **said})]
-            for type in ("gadget_use", "gadget_call", "gadget_request", "gadget_update")
+            for type in ("gadget", "gadget_use", "gadget_call", "gadget_request", "gadget_update")
             for said in (
                 {"text": "forbidden"},
                 {"thinking": "it is forbidden"},
