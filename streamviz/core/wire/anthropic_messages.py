@@ -18,7 +18,7 @@ from streamviz.core.wire.anthropic_messages_calls import says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_events import EventNames, content_of, is_repeated, kind_of
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.shown_texts import ShownTexts
+from streamviz.core.wire.joined_texts import ShownTexts
 
 # For each field of a delta: the kind of block it adds to, the type of block that begins if its start was never sent,
 # and the delta's own type.

@@ -16,7 +16,7 @@ from streamviz.core.wire import beside
 from streamviz.core.wire import gemini_beside as gemini
 from streamviz.core.wire import openai_responses_beside as responses
 from streamviz.core.wire.beside import LARGE, is_small, member_names
-from streamviz.core.wire.joined_pieces import OPAQUE, JoinedPieces
+from streamviz.core.wire.joined_texts import OPAQUE, JoinedPieces
 from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_text_alone
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 from streamviz.core.wire.vocabulary import VOCABULARY

@@ -262,10 +262,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         for position, call in enumerate(calls):
             piece = piece_of(call)
             block = choice.find_call(piece.place, piece.id, piece.name, position)
-            name = piece.name
             is_new = block is None
             if block is None:
-                block, name = self._start_call(choice, piece), ""
+                block = self._start_call(choice, piece)
                 if choice.begin_call(piece, block, position):
                     # Clients that add up by index add it to that call, even if the vendor's SDK raises an error.
                     self._contradict("a call has the index of another")
@@ -273,7 +272,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
                 self._contradict("a call without an index may be taken for another")
             if piece.id:
                 choice.calls_by_id[piece.id] = block
-            self._grow_call(choice, block, piece, name)
+            self._grow_call(choice, block, piece, "" if is_new else piece.name)
             put.append((piece.place, block.ordinal))
         if not choice.places.has_raised and choice.places.differ(put):
             self._contradict("a piece of a call has the index of another")

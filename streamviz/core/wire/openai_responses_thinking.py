@@ -3,9 +3,9 @@
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import JsonObject, as_index, as_text
+from streamviz.core.wire.joined_texts import ShownTexts
 from streamviz.core.wire.openai_responses_incoming import Item, Thought
 from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
-from streamviz.core.wire.shown_texts import ShownTexts
 
 
 class ThinkingReader(Aggregator[Chunk, JsonObject]):

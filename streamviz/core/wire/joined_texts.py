@@ -1,12 +1,16 @@
-"""Texts that come in pieces outside of blocks, as clients join them."""
+"""Texts as clients join them that do not go by blocks."""
 
 from collections.abc import Iterator
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import BlockKind
 
 # How much is kept of each text (characters), and of how many.
 _LENGTH = 1_000
 _MOST = 100
 # Members that are opaque if they are strings.
 OPAQUE = frozenset(("signature", "thought_signature", "encrypted_content"))
+_TEXTS = frozenset((BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.THINKING))
 
 
 class JoinedPieces:
@@ -34,3 +38,25 @@ class JoinedPieces:
             self._texts[place] = (before + value)[-_LENGTH:]
             if before:
                 yield self._texts[place]
+
+
+class ShownTexts:
+    """A stream's texts for clients that show each delta as it comes, whatever block it is for: Codex does, and whoever
+    prints the texts of Anthropic's SDK. They show each kind apart. Policies read texts in the order of blocks."""
+
+    def __init__(self) -> None:
+        self._latest: dict[BlockKind, int] = {}
+        self._with_wholes: set[BlockKind] = set()
+
+    def tell_whole(self, block: StreamBlock) -> None:
+        """Note that a block grows by a text that is in no delta: such clients do not show it."""
+        self._with_wholes.add(block.kind)
+
+    def differ(self, block: StreamBlock) -> bool:
+        """Whether a delta that adds a text to this block makes such a client show something that nobody read: the text
+        goes on behind a later one, or some of what came before it is not shown."""
+        if block.kind not in _TEXTS:
+            return False
+        latest = self._latest.get(block.kind, 0)
+        self._latest[block.kind] = max(latest, block.ordinal)
+        return block.ordinal < latest or block.kind in self._with_wholes
