@@ -40,11 +40,11 @@ def test_a_model_in_other_capitals_is_another() -> None:
         require_one_model(request.fields)
 
 
-def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
+async def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
     def nested(depth: int) -> bytes:
         return b'{"model":"m","messages":[],"tools":' + b"[" * depth + b"]" * depth + b"}"
 
-    kept = read_request(nested(MAX_DEPTH - 1), OPENAI_CHAT).kept
+    kept = await read_request(nested(MAX_DEPTH - 1), OPENAI_CHAT).kept()
     assert decode(kept) == json.loads(kept)
     with pytest.raises(RequestError, match="nested too deeply") as refused:
         read_request(nested(MAX_DEPTH), OPENAI_CHAT)
