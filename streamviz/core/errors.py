@@ -16,6 +16,10 @@ StreamvizError
     └── UpstreamError         the provider was at fault, or could not be reached
 """
 
+# Node's words for a connection that breaks: opencode and Continue CLI ask again after them, whoever lost it.
+HUNG_UP = "(socket hang up)"
+UNFINISHED_STREAM = f"upstream closed the stream before it was finished {HUNG_UP}"
+
 
 class StreamvizError(Exception):
     """The base of all errors of this project."""

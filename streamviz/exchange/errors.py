@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
-from streamviz.core.errors import Cancelled, ClientFacingError, Denied, RequestError, Unavailable, UpstreamError
+from streamviz.core.errors import (
+    UNFINISHED_STREAM,
+    Cancelled,
+    ClientFacingError,
+    Denied,
+    RequestError,
+    Unavailable,
+    UpstreamError,
+)
 from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.masking import told_text, told_values
 from streamviz.core.policy import ActivePolicy
@@ -11,7 +19,7 @@ from streamviz.records.recorder import CANCELLED
 
 UNASKED = "upstream answered with events to a request that asks for none"
 TWOFOLD = "upstream answered with something that can be read as events and as JSON"
-UNFINISHED = StreamFailed("upstream closed the stream before it was finished", "upstream_error")
+UNFINISHED = StreamFailed(UNFINISHED_STREAM, "upstream_error")
 # Masking longer ones would take too long.
 _LONGEST_ERROR = 20_000
 

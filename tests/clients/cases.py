@@ -7,7 +7,8 @@ import litellm
 from tests.clients.script import INPUT, OUTPUT, READ, WRITTEN
 
 # The scenario of the scripted provider for each task that needs one of its own.
-SCENARIOS = {"abort": "slow", **{name: name for name in ("limited", "busy", "refused", "broken", "cut")}}
+NAMED_ALIKE = ("limited", "busy", "refused", "broken", "cut", "dropped", "ended")
+SCENARIOS = {"abort": "slow", **{name: name for name in NAMED_ALIKE}}
 # Not "image": pydantic-ai takes a model with that in its name for an image generator.
 COMMON = ("answer", "whole", "tools", "limited", "busy", "refused", "broken", "cut", "abort", "picture", "shape")
 NO_SHAPE = tuple(task for task in COMMON if task != "shape")
@@ -90,10 +91,10 @@ NODE = [
     *_cases("vercel_ai_6", "node_ai6", "chat responses messages gemini", COMMON),
 ]
 AGENTS = [
-    *_cases("claude_code", "agents", "messages", ("tools", "limited", "refused", "abort")),
-    *_cases("codex", "agents", "responses", ("tools", "limited", "refused", "abort")),
+    *_cases("claude_code", "agents", "messages", ("tools", "limited", "refused", "dropped", "ended", "abort")),
+    *_cases("codex", "agents", "responses", ("tools", "limited", "refused", "dropped", "ended", "abort")),
     *_cases("codex_as_openai", "agents", "responses", ("tools",)),
-    *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "abort")),
+    *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "dropped", "ended", "abort")),
     # It retries on another connection without saying so, so the second attempt becomes a session of its own.
     *_cases("gemini_cli", "agents", "gemini", ("tools", "refused", "abort")),
     *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "abort")),

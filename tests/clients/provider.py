@@ -11,6 +11,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from types import ModuleType
 
 from aiohttp import web
@@ -25,8 +26,11 @@ FORMATS = {"/chat/completions": chat, "/messages": messages, "/responses": respo
 ERRORS = {"busy": 429, "limited": 429, "refused": 400, "broken": 500}
 RETRY_AFTER = {"retry-after": "1"}
 PAUSE_SECONDS = 0.02
+# How many pieces an answer has before it breaks off.
+BROKEN_AFTER = 3
 
 _asked: Counter[str] = Counter()
+_broken: set[str] = set()
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
@@ -44,7 +48,11 @@ async def answer(request: web.Request) -> web.StreamResponse:
     turn = turn_of(known.asked(body), plan, is_endless=scenario == "slow")
     if not (body.get("stream") or ":stream" in path):
         return web.json_response(known.whole(body, turn))
-    return await _stream(request, _pieces(known, body, turn, scenario), slow=scenario == "slow")
+    pieces = _pieces(known, body, turn, scenario)
+    if scenario in ("dropped", "ended") and known.asked(body).tools and run not in _broken:  # a title does not count
+        _broken.add(run)
+        return await _break_off(request, pieces, drops=scenario == "dropped")
+    return await _stream(request, pieces, slow=scenario == "slow")
 
 
 def _pieces(known: ModuleType, body: Object, turn: Turn, scenario: str) -> Iterator[bytes]:
@@ -54,6 +62,14 @@ def _pieces(known: ModuleType, body: Object, turn: Turn, scenario: str) -> Itera
         if scenario == "cut" and halves(ANSWER)[0].encode() in piece:
             yield known.broken_off()
             return
+
+
+async def _break_off(request: web.Request, pieces: Iterator[bytes], *, drops: bool) -> web.StreamResponse:
+    """End an answer in its middle, as if that was all, or drop the connection there."""
+    response = await _stream(request, islice(pieces, BROKEN_AFTER), slow=False)
+    if drops and request.transport:
+        request.transport.abort()
+    return response
 
 
 async def _stream(request: web.Request, pieces: Iterator[bytes], *, slow: bool) -> web.StreamResponse:

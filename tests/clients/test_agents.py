@@ -78,6 +78,13 @@ def tried_again(case: Case, output: str, streams: list[Recorded]) -> None:
     assert len({stream.session for stream in streams}) == 1
 
 
+def went_on(case: Case, output: str, streams: list[Recorded]) -> None:
+    """An agent that asks again when an answer of its provider breaks off does so behind streamviz, too."""
+    assert {stream.status for stream in streams if stream.outcome == "upstream_error"} == {200}
+    assert ANSWER in output, output
+    assert len({stream.session for stream in streams}) == 1
+
+
 def refused(case: Case, output: str, streams: list[Recorded]) -> None:
     assert "Scripted 400." in " ".join(output.split())  # aider wraps its lines
     assert {(stream.outcome, stream.status) for stream in streams} == {("upstream_error", 400)}
@@ -87,5 +94,7 @@ CHECKS: dict[str, Callable[[Case, str, list[Recorded]], None]] = {
     "tools": did_five_steps,
     "answer": answered,
     "limited": tried_again,
+    "dropped": went_on,
+    "ended": went_on,
     "refused": refused,
 }

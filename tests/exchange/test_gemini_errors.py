@@ -49,7 +49,7 @@ def test_what_googles_error_says_is_judged() -> None:
 @pytest.mark.parametrize("rest", [BARE[:-9], b'{"candidates": []}', b"odd: line"])
 def test_what_is_no_whole_error_is_none(rest: bytes) -> None:
     play = Play("gemini").opened().received(HI, rest).ended()
-    assert play.stream.error == "upstream closed the stream before it was finished"
+    assert play.stream.error == "upstream closed the stream before it was finished (socket hang up)"
 
 
 AGENTS = {

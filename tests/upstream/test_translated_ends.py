@@ -55,7 +55,7 @@ FAULTS = {
     "could not be reached: Server disconnected": b"",
     "answered in broken HTTP: Bad status line$": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
     "answered in broken HTTP: Got more than [0-9]+ bytes when reading$": HEAD + b"a: " + b"b" * 20_000 + b"\r\n\r\n",
-    "upstream cut off the response: Response payload is not completed$": (
+    r"upstream cut off the response \(socket hang up\): Response payload is not completed$": (
         HEAD + b"content-type: application/json\r\ncontent-length: 99\r\n\r\n{"
     ),
 }
@@ -166,7 +166,7 @@ NOTHINGS = (b'{"status":"ok"}', b"[1]", b'{"choices":[1],"content":"x","candidat
 UNREADABLE = (
     "upstream sent something that is not JSON",
     "upstream sent something that does not fit its format",
-    "upstream closed the stream before it was finished",
+    r"upstream closed the stream before it was finished \(socket hang up\)",
 )
 # Some report errors in this form, and this one is not the client's fault.
 TOLD = b'{"error":{"message":"out of beans","code":503}}'
