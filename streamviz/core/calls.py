@@ -9,7 +9,7 @@ whatever the tool takes.
 import json
 from collections.abc import Mapping
 
-from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.json_value import JsonObject, as_text, decode, object_in
 
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
@@ -24,6 +24,10 @@ INVALID_JSON = "INVALID_JSON"
 # How the types of calls end, and those of their results.
 _CALL_ENDINGS = ("_call", "_use", "_request")
 RESULT_ENDINGS = ("_output", "_result")
+
+# A call that stands for others, which it has in `tool_uses`. OpenAI's models write one now and then, without being
+# offered it, and Vercel's SDK carries out the calls within.
+_SEVERAL = ("parallel", "multi_tool_use.parallel")
 
 # What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
 LEGACY_CALL = "function_call"
@@ -56,6 +60,11 @@ def is_ordinary(label: str) -> bool:
 def name_of(label: str) -> str:
     """The name of a tool whose call has none on the wire: `shell` for a `shell_call`."""
     return label.removesuffix("_call")
+
+
+def stands_for_others(name: str, arguments: str) -> bool:
+    """Whether a call of a tool that was not offered may be carried out as several other calls."""
+    return name in _SEVERAL and bool(object_in(arguments).get("tool_uses"))
 
 
 def as_arguments(value: object) -> str:

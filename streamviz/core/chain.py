@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.block_judging import BlockJudging
-from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.bounding import Bounding
+from streamviz.core.calls import stands_for_others
 from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
 from streamviz.core.envelope_judging import EnvelopeJudging
@@ -110,6 +111,9 @@ class PolicyChain:
         if state.spoilt:
             self._release.leave_out(state.spoilt)
         await self._take_events(state, context)
+        if state.just_sealed and any(self._stands_for_others(block, context) for block in state.just_sealed):
+            state.apply(StreamFailed("upstream calls several tools in one call", kind=CONTRADICTION))
+            return
         for number, block in enumerate(state.just_sealed):
             if number:
                 await self._rest()
@@ -121,6 +125,11 @@ class PolicyChain:
         self._pump(state, context)
         if chunk is None:
             self._finish(state, context)
+
+    def _stands_for_others(self, block: StreamBlock, context: ChainContext) -> bool:
+        """Whether a held call may be carried out as others, none of which would have been judged."""
+        is_held_call = isinstance(block, ToolCallStreamBlock) and block.ordinal in self._release.undecided
+        return is_held_call and stands_for_others(block.name, block.text) and not context.request.offers(block.name)
 
     async def _take_events(self, state: StreamState, context: ChainContext) -> None:
         for event in state.events:

@@ -16,6 +16,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ActivePolicy
+from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
@@ -487,3 +488,39 @@ async def test_generated_streams_leak_nothing_and_lose_nothing(
             assert f"<{mark}>".encode() not in it.tape
     all_denied = bool(denied & sent.keys()) and not wanted
     assert reasons == {0: "stop" if finish == "tool_calls" and all_denied else finish}
+
+
+SEVERAL = json.dumps({"tool_uses": [{"recipient_name": "functions.rm", "parameters": {"path": "/"}}]})
+
+
+@pytest.mark.parametrize("name", ["parallel", "multi_tool_use.parallel"])
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_a_call_that_stands_for_others_does_not_go_out(name: str, is_whole: bool) -> None:
+    """Vercel's SDK carries out the calls within, which no policy has judged as such."""
+    end = delta(finish="tool_calls")
+    pieces = (
+        [call(0, "a", name, SEVERAL)] if is_whole else [call(0, "a", name, SEVERAL[:9]), call(0, None, "", SEVERAL[9:])]
+    )
+    stream = [delta(content="Hi"), *(calls(piece) for piece in pieces), end]
+    made = await run([active(deny_names("rm"))], *stream)
+    assert made.context.state.contradiction == "upstream calls several tools in one call"
+    assert b"Hi" in made.tape
+    assert b"parallel" not in made.tape
+    shadow = await run([active(deny_names("rm"), mode=Mode.SHADOW)], *stream)
+    assert b"parallel" in shadow.tape
+
+
+async def test_a_whole_answer_with_such_a_call_does_not_go_out_either() -> None:
+    message = {"role": "assistant", "tool_calls": [{**call(id="a", name="parallel", arguments=SEVERAL)}]}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    data = json.dumps(body).encode()
+    made = Run([active(deny_names("rm"))], OpenAIChatBodyComposer(body))
+    await made.finish([Chunk(0, 0, data, data)])
+    assert made.tape == b""
+
+
+async def test_a_tool_that_the_client_calls_so_is_judged_as_any_other() -> None:
+    made = Run([active(deny_names("rm"))])
+    made.context.request = ModelCall("openai_chat", {"tools": [{"type": "function", "function": {"name": "parallel"}}]})
+    await made.finish(chunks(calls(call(0, "a", "parallel", SEVERAL)), delta(finish="tool_calls")))
+    assert b"tool_uses" in made.tape
