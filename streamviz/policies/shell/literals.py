@@ -19,7 +19,8 @@ _START = re.compile(r"['\"`]|(?:\bq|%)x\s*[({\[]")
 _WITHIN = {"'": re.compile(r"'(?:[^'\\\n]|\\.)*+", re.DOTALL), '"': re.compile(r"\"(?:[^\"\\\n]|\\.)*+", re.DOTALL)}
 # Perl's and Ruby's other ways to quote a text or its words, and Lua's long strings.
 _OPERATOR = re.compile(
-    r"(?:\bq[qw]?|%[qQwW])\s*(?:\(([^()]*)\)|\{([^{}]*)\}|\[([^\[\]]*)\]|<([^<>]*)>|\|([^|]*)\||!([^!]*)!)|\[\[([^\[\]]*)\]\]"
+    r"(?:\bq[qw]?|%[qQwW])\s*(?:\(([^()]*)\)|\{([^{}]*)\}|\[([^\[\]]*)\]|<([^<>]*)>|\|([^|]*)\||!([^!]*)!)"
+    r"|\[\[([^\[\]]*)\]\]"
 )
 # Only strings that could do harm are read as commands.
 _TELLING = re.compile(
