@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 KEY_NAME = "simulated streams"
 _ATTEMPTS = 20
 _RETRY_SECONDS = 0.1
+# By then every worker usually knows a new key. A call before that is refused, and Live says so.
+_SPREAD_SECONDS = 0.5
 # Where a server that listens on all addresses can be reached from here.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
@@ -28,25 +30,29 @@ class DemoKeyRevoked(Exception):
 
 async def send(scenario: str) -> None:
     """Start one call, and return while it is running. Raises DemoKeyRevoked."""
-    secret = await _key()
-    call = asyncio.create_task(_call(scenario, secret), name=f"simulated stream {scenario}")
+    secret, is_new = await _key()
+    after = _SPREAD_SECONDS if is_new else 0
+    call = asyncio.create_task(_call(scenario, secret, after), name=f"simulated stream {scenario}")
     _calls.add(call)
     call.add_done_callback(_calls.discard)
 
 
-async def _key() -> str:
-    """The secret is derived from SECRET_KEY, so every process knows it and nobody has to store it."""
+async def _key() -> tuple[str, bool]:
+    """The key's secret, and whether it is new. It is derived from SECRET_KEY, so every process knows it and nobody has
+    to store it."""
     secret = PREFIX + salted_hmac("streamviz.dashboard.demo", KEY_NAME, algorithm="sha256").hexdigest()
     known = {"prefix": secret[:8], "digest": digest(secret)}
-    key, _ = await ApiKey.objects.aget_or_create(name=KEY_NAME, defaults=known)
+    key, is_new = await ApiKey.objects.aget_or_create(name=KEY_NAME, defaults=known)
     if key.is_revoked:
         raise DemoKeyRevoked
     if key.digest != known["digest"]:
         await ApiKey.objects.filter(pk=key.pk).aupdate(**known)
-    return secret
+        is_new = True
+    return secret, is_new
 
 
-async def _call(scenario: str, secret: str) -> None:
+async def _call(scenario: str, secret: str, after: float) -> None:
+    await asyncio.sleep(after)
     body = {
         "model": f"sim/{scenario}",
         "stream": True,
@@ -62,7 +68,7 @@ async def _call(scenario: str, secret: str) -> None:
 
 
 async def _post(client: aiohttp.ClientSession, body: dict[str, object]) -> None:
-    """A new key takes a moment to become known to every worker, so a 401 is retried for a while."""
+    """Send the call, and again for a while if it is refused: on a busy machine a new key takes longer to be known."""
     for _ in range(_ATTEMPTS):
         async with client.post(f"{_base_url()}/v1/chat/completions", json=body) as response:
             if response.status != 401:

@@ -23,7 +23,8 @@ END = """document.getElementById("socket").dispatchEvent(new CustomEvent("htmx:w
 NOTES_ANSWER = """() => { const own = Response.prototype.text;
     Response.prototype.text = function () { return window.answer = own.call(this); }; }"""
 HTML = f"""<!doctype html><title>Live</title><body data-base="/"><div id="socket" data-pill="pill"></div>
-<span id="pill"></span><div id="notices"></div><p id="asks-told" role="status"></p><button id="pause"><span></span><svg><use></use></svg></button>
+<span id="pill"></span><div id="notices"></div><p id="asks-told" role="status"></p>
+<button id="pause"><span></span><svg><use></use></svg></button>
 {ASKS.format(0, "")}
 <script>window.htmx = {{ config: {{}}, process() {{}} }}</script><script type="module">
 import {{ start as startSocket }} from "/js/socket.js"; import {{ start as startAsks }} from "/js/asks.js";

@@ -344,6 +344,14 @@ def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
     assert all(call.is_alive() for call in calls)
 
 
+def test_a_first_simulated_stream_is_not_refused_before_it_runs(site: Site) -> None:
+    with site.visit() as reader:
+        page = reader.open("/")
+        page.get_by_role("button", name="Send a simulated stream").click()
+        expect(page.get_by_role("link", name="Thinking first, then text, please")).to_be_visible()
+        expect(reader.open("/errors/refused/").locator("main")).not_to_contain_text("401")
+
+
 def test_everything_can_be_reached_by_keyboard(site: Site) -> None:
     call = Call(site.proxied, "content?chunks=50000&pace=20", "by-keyboard")
     with site.visit() as reader:
