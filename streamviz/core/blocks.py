@@ -30,9 +30,9 @@ class StreamBlock:
     """A contiguous typed unit of a response.
 
     `id` is upstream's if it has one, or else made from the kind. `name` is the tool that a call, or a block of another
-    kind, calls; `label` is the wire's own word for it; text has neither. `first_seq` and `last_seq` are the first and
-    last chunk that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
-    may still grow until it is sealed.
+    kind, calls, within `namespace` if the request put it in one; `label` is the wire's own word for it; text has
+    neither. `first_seq` and `last_seq` are the first and last chunk that belong to it, `started_at` and `completed_at`
+    when those came (µs since the epoch). A complete block may still grow until it is sealed.
     """
 
     kind: ClassVar[BlockKind]
@@ -43,6 +43,7 @@ class StreamBlock:
     index: int | None = None
     name: str = ""
     label: str = ""
+    namespace: str = ""
     is_complete: bool = False
     is_sealed: bool = False
     is_truncated: bool = False

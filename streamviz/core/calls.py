@@ -34,6 +34,11 @@ LEGACY_CALL = "function_call"
 _MOST_OF_ID = 24
 
 
+def in_namespace(namespace: str, name: str) -> str:
+    """A tool's name for providers without namespaces."""
+    return f"{namespace}__{name}"
+
+
 def may_be_call(members: Mapping[str, object]) -> bool:
     """Whether something of a type that its format does not have, or without a type, may be a call: a client may run it.
     A result is not a call."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import in_namespace
 from streamviz.core.events import BlockKind
 from streamviz.core.model_names import fits_in_any_case
 from streamviz.core.verdicts import Decision
@@ -29,11 +30,19 @@ class BlockScope:
             return False
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
-        name = block.name or block.label
-        return (not name and not is_whole) or any(fits_in_any_case(name, glob) for glob in self.tools)
+        names = names_of(block)
+        is_named = names != ("",)
+        return not (is_named or is_whole) or any(fits_in_any_case(name, glob) for name in names for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()
+
+
+def names_of(block: StreamBlock) -> tuple[str, ...]:
+    """The names by which policies know a tool that is called: its own, or the wire's word for the call; and, if it is
+    in a namespace, the one that providers without namespaces are given for it."""
+    name = block.name or block.label
+    return (name, in_namespace(block.namespace, name)) if block.namespace else (name,)
 
 
 @dataclass(frozen=True, slots=True)

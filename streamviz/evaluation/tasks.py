@@ -35,6 +35,7 @@ class BlockTold(msgspec.Struct, frozen=True):
     label: str
     text: str
     is_truncated: bool
+    namespace: str
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -118,7 +119,8 @@ def _read(policy: Policy, fields: JsonObject) -> JsonObject:
 
 def _told(block: StreamBlock) -> BlockTold:
     return BlockTold(
-        block.kind, block.ordinal, block.choice, block.id, block.name, block.label, block.text, block.is_truncated
+        *(block.kind, block.ordinal, block.choice, block.id, block.name, block.label, block.text, block.is_truncated),
+        block.namespace,
     )
 
 
@@ -153,6 +155,7 @@ def _context(task: Task) -> StreamingContext:
 def _block(told: BlockTold) -> StreamBlock:
     started = BlockStarted(told.ordinal, told.kind, choice=told.choice, id=told.id, name=told.name, label=told.label)
     block = new_block(started, 0, 0)
+    block.namespace = told.namespace
     block.grow(BlockDelta(told.ordinal, told.text))
     block.complete(0, told.is_truncated)
     return block

@@ -40,9 +40,9 @@ class CelRule(Policy):
     """Denies or halts whatever makes an expression in CEL (the Common Expression Language) true.
 
     The expression can use:
-    - `block`: `kind` (content, thinking, tool_call, refusal, media, other), `name`, `label` (the wire's name for a
-      special kind of call, such as `shell_call`), `runner` (who runs a call, `client` or `provider`), `text` (a call's
-      raw arguments), `size`, `ordinal`, `choice`;
+    - `block`: `kind` (content, thinking, tool_call, refusal, media, other), `name`, `namespace` (that of the tool, if
+      it has one), `label` (the wire's name for a special kind of call, such as `shell_call`), `runner` (who runs a
+      call, `client` or `provider`), `text` (a call's raw arguments), `size`, `ordinal`, `choice`;
     - `args`: the parsed arguments of a tool call; plain text is `args.input`;
     - `request`: `model` (its name at the provider that is called), `models` (all its names), `asked` (the name that the
       client sent), `format`, `tools` (names, and types of the provider's own), `fields` (the whole request);
@@ -173,6 +173,7 @@ def _block(block: StreamBlock) -> JsonObject:
         "kind": str(block.kind),
         "name": block.name,
         "label": block.label,
+        "namespace": block.namespace,
         "runner": str(block.runner) if isinstance(block, ToolCallStreamBlock) else "",
         "text": block.text,
         "size": block.length,

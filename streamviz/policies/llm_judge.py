@@ -8,6 +8,7 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
 from streamviz.core.policy import Consult, Policy
+from streamviz.core.policy_settings import names_of
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies.parameters import check, integer, number, shortened, texts
@@ -118,7 +119,7 @@ class LlmJudge(Policy):
         if block.kind not in self._on:
             return None
         if isinstance(block, ToolCallStreamBlock):
-            return self._ask({"tool": block.name, "arguments": block.arguments})
+            return self._ask({"tool": names_of(block)[-1], "arguments": block.arguments})
         return self._ask({str(block.kind): block.text})
 
     def _ask(self, subject: object) -> Consult:

@@ -11,6 +11,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.model_names import fits, fits_in_any_case
 from streamviz.core.policy import Policy
+from streamviz.core.policy_settings import names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_paths import compile_path
 from streamviz.policies.arguments import Arguments
@@ -125,8 +126,9 @@ class ToolRule(Policy):
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock):
             return None
-        called = block.name or block.label
-        name = next((name for name in self._names if self._fits(called, name)), None)
+        names = names_of(block)
+        called = names[-1]
+        name = next((name for name in self._names if any(self._fits(each, name) for each in names)), None)
         is_named = name is not None or not self._names
         found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)

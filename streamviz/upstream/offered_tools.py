@@ -1,5 +1,6 @@
 """The tools that a client offers; a provider of another format can take only the client's own functions."""
 
+from streamviz.core.calls import in_namespace
 from streamviz.core.errors import wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.model_parameters import has
@@ -65,11 +66,6 @@ def namespaces_of(tools: object) -> dict[str, tuple[str, str]]:
         if (namespace := as_text(tool.get(NAMESPACE))) and (name := as_text(tool.get("name"))):
             found[name] = namespace, name.removeprefix(in_namespace(namespace, ""))
     return found
-
-
-def in_namespace(namespace: str, name: str) -> str:
-    """A tool's name for providers without namespaces."""
-    return f"{namespace}__{name}"
 
 
 def without_namespace(named: JsonObject) -> JsonObject:

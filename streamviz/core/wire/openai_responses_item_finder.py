@@ -67,7 +67,9 @@ class ItemFinder(ItemReader):
         # A call is answered by its call_id; the item's own id is only for the item.
         label = label_of(item.type)
         id, name = id_of(payload), tool_name(payload)
-        return self._start(BlockKind.TOOL_CALL, index=item.place, id=id, name=name, label=label)
+        block = self._start(BlockKind.TOOL_CALL, index=item.place, id=id, name=name, label=label)
+        block.namespace = as_text(payload.get("namespace"))
+        return block
 
     def _item(self, payload: JsonObject, wanted: str) -> Item:
         """The item of this type that an event is about, started now if no event has started it."""

@@ -133,8 +133,10 @@ class ItemReader(ThinkingReader):
     def _tell_tool(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
         """Take in the call's name and id, which may come late but not change."""
         name, call_id = given_name(details), as_text(details.get("call_id"))
-        if name and item.name and name != item.name:
+        namespace = as_text(details.get("namespace"))
+        if name and item.name and (name, namespace) != (item.name, block.namespace):
             self._contradict("a call becomes one of another tool")
+        block.namespace = block.namespace or namespace
         item.name, item.call_id = item.name or name, self._call_id(block, item, call_id)
         new_name = item.name if item.name and item.name != block.name else ""
         new_id = item.call_id if item.call_id and item.call_id != block.id else ""

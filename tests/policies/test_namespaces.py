@@ -1,0 +1,85 @@
+"""Calls of tools in namespaces, as OpenAI's responses have them: policies know such a tool by both of its names."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from streamviz.core.blocks import ToolCallStreamBlock
+from streamviz.core.policy import Work
+from streamviz.core.policy_settings import BlockScope
+from streamviz.core.verdicts import Decision, Verdict
+from streamviz.evaluation import tasks
+from streamviz.policies import build, build_short
+from tests.core.support import active
+from tests.exchange.support import Play
+
+ITEM = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "run", "namespace": "mcp__admin"}
+COMMAND = {**ITEM, "arguments": '{"line":"rm -rf /"}', "status": "completed"}
+RESPONSE = {"id": "resp_1", "object": "response", "model": "m", "status": "completed"}
+
+
+def read(*policies: Any, items: Iterable[dict[str, Any]] = (ITEM, COMMAND)) -> Play:
+    """A stream in which upstream announces a call as the first of these items, and ends it as the second."""
+    first, last = items
+    events = [
+        {"type": "response.created", "response": {**RESPONSE, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**first, "arguments": ""}},
+        {"type": "response.output_item.done", "output_index": 0, "item": last},
+        {"type": "response.completed", "response": {**RESPONSE, "output": [last]}},
+    ]
+    play = Play("openai_responses", [active(each) for each in policies]).opened()
+    for each in events:
+        play.received(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode())
+    return play.ended()
+
+
+def call_of(play: Play) -> ToolCallStreamBlock:
+    [block] = play.stream.state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    return block
+
+
+def denials(play: Play) -> list[Decision]:
+    return [each.verdict.decision for each in play.context.judgements if each.verdict.decision is not Decision.ALLOW]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "is_denied"),
+    [
+        ("tool_rule", {"names": ["run"]}, True),
+        ("tool_rule", {"names": ["mcp__admin__*"]}, True),
+        ("tool_rule", {"names": ["mcp__other__*"]}, False),
+        ("tool_rule", {"action": "allow_only", "names": ["mcp__admin__run"]}, False),
+        ("tool_rule", {"action": "allow_only", "names": ["run"]}, False),
+        ("tool_rule", {"action": "allow_only", "names": ["mcp__other__run"]}, True),
+        ("shell_rule", {"tools": ["mcp__admin__run"]}, True),
+        ("shell_rule", {"tools": ["mcp__other__run"]}, False),
+        ("cel_rule", {"expression": 'block.namespace == "mcp__admin" && block.name == "run"'}, True),
+        ("cel_rule", {"expression": 'block.namespace == ""'}, False),
+    ],
+)
+def test_a_policy_knows_a_tool_by_its_own_name_and_by_that_with_its_namespace(
+    kind: str, parameters: dict[str, Any], is_denied: bool
+) -> None:
+    assert bool(denials(read(build(kind, parameters)))) is is_denied
+
+
+@pytest.mark.parametrize(("glob", "applies"), [("run", True), ("mcp__admin*", True), ("mcp__other*", False)])
+def test_the_scope_of_a_policy_does_too(glob: str, applies: bool) -> None:
+    assert BlockScope(tools=(glob,)).applies(call_of(read())) is applies
+
+
+def test_a_policy_in_a_process_of_its_own_is_told_the_namespace() -> None:
+    play = read()
+    work = Work(build_short("tool_rule", {"names": ["mcp__admin__run"]}), call_of(play), play.context)
+    judged = tasks.answer_in(tasks.carry_out(tasks.task_in(tasks.encoded(tasks.task_of(work, 5)))))
+    assert isinstance(judged.verdict, Verdict)
+    assert judged.verdict.decision is Decision.DENY
+
+
+@pytest.mark.parametrize("other", [{"namespace": "mcp__other"}, {"namespace": ""}])
+def test_a_call_whose_namespace_changes_is_a_contradiction(other: dict[str, str]) -> None:
+    assert read(items=(ITEM, {**COMMAND, **other})).stream.state.contradiction.endswith("becomes one of another tool")
+    assert not read().stream.state.contradiction
