@@ -285,9 +285,11 @@ class Conversations:
         return any(each.session != here[0].session for each in here)
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
-        """Whether the tools show that the candidate is another agent. An agent that is told to finish may be offered no
-        tools any more, which shows nothing."""
-        return bool(one.tools) and _are_others(one.tools, self._known[candidate.stream].tools)
+        """Whether the candidate is another agent: its client says so, or the tools show it. An agent that is told to
+        finish may be offered no tools any more, which shows nothing."""
+        other = self._known[candidate.stream]
+        says_so = bool(one.helper) and one.helper != other.helper
+        return says_so or (bool(one.tools) and _are_others(one.tools, other.tools))
 
     def _count(self, one: Known, number: int) -> None:
         """Note at the parent that a stream continues it, or (-1) that it does not after all. For a retry, the parent is

@@ -115,8 +115,8 @@ def helper_of(header: Header, session: str) -> Helper | None:
     main agent."""
     if not any(header(name).strip() for name in _HELPER_HEADERS):
         return None
-    id, caller = _first(header, _AGENT_HEADERS), _first(header, _CALLER_HEADERS)
-    return Helper(id, "" if caller == session else caller)
+    id, caller = (_first(header, names) for names in (_AGENT_HEADERS, _CALLER_HEADERS))
+    return Helper("" if id == session else id, "" if caller == session else caller)
 
 
 def _first(header: Header, names: tuple[bytes, ...]) -> str:

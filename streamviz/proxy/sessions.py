@@ -115,7 +115,7 @@ class Sessions:
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
         asked = partial(one.marks.asked, is_named=named is not None, is_retry=said.is_retry)
         chosen = self._conversations.find(one, asked(), named)
-        is_doubtful = chosen.relation == Relation.FORK or chosen.doubtful != 0
+        is_doubtful = chosen.relation in (Relation.FORK, Relation.SUBAGENT) or chosen.doubtful != 0
         looks_for_any = bool(chosen.asked) or named is not None
         if is_doubtful or (chosen.parent is None and looks_for_any):
             is_other = self._conversations.settle(one.owner)

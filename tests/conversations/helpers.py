@@ -1,10 +1,17 @@
 """Sub-agents that run in the background: their caller goes on before they begin, and their tasks are too short to
-recognise them by. See `agents`."""
+recognise them by, or come after all that the caller knows. See `agents`."""
 
 import uuid
 
 from tests.conversations.agents import FIX, SUBAGENT, TURN, Call, Run
-from tests.conversations.providers import Json, Said, messages_results, messages_turn
+from tests.conversations.providers import (
+    Json,
+    Said,
+    messages_results,
+    messages_turn,
+    responses_results,
+    without_ids,
+)
 
 
 def background_helpers(seed: int) -> Run:
@@ -31,4 +38,27 @@ def background_helpers(seed: int) -> Run:
     yield call(other_said, Said("Waiting."), 3, TURN, "a2")
     yield call(begun, Said("None."), 3, SUBAGENT, "a3", by="a2")
     said += [messages_turn(second), {"role": "user", "content": "Both are done."}]
+    yield call(said, Said("So be it."), 1, TURN)
+
+
+def forked_thread(seed: int) -> Run:
+    """Codex with its second kind of sub-agents: one begins with its caller's history."""
+    session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
+    tools = [{"type": "function", "name": name, "parameters": {}} for name in ("spawn_agent", "shell")]
+
+    def call(items: list[Json], answer: Said, after: int | None, relation: str, thread: str = "") -> Call:
+        told = {"x-codex-parent-thread-id": session, "x-openai-subagent": "collab_spawn"} if thread else {}
+        headers = {"session-id": session, "thread-id": thread or session, **told}
+        body = {"model": "m", "tools": tools, "input": list(items), "store": False}
+        return Call("openai_responses", body, answer, after, relation, headers)
+
+    said: list[Json] = [{"role": "user", "content": FIX}]
+    first = yield call(said, Said("", (("spawn_agent", {"message": "Look around."}),)), None, "")
+    said += [*without_ids(first["output"]), *responses_results(first, "/root/one")]
+    second = yield call(said, Said("", (("shell", {"command": "make"}),)), 0, TURN)
+    own = [*said, {"role": "user", "content": "Look around."}]
+    looked = yield call(own, Said("", (("shell", {"command": "ls"}),)), 0, SUBAGENT, "t1")
+    own += [*without_ids(looked["output"]), *responses_results(looked, "a b c")]
+    yield call(own, Said("None."), 2, TURN, "t1")
+    said += [*without_ids(second["output"]), *responses_results(second, "made")]
     yield call(said, Said("So be it."), 1, TURN)

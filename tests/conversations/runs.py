@@ -21,7 +21,7 @@ from tests.conversations.agents import (
     sdk_loop_retried,
     windowed,
 )
-from tests.conversations.helpers import background_helpers
+from tests.conversations.helpers import background_helpers, forked_thread
 from tests.conversations.rarer import (
     chosen,
     codex_compacted,
@@ -111,6 +111,7 @@ RUNS: dict[str, Callable[[], Run]] = {
     "sub-agents with few words, at once": lambda: twin_helpers(99, is_named=True, is_brief=True),
     "sub-agents alike, without a name": lambda: twin_helpers(10, is_named=False),
     "sub-agents in the background": lambda: background_helpers(101),
+    "a thread that knows its caller's history": lambda: forked_thread(102),
     "limited in the middle": lambda: limited(1),
     "fallen back": lambda: fallen_back(1, is_named=False),
     "fallen back, named": lambda: fallen_back(2, is_named=True),

@@ -22,11 +22,13 @@ ALIKE = {
     "stopped and sent again",
 }
 # If streams are stored in a different order than they were made, only a worker's memory knows which answer in OpenAI's
-# conversation was the last, and who called an agent that was told little. Their sessions are right all the same.
+# conversation was the last, who called an agent that was told little, and that an agent with its caller's history is
+# another. Their sessions are right all the same.
 PLACED_BY_MEMORY = (
     "conversation, call ",
     "sub-agents with few words, at once, call ",
     "sub-agents in the background, call ",
+    "a thread that knows its caller's history, call ",
 )
 
 
