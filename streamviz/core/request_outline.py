@@ -12,7 +12,15 @@ from typing import NamedTuple, Protocol, cast
 import msgspec
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, value_in
-from streamviz.core.request_parts import ANSWERING, SYSTEM_ROLES, Part, PartKind, system_in, tools_in
+from streamviz.core.request_parts import (
+    ANSWERING,
+    BETWEEN_AGENTS,
+    SYSTEM_ROLES,
+    Part,
+    PartKind,
+    system_in,
+    tools_in,
+)
 from streamviz.core.wire_format import WireFormat
 
 # Clients mark what a provider is to cache, and move the mark from turn to turn.
@@ -197,7 +205,8 @@ def _is_answer(turn: bytes) -> bool:
     """Whether a turn is the model's: in OpenAI's responses, anything that is neither a message nor a result."""
     value = as_object(value_in(turn))
     role, kind = as_text(value.get("role")), as_text(value.get("type"))
-    return role in ANSWERING or (not role and kind not in ("", "message") and not kind.endswith("_output"))
+    is_said = kind in ("", "message", BETWEEN_AGENTS) or kind.endswith("_output")
+    return role in ANSWERING or not (role or is_said)
 
 
 def _role(turn: bytes) -> str:

@@ -44,6 +44,8 @@ ReadItem = Callable[[JsonObject], Iterator[Part]]
 
 ANSWERING = frozenset(("assistant", "model"))
 SYSTEM_ROLES = frozenset(("system", "developer"))
+# What another agent of Codex's says to the one that asks.
+BETWEEN_AGENTS = "agent_message"
 _MEDIA_TYPE = 100
 
 

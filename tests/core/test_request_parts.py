@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamviz.core.request_outline import outline_of, parts_of, system_of, tools_of
+from streamviz.core.request_outline import asked_since, outline_of, parts_of, system_of, tools_of
 from streamviz.core.request_parts import PartKind, tools_in
 from streamviz.core.wire import WIRE_FORMATS
 from tests.thorough import examples
@@ -128,6 +128,14 @@ def test_a_bare_text_is_what_a_person_said() -> None:
     outline = outline_of(b'{"input":"Look \\u00e9"}', WIRE_FORMATS["openai_responses"])
     [turn] = outline.turns
     assert [(part.role, part.text) for part in parts_of(turn, outline.wire_format)] == [("user", "Look é")]
+
+
+def test_what_another_agent_of_codexs_says_is_said_to_the_model() -> None:
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I wait."}]}
+    task = {"type": "agent_message", "author": "/root", "content": [{"type": "input_text", "text": "Look"}]}
+    outline = outline_of(json.dumps({"input": [answer, task]}).encode(), WIRE_FORMATS["openai_responses"])
+    [turn] = asked_since(outline)
+    assert [(part.role, part.text) for part in parts_of(turn, outline.wire_format)] == [("user", "Look")]
 
 
 ODD = [

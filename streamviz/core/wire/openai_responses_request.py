@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.request_parts import Part, PartKind, call, each_of, media, other, result, text
+from streamviz.core.request_parts import BETWEEN_AGENTS, Part, PartKind, call, each_of, media, other, result, text
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio", "computer_screenshot": "image"}
@@ -13,8 +13,8 @@ _GIVEN = ("arguments", "input", "action", "operation", "code", "queries")
 def parts_of(item: JsonObject) -> Iterator[Part]:
     """The parts of one item, in order. An answer's items have no role of their own."""
     kind = as_text(item.get("type"))
-    role = as_text(item.get("role")) or "assistant"
-    if kind in ("", "message") and "content" in item:
+    role = as_text(item.get("role")) or ("user" if kind == BETWEEN_AGENTS else "assistant")
+    if kind in ("", "message", BETWEEN_AGENTS) and "content" in item:
         for each in each_of(item.get("content")):
             yield from _part(role, each)
     elif kind == "reasoning":
