@@ -17,6 +17,7 @@ import yaml
 from streamviz import environment
 from streamviz.faults import Refused
 from streamviz.ops.children import STOP_SECONDS
+from streamviz.ops.embedded_postgres import LOGS_NO_DATA
 from streamviz.upstream.providers import PROVIDERS
 from tests.conftest import missing
 from tests.services import ROOT
@@ -165,6 +166,11 @@ def test_with_compose_every_setting_can_be_set_in_the_file_that_the_readme_makes
     given = {name: service.get("env_file") for name, service in services.items() if service.get("image") == "streamviz"}
     of_all = [{"path": ".env", "required": False}]
     assert given == {"web": of_all, "writer": of_all, "migrate": of_all}
+
+
+def test_composes_postgres_logs_no_data_either() -> None:
+    command = read("docker-compose.yml")["services"]["postgres"]["command"]
+    assert {f"{name}={value}" for name, value in LOGS_NO_DATA.items()} <= set(command)
 
 
 def test_the_writer_has_the_servers_journals() -> None:

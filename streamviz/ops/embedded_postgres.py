@@ -46,7 +46,7 @@ MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
 _BEHIND = "cannot abort transaction|checkpoint request failed|the database system is "
 _FAILED = re.compile(rf"\b(FATAL|PANIC|ERROR|error):(?! +({_BEHIND}))")
 # The server's log gets neither statements nor rows, and so nothing of what people searched for and wrote.
-_LOGS_NO_DATA = {"log_min_error_statement": "panic", "log_error_verbosity": "terse"}
+LOGS_NO_DATA = {"log_min_error_statement": "panic", "log_error_verbosity": "terse"}
 
 
 def socket_dir(data: Path) -> Path:
@@ -196,7 +196,7 @@ class EmbeddedPostgres:
             "max_locks_per_transaction": "512",
             "shared_buffers": f"{shared_buffers(cores.memory())}MB",
             "log_checkpoints": "off",  # they add up to some 40 MB a year, and nobody rotates this log
-            **_LOGS_NO_DATA,
+            **LOGS_NO_DATA,
             **self._options,
         }
         command = [
