@@ -9,6 +9,7 @@ from streamviz.core.json_value import MAX_DEPTH, decode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy.requests import read_request
 from streamviz.upstream.other_models import require_one_model
+from tests.exchange.support import run
 
 PLAIN = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
 
@@ -40,11 +41,11 @@ def test_a_model_in_other_capitals_is_another() -> None:
         require_one_model(request.fields)
 
 
-async def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
+def test_a_request_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
     def nested(depth: int) -> bytes:
         return b'{"model":"m","messages":[],"tools":' + b"[" * depth + b"]" * depth + b"}"
 
-    kept = await read_request(nested(MAX_DEPTH - 1), OPENAI_CHAT).kept()
+    kept = run(read_request(nested(MAX_DEPTH - 1), OPENAI_CHAT).kept())
     assert decode(kept) == json.loads(kept)
     with pytest.raises(RequestError, match="nested too deeply") as refused:
         read_request(nested(MAX_DEPTH), OPENAI_CHAT)
