@@ -23,8 +23,7 @@ class Begin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Write bytes to the client's socket, and wait while its buffer is full. If it `is_last`, the response ends
-    with it, and is complete."""
+    """Write bytes to the client's socket, and wait while its buffer is full; `is_last` completes the response."""
 
     data: bytes
     is_last: bool = False

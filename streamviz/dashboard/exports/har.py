@@ -10,6 +10,7 @@ from streamviz.records.exporting import whole
 from streamviz.records.models import Stream
 from streamviz.records.tapes import client_bytes
 
+_UNRECORDED = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1}
 _HEAD = b'{"log":{"version":"1.2","creator":{"name":"streamviz","version":"1"},"entries":['
 
 
@@ -39,11 +40,9 @@ def _request(stream: Stream, base_url: str) -> dict[str, Any]:
     return {
         "method": "POST",
         "url": f"{base_url}{asked.path}",
-        "httpVersion": "HTTP/1.1",
+        **_UNRECORDED,
         "headers": [{"name": name, "value": value} for name, value in asked.headers.items()],
         "queryString": [],
-        "cookies": [],
-        "headersSize": -1,
         "bodySize": len(asked.body),
         "postData": {"mimeType": "application/json", "text": asked.body.decode("utf-8", "replace")},
     }
@@ -56,11 +55,9 @@ def _response(stream: Stream) -> dict[str, Any]:
     return {
         "status": status,
         "statusText": responses.get(status, ""),
-        "httpVersion": "HTTP/1.1",
+        **_UNRECORDED,
         "headers": [{"name": "content-type", "value": kind}],
-        "cookies": [],
         "redirectURL": "",
-        "headersSize": -1,
         "bodySize": len(body),
         "content": {"size": len(body), "mimeType": kind, "text": body.decode("utf-8", "replace")},
     }
