@@ -67,9 +67,14 @@ def name_of(label: str) -> str:
     return label.removesuffix("_call")
 
 
+def may_stand_for_others(name: str) -> bool:
+    """Whether a call by this name may be one that stands for several."""
+    return name in _SEVERAL
+
+
 def stands_for_others(name: str, arguments: str) -> bool:
     """Whether a call of a tool that was not offered may be carried out as several other calls."""
-    return name in _SEVERAL and bool(object_in(arguments).get("tool_uses"))
+    return may_stand_for_others(name) and bool(object_in(arguments).get("tool_uses"))
 
 
 def as_arguments(value: object) -> str:

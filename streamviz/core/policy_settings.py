@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import in_namespace
+from streamviz.core.calls import in_namespace, may_stand_for_others
 from streamviz.core.events import BlockKind
 from streamviz.core.model_names import fits_in_any_case
 from streamviz.core.verdicts import Decision
@@ -18,7 +18,8 @@ class BlockScope:
     tools: tuple[str, ...] = ()
 
     def may_apply(self, block: StreamBlock) -> bool:
-        """Whether the policy may be for a block that still grows: a name that has not come yet may be any."""
+        """Whether the policy may be for a block that still grows: a name that has not come yet may be any, and a call
+        that stands for others may have one of any name."""
         return (not self.kinds and not self.tools) or self._applies(block, is_whole=False)
 
     def applies(self, block: StreamBlock) -> bool:
@@ -30,9 +31,10 @@ class BlockScope:
             return False
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
-        names = names_of(block)
-        is_named = names != ("",)
-        return not (is_named or is_whole) or any(fits_in_any_case(name, glob) for name in names for glob in self.tools)
+        name = block.name or block.label
+        if not is_whole and (not name or may_stand_for_others(name)):
+            return True
+        return any(fits_in_any_case(name, glob) for name in names_of(block) for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()

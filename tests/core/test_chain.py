@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import BlockScope
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
@@ -508,6 +510,14 @@ async def test_a_call_that_stands_for_others_does_not_go_out(name: str, is_whole
     assert b"parallel" not in made.tape
     shadow = await run([active(deny_names("rm"), mode=Mode.SHADOW)], *stream)
     assert b"parallel" in shadow.tape
+
+
+async def test_such_a_call_does_not_go_out_if_only_some_tools_are_judged() -> None:
+    of_rm = replace(active(deny_names("rm")), scope=BlockScope(tools=("rm",)))
+    made = await run([of_rm], calls(call(0, "a", "parallel", SEVERAL)), delta(finish="tool_calls"))
+    assert b"parallel" not in made.tape
+    made = await run([of_rm], calls(ls()), delta(finish="tool_calls"))
+    assert b'"ls"' in made.tape
 
 
 async def test_a_whole_answer_with_such_a_call_does_not_go_out_either() -> None:
