@@ -35,8 +35,8 @@ _MOST_OF_ID = 24
 
 
 def in_namespace(namespace: str, name: str) -> str:
-    """A tool's name for providers without namespaces."""
-    return f"{namespace}__{name}"
+    """A tool's name for providers without namespaces. Codex's older versions have the underscores in the namespace."""
+    return f"{namespace.removesuffix('__')}__{name}"
 
 
 def may_be_call(members: Mapping[str, object]) -> bool:

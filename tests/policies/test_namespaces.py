@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.policy import Work
+from streamviz.core.policy import ActivePolicy, Work
 from streamviz.core.policy_settings import BlockScope
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.evaluation import tasks
@@ -20,16 +21,21 @@ COMMAND = {**ITEM, "arguments": '{"line":"rm -rf /"}', "status": "completed"}
 RESPONSE = {"id": "resp_1", "object": "response", "model": "m", "status": "completed"}
 
 
-def read(*policies: Any, items: Iterable[dict[str, Any]] = (ITEM, COMMAND)) -> Play:
-    """A stream in which upstream announces a call as the first of these items, and ends it as the second."""
+def read(
+    *policies: Any, items: Iterable[dict[str, Any]] = (ITEM, COMMAND), between: Iterable[dict[str, Any]] = ()
+) -> Play:
+    """A stream in which upstream announces a call as the first of these items, and ends it as the second, with these
+    events in between."""
     first, last = items
     events = [
         {"type": "response.created", "response": {**RESPONSE, "status": "in_progress", "output": []}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**first, "arguments": ""}},
+        *between,
         {"type": "response.output_item.done", "output_index": 0, "item": last},
         {"type": "response.completed", "response": {**RESPONSE, "output": [last]}},
     ]
-    play = Play("openai_responses", [active(each) for each in policies]).opened()
+    in_force = [each if isinstance(each, ActivePolicy) else active(each) for each in policies]
+    play = Play("openai_responses", in_force).opened()
     for each in events:
         play.received(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode())
     return play.ended()
@@ -71,6 +77,17 @@ def test_the_scope_of_a_policy_does_too(glob: str, applies: bool) -> None:
     assert BlockScope(tools=(glob,)).applies(call_of(read())) is applies
 
 
+def test_a_call_whose_name_comes_late_waits_for_a_policy_for_some_tools() -> None:
+    policy = replace(active(build("tool_rule", {})), scope=BlockScope(tools=("run",)))
+    assert b"rm -rf" not in read(policy, items=({**ITEM, "name": ""}, COMMAND)).sent
+
+
+def test_a_namespace_may_end_in_the_underscores_before_the_name() -> None:
+    older = {"namespace": "mcp__admin__"}
+    play = read(build("tool_rule", {"names": ["mcp__admin__run"]}), items=({**ITEM, **older}, {**COMMAND, **older}))
+    assert denials(play) == [Decision.DENY]
+
+
 def test_a_policy_in_a_process_of_its_own_is_told_the_namespace() -> None:
     play = read()
     work = Work(build_short("tool_rule", {"names": ["mcp__admin__run"]}), call_of(play), play.context)
@@ -83,3 +100,11 @@ def test_a_policy_in_a_process_of_its_own_is_told_the_namespace() -> None:
 def test_a_call_whose_namespace_changes_is_a_contradiction(other: dict[str, str]) -> None:
     assert read(items=(ITEM, {**COMMAND, **other})).stream.state.contradiction.endswith("becomes one of another tool")
     assert not read().stream.state.contradiction
+
+
+def test_the_end_of_a_calls_arguments_need_not_repeat_its_namespace() -> None:
+    """OpenAI's API and vLLM may name the tool there, and have no place for its namespace."""
+    end = {"type": "response.function_call_arguments.done", "output_index": 0, "item_id": ITEM["id"], "name": "run"}
+    play = read(build("tool_rule", {"names": ["ls"]}), between=({**end, "arguments": COMMAND["arguments"]},))
+    assert not play.stream.state.contradiction
+    assert b"rm -rf" in play.sent

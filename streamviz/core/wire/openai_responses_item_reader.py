@@ -100,6 +100,7 @@ class ItemReader(ThinkingReader):
     # Calls
 
     def _tell_call(self, block: ToolCallStreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
+        self._tell_namespace(block, item, details)
         self._tell_tool(block, item, details)
         self._check_call(item, details)
         said = announced(details)
@@ -130,13 +131,19 @@ class ItemReader(ThinkingReader):
         else:
             item.begun = said
 
+    def _tell_namespace(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
+        """Take in the namespace of the call's tool, which comes with its name. Only items have one: events that repeat
+        the name have no place for it."""
+        namespace = as_text(details.get("namespace"))
+        if item.name and given_name(details) and namespace != block.namespace:
+            self._contradict("a call becomes one of another tool")
+        block.namespace = block.namespace or namespace
+
     def _tell_tool(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
         """Take in the call's name and id, which may come late but not change."""
         name, call_id = given_name(details), as_text(details.get("call_id"))
-        namespace = as_text(details.get("namespace"))
-        if name and item.name and (name, namespace) != (item.name, block.namespace):
+        if name and item.name and name != item.name:
             self._contradict("a call becomes one of another tool")
-        block.namespace = block.namespace or namespace
         item.name, item.call_id = item.name or name, self._call_id(block, item, call_id)
         new_name = item.name if item.name and item.name != block.name else ""
         new_id = item.call_id if item.call_id and item.call_id != block.id else ""
