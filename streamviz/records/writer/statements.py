@@ -44,11 +44,12 @@ ON CONFLICT (id) DO UPDATE SET
 
 # What may have been corrected since a stream began: linking may have moved it, and its key may have been deleted.
 _CORRECTED = frozenset({"session_id", "key_id", "parent", "relation", "asked"})
-# A stream whose request was not settled at once begins a second time when it is (`StreamOpened`). That replaces all
-# columns, except those that its end fills, too.
+# A stream whose request was not settled at once begins a second time when it is (`StreamOpened`), with all that follows
+# from its model. Of a stream that is over, nothing is replaced: its end says more.
 INSERT_STREAM = f"""
 {OPENED.insert()}
-ON CONFLICT (id) DO UPDATE SET {OPENED.replacing(but=_CORRECTED.union(CLOSED.names))} WHERE records_stream.request = ''
+ON CONFLICT (id) DO UPDATE SET {OPENED.replacing(but=_CORRECTED)}
+    WHERE records_stream.request = '' AND records_stream.outcome = ''
 """
 
 # A stream that began and ended since the last round: half the work of storing its beginning and its end separately.
