@@ -6,6 +6,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
 from django.http import QueryDict
 
 from streamviz.core.events import BlockKind
@@ -18,6 +19,7 @@ from streamviz.records.models.routes import UNSEEN, has_unseen
 
 KINDS = f"Block kinds it applies to, comma-separated: {', '.join(BlockKind)}. Empty means all."
 WHY = "Saved with the new version."
+_may_be_new = MaxLengthValidator(2000)
 
 
 def wrong_with(form: forms.BaseForm) -> str:
@@ -238,8 +240,15 @@ class NoteForm(forms.Form):
     """What people want to remember about a session. `seen` in its data is the note that it was filled in with: what was
     saved since, in another window, is not overwritten; then there is a `notice` for the user."""
 
-    note = forms.CharField(required=False, max_length=2000, label="Note")
+    note = forms.CharField(required=False, label="Note")
     notice = ""
+
+    def clean_note(self) -> str:
+        """The note. One that was there may be longer, if it has the texts of two windows."""
+        note = str(self.cleaned_data["note"])
+        if not _is_same(note, self.data.get("seen", "")):
+            _may_be_new(note)
+        return note
 
     def merged(self, stored: str) -> str:
         """What to keep instead of the note `stored` now: both texts, if both are new."""

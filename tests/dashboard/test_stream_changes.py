@@ -52,6 +52,17 @@ def test_labels_that_were_given_and_taken_away_meanwhile_stay_so(cast: Cast, str
     assert Annotation.objects.get().labels == ["theirs", "mine"]
 
 
+def test_labels_can_be_changed_beside_a_note_of_two_windows_texts(cast: Cast, stream: Stream) -> None:
+    Annotation.objects.create(stream=stream, note="a" * 2000)
+    keep(cast, stream, seen="", note="b" * 2000)
+    both = Annotation.objects.get().note
+    assert len(both) == 4002
+    keep(cast, stream, seen=both, note=both, labels="flaky")
+    assert Annotation.objects.get().labels == ["flaky"]
+    keep(cast, stream, seen=both, note=f"{both}c", labels="slow")
+    assert (Annotation.objects.get().labels, Annotation.objects.get().note) == (["flaky"], both)
+
+
 @pytest.mark.parametrize("what", ["star", "note"])
 def test_who_changes_something_stays_where_they_were(cast: Cast, stream: Stream, what: str) -> None:
     path = f"/streams/{stream.pk}/"
