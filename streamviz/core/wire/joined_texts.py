@@ -1,6 +1,6 @@
 """Texts as clients join them that do not go by blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockKind
@@ -47,6 +47,22 @@ class ShownTexts:
     def __init__(self) -> None:
         self._latest: dict[BlockKind, int] = {}
         self._with_wholes: set[BlockKind] = set()
+        self._places: dict[int, tuple[int, ...]] = {}
+        self._furthest: dict[Hashable, tuple[int, ...]] = {}
+
+    def place(self, block: StreamBlock, *place: int) -> None:
+        """Note where a block is in the answer: clients that go by places join texts in that order."""
+        self._places[block.ordinal] = place
+
+    def is_late(self, block: StreamBlock) -> bool:
+        """Whether a text that is added to this block comes behind one of a later place."""
+        return block.kind in _TEXTS and self.comes_late(block.kind, *self._places.get(block.ordinal, ()))
+
+    def comes_late(self, series: Hashable, *place: int) -> bool:
+        """Whether what comes now at this place of a series comes behind something of a later place."""
+        furthest = self._furthest.get(series, place)
+        self._furthest[series] = max(furthest, place)
+        return place < furthest
 
     def tell_whole(self, block: StreamBlock) -> None:
         """Note that a block grows by a text that is in no delta: such clients do not show it."""

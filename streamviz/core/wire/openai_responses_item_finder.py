@@ -59,7 +59,9 @@ class ItemFinder(ItemReader):
 
     def _start_block(self, item: Item, payload: JsonObject) -> StreamBlock:
         if item.type == "reasoning":
-            return self._start(BlockKind.THINKING, index=item.place, id=item.id)
+            thinking = self._start(BlockKind.THINKING, index=item.place, id=item.id)
+            self._shown.place(thinking, item.place)
+            return thinking
         if not is_call(payload):
             name = as_text(payload.get("name"))
             return self._start(BlockKind.OTHER, index=item.place, id=item.id, name=name, label=item.type)

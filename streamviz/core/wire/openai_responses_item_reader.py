@@ -237,7 +237,7 @@ class ItemReader(ThinkingReader):
         if block.is_sealed:
             return
         if rest:
-            self._shown.tell_whole(block)
+            self._tell_whole(block)
             self._grow(block, rest)
         if is_complete:
             self._complete(block)

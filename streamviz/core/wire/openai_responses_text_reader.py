@@ -8,7 +8,7 @@ from streamviz.core.wire.beside import is_word
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_validity import are_likely
 from streamviz.core.wire.openai_responses_calls import is_result, split_word
-from streamviz.core.wire.openai_responses_incoming import Item, Thought
+from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_item_finder import ItemFinder
 from streamviz.core.wire.openai_responses_thinking import thought_of
 from streamviz.core.wire.openai_responses_words import SOUNDS, SPEECH, TEXTS, kind_of, parts_in, texts_beside, texts_in
@@ -77,6 +77,7 @@ class TextReader(ItemFinder):
         if block is None:
             other = label if kind.is_opaque else ""
             block = item.parts[position, kind] = self._start(kind, index=item.place, id=item.id, label=other)
+            self._shown.place(block, item.place, position)
             item.unsealed.append(block)
             # A part can be added to a message that was whole already.
             self._unsealed[item.place] = item
@@ -104,10 +105,11 @@ class TextReader(ItemFinder):
             return
         if self._shown.differ(block):
             self._contradict("a text goes on otherwise than it is shown")
+        self._check_place(block)
         if block.kind is BlockKind.THINKING and block is item.block:
             part = thought_of(word, payload)
             self._check_event(block, part, payload)
-            self._think_on(item, block, item.thoughts.setdefault(part, Thought()), text)
+            self._think_on(item, block, part, text)
             return
         self._check_event(block, None, payload)
         if block.is_complete:

@@ -41,10 +41,22 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
             self._contradict("thinking is told again otherwise")
         elif len(whole) > known.length:
-            self._shown.tell_whole(block)
-            self._think_on(item, block, known, whole[known.length :])
+            self._tell_whole(block)
+            self._think_on(item, block, part, whole[known.length :])
 
-    def _think_on(self, item: Item, block: StreamBlock, known: Thought, text: str) -> None:
+    def _tell_whole(self, block: StreamBlock) -> None:
+        """Note that a block grows by a text that is in no delta."""
+        self._shown.tell_whole(block)
+        self._check_place(block)
+
+    def _check_place(self, block: StreamBlock) -> None:
+        if self._shown.is_late(block):
+            self._contradict("a text comes behind one that is after it")
+
+    def _think_on(self, item: Item, block: StreamBlock, part: tuple[str, int], text: str) -> None:
+        known = item.thoughts.setdefault(part, Thought())
+        if self._shown.comes_late((block.ordinal, part[0]), part[1]):
+            self._contradict("a part of the thinking comes behind one that is after it")
         if block.is_sealed:
             self._contradict("thinking goes on behind its end")
         elif known.length and known is not item.latest_thought:

@@ -156,6 +156,8 @@ PIECES: dict[str, JsonObject] = {
 }
 # Pieces of two texts, in the order in which clients show them.
 BY_TURNS = [(0, "f"), (1, "orb"), (0, "id"), (1, "den")]
+# Two texts, of which the first comes last: clients join them by their places.
+BACKWARDS = [(1, "bidden"), (0, "for")]
 CALL: JsonObject = {"type": "function_call", "id": "f", "call_id": "c", "name": "bash", "arguments": ""}
 AT: JsonObject = {"item_id": "f"}
 
@@ -229,6 +231,23 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
     "thinking of two items by turns": [
         CREATED,
         *(say("reasoning_text.delta", at, item_id="rs"[at], content_index=0, delta=text) for at, text in BY_TURNS),
+    ],
+    "a message behind the one after it": [
+        CREATED,
+        *(say("output_text.delta", at, item_id="mn"[at], content_index=0, delta=text) for at, text in BACKWARDS),
+    ],
+    "a whole message behind the one after it": [
+        CREATED,
+        *(done({"type": "message", "content": [{"type": "output_text", "text": text}]}, at) for at, text in BACKWARDS),
+    ],
+    "a part of a message behind the one after it": [
+        CREATED,
+        *(say("output_text.delta", 0, item_id="m", content_index=at, delta=text) for at, text in BACKWARDS),
+    ],
+    "a part of the thinking behind the one after it": thinks(*(summed(at, text) for at, text in BACKWARDS)),
+    "thinking behind that of the item after it": [
+        CREATED,
+        *(say("reasoning_text.delta", at, item_id="rs"[at], content_index=0, delta=text) for at, text in BACKWARDS),
     ],
     "a part that goes on in its announcement": within(
         say("content_part.added", 0, item_id="m", content_index=0, part={"type": "output_text", "text": "forX"})
