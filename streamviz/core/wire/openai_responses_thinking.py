@@ -36,7 +36,8 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
     def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
         """Add to a part of the thinking what has not come yet."""
         block, known = item.block, item.thoughts.setdefault(part, Thought())
-        if block is None or not whole:
+        is_told = block is not None and block.is_sealed and not known.length and whole == block.text
+        if block is None or not whole or is_told:  # LiteLLM's proxy streams a summary, and at the end it is content
             return
         if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
             self._contradict("thinking is told again otherwise")

@@ -397,6 +397,8 @@ def test_what_can_be_read_in_two_ways_is_a_contradiction(script: list[Any]) -> N
         [added({"type": "function_call", "id": "fc_1"}), *ARGUED[1:], done(WHOLE), finish(WHOLE)],
         [*TALKED, done(message("Hi", id="other")), finish(message("Hi", id="third"), output_text="Hi")],
         [*TALKED, done(MESSAGE), finish(MESSAGE)],
+        # LiteLLM's proxy tells a summary again as content.
+        [*THOUGHT, done(REASONING), finish({**REASONING, "content": [{"type": "output_text", "text": "hm"}]})],
         [added(SHELL), done({**SHELL, "action": ACTION}), finish({**SHELL, "action": ACTION, "status": "completed"})],
     ],
 )
