@@ -103,7 +103,7 @@ def test_a_call_whose_namespace_changes_is_a_contradiction(other: dict[str, str]
 
 
 def test_the_end_of_a_calls_arguments_need_not_repeat_its_namespace() -> None:
-    """OpenAI's API and vLLM may name the tool there, and have no place for its namespace."""
+    """Some servers name the tool there, where there is no place for its namespace."""
     end = {"type": "response.function_call_arguments.done", "output_index": 0, "item_id": ITEM["id"], "name": "run"}
     play = read(build("tool_rule", {"names": ["ls"]}), between=({**end, "arguments": COMMAND["arguments"]},))
     assert not play.stream.state.contradiction
