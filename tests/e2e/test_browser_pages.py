@@ -227,17 +227,23 @@ def test_opening_a_note_moves_nothing_and_shows_it_at_its_button(site: Site, wid
             assert width <= 720 or min(abs(gap) for gap in gaps) < 1, path
 
 
-@pytest.mark.parametrize("width", [320, 721, 800, 900, 960, 1280])
-def test_every_menu_opens_within_the_window_and_beside_its_button(site: Site, width: int) -> None:
-    with site.visit(viewport={"width": width, "height": 700}) as reader:
+@pytest.mark.parametrize("has_touch", [False, True])
+@pytest.mark.parametrize("width", [320, 600, 721, 800, 900, 960, 1280])
+def test_every_menu_opens_within_the_window_and_below_its_button(site: Site, width: int, has_touch: bool) -> None:
+    with site.visit(viewport={"width": width, "height": 700}, has_touch=has_touch) as reader:
         for path in (f"/streams/{site.stream_id}/", f"/sessions/{site.session_id}/", "/sessions/"):
             page = reader.open(path)
             for menu in page.locator("main .menu").all():
                 menu.locator("summary").first.click()
+                button = menu.locator("summary").first.bounding_box()
                 box = menu.locator(".menu-list").bounding_box()
                 assert box is not None
+                assert button is not None
                 assert box["x"] >= 0, menu.inner_text()
                 assert box["x"] + box["width"] <= width, menu.inner_text()
+                assert box["x"] < button["x"] + button["width"], menu.inner_text()
+                assert box["x"] + box["width"] > button["x"], menu.inner_text()
+                assert 0 <= box["y"] - button["y"] - button["height"] < 60, menu.inner_text()
                 menu.locator("summary").first.click()  # nothing covers it
                 expect(menu.locator(".menu-list")).to_be_hidden()
 
