@@ -1,11 +1,15 @@
 """What people attach to a stream: stars, notes and labels, and how they find it again."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connections
 
+from streamviz.records.database import conninfo
 from streamviz.records.ids import first_id
 from streamviz.records.models import Annotation, Session, Stream
 from streamviz.records.queries.filters import Filters
@@ -13,6 +17,8 @@ from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import Retaining
 from streamviz.records.rules import Retention
 from tests.dashboard.conftest import NOON, Cast, recorded
+from tests.dashboard.test_backtests_at_once import WAITING
+from tests.e2e.proxied import until
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -61,6 +67,24 @@ def test_labels_can_be_changed_beside_a_note_of_two_windows_texts(cast: Cast, st
     assert Annotation.objects.get().labels == ["flaky"]
     keep(cast, stream, seen=both, note=f"{both}c", labels="slow")
     assert (Annotation.objects.get().labels, Annotation.objects.get().note) == (["flaky"], both)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_first_notes_at_the_same_moment_are_both_kept(cast: Cast, stream: Stream) -> None:
+    def note(name: str) -> None:
+        try:
+            cast[name].post(f"/streams/{stream.pk}/note/", {"seen": "", "note": f"{name}'s", "seen_labels": ""})
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(conninfo()) as holder:
+        holder.execute("LOCK TABLE records_annotation IN SHARE MODE")  # they can look for a note, but not insert one
+        noting = [pool.submit(note, name) for name in ("alice", "administrator")]
+        until(lambda: holder.execute(WAITING).fetchone() == (2,))
+        holder.rollback()
+        for each in noting:
+            each.result()
+    assert sorted(Annotation.objects.get().note.split("\n\n")) == ["administrator's", "alice's"]
 
 
 @pytest.mark.parametrize("what", ["star", "note"])

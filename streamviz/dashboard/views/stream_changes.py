@@ -34,7 +34,8 @@ def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         messages.error(request, wrong_with(form))
         return _back(request, stream_id)
     with transaction.atomic():
-        now = Annotation.objects.select_for_update().filter(pk=stream_id).first() or Annotation()
+        stream = get_object_or_404(Stream.objects.only("pk"), pk=stream_id)
+        now, _ = Annotation.objects.select_for_update().get_or_create(stream=stream)
         kept = {"note": form.merged(now.note), "labels": form.merged_labels(now.labels)}
         answer = _keep(request, stream_id, "note and labels", **kept)
     if form.notice:
