@@ -224,16 +224,21 @@ def _number(text: str) -> int | float | None:
 
 
 def require_shallow(data: bytes) -> None:
-    """Raises ValueError if JSON is nested too deeply. This is found from the text: looking at each value would take
+    """Raises ValueError if JSON is nested too deeply."""
+    if is_too_deep(data):
+        raise ValueError("nested too deeply")
+
+
+def is_too_deep(data: bytes) -> bool:
+    """Whether JSON is nested deeper than MAX_DEPTH. This is found from the text: looking at each value would take
     longer than decoding did."""
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
-        return
+        return False
     brackets = b"".join(outside.translate(None, _NO_BRACKETS) for outside, _ in _outside_texts(data))
     if _is_soon_flat(brackets):
-        return
+        return False
     steps = memoryview(brackets.translate(_STEPS)).cast("b")
-    if max(accumulate(steps), default=0) > MAX_DEPTH:
-        raise ValueError("nested too deeply")
+    return max(accumulate(steps), default=0) > MAX_DEPTH
 
 
 def _is_soon_flat(brackets: bytes) -> bool:

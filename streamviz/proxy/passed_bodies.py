@@ -8,13 +8,14 @@ from urllib.parse import quote_plus, unquote_plus
 
 from django.conf import settings
 
-from streamviz.core.json_value import as_text, decode, encode, has_more_values
+from streamviz.core.json_value import as_text, decode, encode, has_more_values, is_too_deep
 from streamviz.core.request_credentials import without_credentials
 
 _FORM = "application/x-www-form-urlencoded"
 # A field of such a form takes as long as so many values of JSON.
 _FOR_A_FIELD = 20
 _TOO_MANY = b"(more values than MAX_VALUES)"
+_TOO_DEEP = b"(nested too deeply)"
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 # An object or a list in a line of its own, as batches have them, also where a form has such a file.
 _LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t]*([{\[].*)")
@@ -30,6 +31,8 @@ def without_credentials_in(body: bytes, kind: str) -> bytes:
     if (data := body.lstrip(_BEFORE))[:1] in (b"{", b"["):
         if has_more_values(body, most):
             return _TOO_MANY
+        if is_too_deep(data):
+            return _TOO_DEEP
         with suppress(ValueError):  # it may be lines of JSON
             return _json(data, body)
     return _lines(body, most)

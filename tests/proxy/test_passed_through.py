@@ -250,6 +250,17 @@ async def test_a_body_with_too_much_in_it_is_not_looked_through_and_not_recorded
     assert client.kept_body == "(more values than MAX_VALUES)"
 
 
+async def test_a_body_that_is_nested_too_deeply_to_be_looked_through_is_not_recorded(
+    worker: Worker, upstream: Upstream, settings: Any
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    upstream.may_go_on.set()
+    body = b'{"api_key": "canary", "deep": ' + b"[" * 500 + b"]" * 500 + b"}"
+    client = Client(worker, "POST", body=body, kind="application/json")
+    await client.task
+    assert client.kept_body == "(nested too deeply)"
+
+
 @pytest.mark.parametrize(
     "body", [b'{ "model": "m", "text": "canary" }', b"a,b\n" * 200_000, b"words", b"{", b"\xff{\n{1}\n[ 1 ]"]
 )
