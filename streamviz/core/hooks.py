@@ -51,8 +51,7 @@ def require_in_time(active: ActivePolicy, took: int) -> None:
 
 
 def checked(said: object) -> Verdict | None:
-    """Raises TypeError or ValueError if a policy returned anything other than None or a verdict that can be carried out
-    and recorded."""
+    """Raises TypeError or ValueError if a policy returned anything but None or a verdict that can be recorded."""
     if said is None or said is ALLOW:
         return None if said is None else ALLOW
     if not isinstance(said, Verdict):

@@ -10,17 +10,12 @@ from streamviz.records.models import Verdict
 
 # Of several verdicts on the same thing, the client notices the one that comes last here.
 _STRONGEST_LAST = (Decision.ALLOW, Decision.REPLACE, Decision.DENY, Decision.HALT)
-_REQUEST = {
-    Decision.ALLOW: "the answer to its request",
-    Decision.REPLACE: "the answer to a changed request",
-    Decision.DENY: "an error",
-    Decision.HALT: "an error",
-}
-_ANSWER = {
-    Decision.ALLOW: "the original",
-    Decision.REPLACE: "a changed text",
-    Decision.DENY: "the refusal text",
-    Decision.HALT: "the end of the stream",
+# What the client got after verdicts on its request, and after those on a block.
+_GOT = {
+    Decision.ALLOW: ("the answer to its request", "the original"),
+    Decision.REPLACE: ("the answer to a changed request", "a changed text"),
+    Decision.DENY: ("an error", "the refusal text"),
+    Decision.HALT: ("an error", "the end of the stream"),
 }
 
 _About = tuple[UUID, str, int | None]
@@ -58,7 +53,8 @@ def _about(verdict: Verdict) -> _About:
 
 
 def _row(policy: str, verdict: Verdict, came_to: Decision) -> VerdictRow:
-    got = (_REQUEST if verdict.subject == Subject.REQUEST else _ANSWER)[came_to]
+    of_request, of_block = _GOT[came_to]
+    got = of_request if verdict.subject == Subject.REQUEST else of_block
     had = verdict.client_had if came_to is not Decision.ALLOW else 0
     if verdict.by:
         return VerdictRow(verdict, got, had, verdict.by, "by hand")
