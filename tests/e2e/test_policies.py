@@ -428,8 +428,7 @@ def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) 
     guarded.add("tool_rule", {"names": ["run_shell"]}, **SCOPE)
     assert guarded.ask("dangerous?speed=inf", session).status == 200
     guarded.recorded(session)
-    [(streams,)] = guarded.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
-    assert f"{streams:,} streams checked, 0 damaged" in guarded.verify()
+    assert guarded.whole()
 
 
 # Within the limit of steps, but a pattern takes more than a ms to compile: all take 14 s on a fast machine.
