@@ -108,3 +108,10 @@ def test_the_end_of_a_calls_arguments_need_not_repeat_its_namespace() -> None:
     play = read(build("tool_rule", {"names": ["ls"]}), between=({**end, "arguments": COMMAND["arguments"]},))
     assert not play.stream.state.contradiction
     assert b"rm -rf" in play.sent
+
+
+@pytest.mark.parametrize(("name", "value"), [("Namespace", "mcp__admin"), ("namespace", ["mcp__admin"])])
+def test_a_namespace_that_only_some_clients_would_read_never_reaches_them(name: str, value: object) -> None:
+    first, last = ({**{key: item[key] for key in item if key != "namespace"}, name: value} for item in (ITEM, COMMAND))
+    play = read(build("tool_rule", {"names": ["mcp__admin__*"]}), items=(first, last))
+    assert b"mcp__admin" not in play.sent

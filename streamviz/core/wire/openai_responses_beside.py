@@ -66,8 +66,8 @@ _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args o
 ITEMS = {
     "message": member_names("content"),
     "reasoning": member_names("summary content encrypted_content"),
-    "function_call": member_names("name call_id caller") | _AGAIN,
-    "custom_tool_call": member_names("name call_id caller") | _AGAIN,
+    "function_call": member_names("name call_id caller namespace") | _AGAIN,
+    "custom_tool_call": member_names("name call_id caller namespace") | _AGAIN,
 }
 # Where clients look for the text of an item; that of a result is not the answer's.
 _WORDS_OF_ITEMS = (*WORDS, "content")
@@ -165,6 +165,8 @@ def _item_says_beside(item: object) -> bool:
     if not isinstance(item, dict):
         return has_text(item)
     if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
+        return True
+    if is_no_text(item, "namespace"):
         return True
     if item.get("type") not in ("message", "reasoning"):
         is_result = as_text(item.get("type")).endswith(RESULT_ENDINGS)
