@@ -8,7 +8,7 @@ export function start() {
 function followed(event) {
   const link = event.target.closest?.(LINKS);
   const typed = document.querySelector("[data-search]")?.value.trim();
-  if (!link || (!typed && !link.dataset.own)) return;
+  if (!link || !(typed || "own" in link.dataset)) return;
   const query = new URLSearchParams((link.dataset.own ??= link.search)); // it may be followed into a new tab, and again
   if (typed) query.append("q", typed);
   link.search = query;
