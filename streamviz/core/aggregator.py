@@ -82,11 +82,10 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         most_blocks: int | None = None,
         most_values: int | None = None,
     ) -> None:
-        super().__init__(on_event, most_blocks)
         self.run_id = run_id
         self.most_values = most_values
         self.is_judged = True
-        self.clear()
+        super().__init__(on_event, most_blocks)
 
     def clear(self) -> None:
         """Get ready for the next stream; nothing of the last one is left."""
@@ -291,8 +290,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         *others, last = state.events
         if not isinstance(last, BlockDelta) or any(isinstance(event, BlockDelta) for event in others):
             return
-        if (place := self._text_place(payload)) is not None:
-            self._repeats.learn(chunk.raw, chunk.name, payload, place, last)
+        self._repeats.learn(chunk.raw, chunk.name, payload, self._text_place, last)
 
     def _payload(self, data: bytes) -> json_value.Decoded:
         """A payload, None also if it is not JSON. Raises UpstreamError for too many values."""

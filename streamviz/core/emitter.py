@@ -30,13 +30,12 @@ class Emitter(BlockLimit):
         super().__init__(most_blocks)
         self._on_event = on_event
         self.answers_asked: int | None = None
-        self.state = StreamState()
-        self._started: Counter[tuple[BlockKind, int]] = Counter()
+        self.clear()
 
     def clear(self) -> None:
         """Get ready for the next stream; nothing of the last one is left."""
         self.state = StreamState()
-        self._started = Counter()
+        self._started: Counter[tuple[BlockKind, int]] = Counter()
 
     def _require_asked(self, answer: int) -> None:
         if self.answers_asked is not None and answer >= self.answers_asked:

@@ -2,7 +2,7 @@
 reading a chunk takes would go into finding that out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,13 +53,17 @@ _VARYING: Mapping[str, _Varying] = {
 }
 
 
+Places = Callable[[JsonObject], TextPlace | None]
+
+
 class _Read(NamedTuple):
-    """An event that was read as `name` and `payload` and added `made` to a block, with a text from `place`."""
+    """An event that was read as `name` and `payload` and added `made` to a block, with a text from where `places`
+    says, if anywhere."""
 
     raw: bytes
     name: str
     payload: JsonObject
-    place: TextPlace
+    places: Places
     made: BlockDelta
 
 
@@ -166,14 +170,17 @@ class Repeats:
         """Whether learning is still worth while."""
         return self._tries > 0
 
-    def learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
+    def learn(self, raw: bytes, name: str, payload: JsonObject, places: Places, made: BlockDelta) -> None:
         """Recognise the next chunk by this event, read as `name` and `payload`, which added `made` to a block. What to
         recognise it by is worked out only when it comes, as the client is still waiting for this event."""
-        self._tries -= 1
-        if _is_usual(raw):
-            self._latest = _Read(raw, name, payload, place, made)
+        self._latest = _Read(raw, name, payload, places, made)
 
-    def _learn(self, raw: bytes, name: str, payload: JsonObject, place: TextPlace, made: BlockDelta) -> None:
+    def _learn(self, raw: bytes, name: str, payload: JsonObject, places: Places, made: BlockDelta) -> None:
+        if (place := places(payload)) is None:
+            return
+        self._tries -= 1
+        if not _is_usual(raw):
+            return
         text = made.text
         # An empty text may be harmless where any other would not be.
         if not text or text == _PROBE or made != BlockDelta(made.ordinal, text):

@@ -174,9 +174,11 @@ def _changed(value: object, places: Places) -> object:
         return items if any(map(is_not, items, value)) else value
     if not isinstance(value, dict):
         return _masked(value) if is_any_masked else value
-    new = {}
+    new, others = {}, places.get("*")
     for name, member in value.items():
-        place = places.get(name.lower().translate(_HYPHENS), places.get("*", _plain))
+        place = places.get(name.lower().translate(_HYPHENS), others)
+        if place is None:
+            continue
         changed = place(member) if callable(place) else _changed(member, place)
         if changed is not member:
             new[name] = changed

@@ -41,6 +41,10 @@ class Afterwards:
             self._do_one()
 
     def _look(self) -> None:
+        """Go on once streams have passed on what has just come for them: they wake up in the next round."""
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
         has_paused = not self._slots.are_wanted and now - self._slots.taken_at >= _PAUSE_SECONDS
@@ -52,7 +56,7 @@ class Afterwards:
                 return
             self._do_one()
         if self._waiting:
-            loop.call_soon(self._look)
+            loop.call_later(0, self._look)  # after what came meanwhile, as timers are
 
     def _do_one(self) -> None:
         _, work = self._waiting.popleft()

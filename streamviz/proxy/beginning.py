@@ -102,7 +102,8 @@ async def target_of(
     target = await worker.target_for(request.model, wire_format.name)
     if not key.may_call(request.model, target.provider, target.model):
         raise _not_allowed(key, request.model, "model")
-    for model in called_by_tools(request.fields):
+    # A key that opens all models opens those, too; to find them takes a look at every part of a conversation.
+    for model in called_by_tools(request.fields) if key.models else ():
         if not key.may_call(model, target.provider, model):
             raise _not_allowed(key, model, "tools")
     is_clients = before is None or before.is_beside(target)

@@ -16,7 +16,7 @@ _NAMING = frozenset(
     " user_config router_settings_override".split()
 )
 # Fields in which routers read such names, or which they merge into the request: inside these `model` counts too.
-_HOLDING = ("extra_body", "provider", "providerOptions", "provider_options", "plugins")
+_HOLDING = frozenset(("extra_body", "provider", "providerOptions", "provider_options", "plugins"))
 
 
 def require_one_model(fields: JsonObject) -> None:
@@ -25,8 +25,8 @@ def require_one_model(fields: JsonObject) -> None:
         is_other_model = name != "model" and name.casefold() == "model"  # some routers ignore case
         if is_other_model or (name in _NAMING and value is not None):
             raise _refused(name)
-    for name in _HOLDING:
-        _require_none_in(fields.get(name), _Place(name))
+        if name in _HOLDING:
+            _require_none_in(value, _Place(name))
 
 
 def called_by_tools(fields: JsonObject) -> set[str]:

@@ -1,6 +1,7 @@
 """The remaining work of finished calls: after incoming requests, but not long after."""
 
 import asyncio
+import socket
 from functools import partial
 from itertools import pairwise
 from math import inf
@@ -70,6 +71,33 @@ async def test_the_time_of_the_last_request_is_known() -> None:
     before = asyncio.get_running_loop().time()
     await slots.take()
     assert before <= slots.taken_at <= asyncio.get_running_loop().time()
+
+
+async def test_what_comes_meanwhile_is_passed_on_first() -> None:
+    loop, done = asyncio.get_running_loop(), list[str]()
+    upstream, here = socket.socketpair()
+    came = loop.create_future()
+    loop.add_reader(here, came.set_result, None)
+
+    async def stream() -> None:
+        await came
+        loop.remove_reader(here)
+        done.append("chunk")
+
+    def work() -> None:
+        done.append("work")
+        if len(done) == 1:
+            upstream.send(b"data")
+
+    running = asyncio.ensure_future(stream())
+    with upstream, here:
+        afterwards = Afterwards(Slots())
+        for _ in range(3):
+            afterwards.add(work)
+        await running
+        while len(done) < 4:
+            await asyncio.sleep(0)
+    assert done == ["work", "chunk", "work", "work"]
 
 
 @pytest.mark.parametrize(("many", "at_once"), [(19, {1}), (35, {3, 2, 1}), (90, {8, 7, 6, 5, 4, 3, 2, 1})])

@@ -20,7 +20,9 @@ _FIELDS = {
 }
 _MEDIA_FIELDS = ("audio", "images")
 MEDIA = CHAT_PARTS.union(_MEDIA_FIELDS)
-_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *_MEDIA_FIELDS)
+_SAYING = frozenset(
+    ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *_MEDIA_FIELDS)
+)
 
 
 def build_message(state: StreamState, head: JsonObject) -> JsonObject:
@@ -77,4 +79,4 @@ def says(message: JsonObject) -> bool:
 
 def says_else(message: JsonObject, delta: JsonObject) -> bool:
     """Whether clients that read the message get something different from those that read the delta."""
-    return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)
+    return any(message.get(key) and message[key] != delta.get(key) for key in message.keys() & _SAYING)
