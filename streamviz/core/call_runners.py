@@ -18,6 +18,7 @@ PROVIDER_RUN = frozenset(
         "image_generation_call",
         "mcp_call",
         "mcp_tool_use",
+        "multi_agent_call",
         "program",
         "server_tool_use",
         "tool_search_call",

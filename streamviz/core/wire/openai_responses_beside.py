@@ -2,6 +2,7 @@
 
 from streamviz.core.calls import CARRIERS, RESULT_ENDINGS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.request_parts import BETWEEN_AGENTS, each_of
 from streamviz.core.wire.beside import (
     WORDS,
     any_token_beside,
@@ -169,8 +170,7 @@ def _item_says_beside(item: object) -> bool:
     if is_no_text(item, "namespace"):
         return True
     if item.get("type") not in ("message", "reasoning"):
-        is_result = as_text(item.get("type")).endswith(RESULT_ENDINGS)
-        return not is_result and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
+        return _other_says(item)
     if any(not isinstance(item.get(name), str) and is_no_list(item, name) for name in ("content", "summary")):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
@@ -179,6 +179,15 @@ def _item_says_beside(item: object) -> bool:
     if item["type"] == "reasoning" and any(as_object(part).get("data") for part in parts):
         return True  # sound belongs in messages
     return any(not isinstance(part, kinds) or _part_says_beside(part) for part in parts)
+
+
+def _other_says(item: JsonObject) -> bool:
+    """Whether an item other than a message or thinking has text where clients look for an answer's. What agents say to
+    each other is for none of these: policies for texts read it with the envelope."""
+    kind = as_text(item.get("type"))
+    if kind == BETWEEN_AGENTS:
+        return any(may_be_call(as_object(part)) for part in each_of(item.get("content")))
+    return not kind.endswith(RESULT_ENDINGS) and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
 
 
 def _part_says_beside(part: object) -> bool:

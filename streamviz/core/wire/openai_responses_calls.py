@@ -42,6 +42,7 @@ CALLS: dict[str, Shape] = {
     "computer_call": Shape(fields=("action", "actions")),
     "tool_search_call": Shape("arguments", kept=("execution",)),
     "program": Shape(fields=("code",), kept=("fingerprint",)),
+    "multi_agent_call": Shape(fields=("action", "arguments")),
     "web_search_call": Shape("action", has_call_id=False),
     "file_search_call": Shape(fields=("queries",), has_call_id=False),
     "code_interpreter_call": Shape(fields=("code",), kept=("container_id",), has_call_id=False),

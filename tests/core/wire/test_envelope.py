@@ -79,6 +79,11 @@ def compaction(name: str, value: Any) -> Any:
     return {**RESPONSE, "output": [{"type": "compaction", "id": "c", "encrypted_content": "x", name: value}]}
 
 
+def agent_message(name: str, value: Any) -> Any:
+    said = {"type": "agent_message", "id": "a", "author": "/root", "recipient": "/root/a", "content": []}
+    return {**RESPONSE, "output": [{**said, name: value}]}
+
+
 def event(name: str, value: Any) -> Any:
     return {"type": "error", "error": {"type": "api_error", name: value}}
 
@@ -129,6 +134,7 @@ PLACES: list[tuple[str, Any, str]] = [
         ("openai_responses", added, "id status phase note"),
         ("openai_responses", whole_item, "id status note"),
         ("openai_responses", compaction, "content note"),
+        ("openai_responses", agent_message, "author recipient content note"),
         ("openai_responses", text_delta, "item_id obfuscation"),
         ("openai_responses", lambda name, value: {"type": "error", name: value}, "message code"),
         ("gemini", candidates, "responseId modelVersion usageMetadata promptFeedback createTime modelStatus error"),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.call_runners import Runner
 from streamviz.core.events import BlockKind
 from streamviz.core.wire import AGGREGATORS
 
@@ -170,6 +171,48 @@ def test_what_is_encrypted_contradicts_where_it_can_be_read(data: str, is_odd: b
         ("gemini", {"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]}),
     ):
         assert bool(read(format, payload)[0].contradiction) is is_odd
+
+
+AGENT = {"agent_name": "/root"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "output_text", "text": SAID, "annotations": []},
+        {"type": "input_text", "text": SAID},
+        {"type": "refusal", "refusal": SAID},
+        {"type": "encrypted_content", "encrypted_content": "EqQB=="},
+    ],
+)
+def test_what_openais_agents_say_to_each_other_is_read(part: Any) -> None:
+    said = {"type": "agent_message", "id": "i", "author": "/root", "recipient": "/root/a", "agent": AGENT}
+    item = {**said, "content": [part]}
+    whole = {"type": "response.completed", "response": {"status": "completed", "output": [item]}}
+    state, told = read("openai_responses", event("output_item.done", item=item, agent=AGENT), whole)
+    assert [(block.kind, block.label) for block in state.blocks] == [(BlockKind.OTHER, "agent_message")]
+    assert (state.contradiction, SAID in told) == ("", "encrypted_content" not in part)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"content": [{"type": "tool_use", "name": "run_shell", "input": {}}]},
+        {"content": {"type": "tool_use", "name": "run_shell", "input": {}}},
+        {"content": [], "text": SAID},
+    ],
+)
+def test_what_openais_agents_say_to_each_other_is_no_call_and_in_its_content(members: Any) -> None:
+    item = {"type": "agent_message", "id": "i", "author": "/root", "recipient": "/root/a", **members}
+    assert read("openai_responses", event("output_item.done", item=item))[0].contradiction
+
+
+def test_openai_runs_the_calls_of_its_own_agents() -> None:
+    call = {"type": "multi_agent_call", "id": "i", "call_id": "c", "action": "spawn_agent", "arguments": "{}"}
+    state, _ = read("openai_responses", event("output_item.done", item={**call, "agent": AGENT}, agent=AGENT))
+    [block] = state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    assert (block.runner, state.contradiction) == (Runner.PROVIDER, "")
 
 
 def test_thinking_that_is_told_again_is_the_same() -> None:
