@@ -19,6 +19,7 @@ from streamviz.core.wire.beside import LARGE, is_small, member_names
 from streamviz.core.wire.joined_texts import OPAQUE, JoinedPieces
 from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_text_alone
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
+from streamviz.core.wire.openai_responses_seals import SEAL, summary_in
 from streamviz.core.wire.vocabulary import VOCABULARY
 
 _NOTHING: frozenset[str] = frozenset()
@@ -223,6 +224,8 @@ class Envelope:
     def _item(self, item: object) -> None:
         self._part(item, _ITEMS)
         members = as_object(item)
+        if SEAL in members:
+            self._show(summary_in(members))
         if members.get("type") in ("message", "reasoning"):
             for name in ("content", "summary"):
                 for part in as_list(members.get(name)):

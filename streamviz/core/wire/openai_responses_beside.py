@@ -19,6 +19,7 @@ from streamviz.core.wire.beside import (
     says_beside,
 )
 from streamviz.core.wire.openai_responses_calls import split_word
+from streamviz.core.wire.openai_responses_seals import SEAL, is_own_thinking, summary_in
 from streamviz.core.wire.openai_responses_words import SOUNDS, TEXTS
 
 DELTA_EVENT = member_names("delta obfuscation logprobs")
@@ -165,7 +166,9 @@ def _output_says_beside(response: JsonObject) -> bool:
 def _item_says_beside(item: object) -> bool:
     if not isinstance(item, dict):
         return has_text(item)
-    if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
+    if SEAL in item and (is_own_thinking(item) or summary_in(item)):
+        item = {name: value for name, value in item.items() if name != SEAL}
+    if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get(SEAL)):
         return True
     if is_no_text(item, "namespace"):
         return True

@@ -5,6 +5,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import JsonObject, as_index, as_text
 from streamviz.core.wire.joined_texts import ShownTexts
 from streamviz.core.wire.openai_responses_incoming import Item, Thought
+from streamviz.core.wire.openai_responses_seals import is_own_thinking
 from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
 
 
@@ -23,7 +24,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         for text in texts_beside(details):
             if block is None or text not in (block.beginning(len(text)), block.ending(len(text))):
                 self._think(item, ("", 0), text)
-        if is_whole and signature and block is not None and not block.is_sealed:
+        if is_whole and signature and block is not None and not block.is_sealed and not is_own_thinking(details):
             self._grow(block, signature=signature)
 
     def _think_part(self, item: Item, place: tuple[str, int], part: JsonObject) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.blocks import StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.call_runners import Runner
 from streamviz.core.events import BlockKind
 from streamviz.core.wire import AGGREGATORS
@@ -171,6 +171,81 @@ def test_what_is_encrypted_contradicts_where_it_can_be_read(data: str, is_odd: b
         ("gemini", {"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]}),
     ):
         assert bool(read(format, payload)[0].contradiction) is is_odd
+
+
+def sealed(*blocks: Any, **members: Any) -> Any:
+    """A response with a reasoning item as LiteLLM ends its streams: the model's signed blocks are JSON."""
+    content = [{"type": "output_text", "text": SAID, "annotations": []}]
+    item = {"type": "reasoning", "id": "i", "role": "assistant", "content": content, **members}
+    output = [{**item, "encrypted_content": json.dumps(list(blocks))}]
+    return {"type": "response.completed", "response": {"status": "completed", "output": output}}
+
+
+def signed(text: str = SAID, **members: Any) -> Any:
+    return {"type": "thinking", "thinking": text, "signature": "EqQB+/==", **members}
+
+
+REDACTED = {"type": "redacted_thinking", "data": "EqQB+/=="}
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        sealed(signed()),
+        sealed(signed("this is "), REDACTED, signed("to be read")),
+        sealed(signed(""), content=[]),
+        sealed(REDACTED, content=[]),
+        sealed(signed(), content=[], summary=[{"type": "summary_text", "text": SAID}]),
+    ],
+)
+def test_litellm_tells_thinking_again_as_it_was_signed(whole: Any) -> None:
+    for payload in (whole, whole["response"], event("output_item.done", item=whole["response"]["output"][0])):
+        state, told = read("openai_responses", payload)
+        assert (state.contradiction, SAID in told) == ("", False)
+        [block] = state.blocks
+        assert isinstance(block, ThinkingStreamBlock)
+        assert block.signature == ""
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        sealed(signed("this is something else")),
+        sealed(signed(), content=[]),
+        sealed(signed(signature="this can be read")),
+        sealed({**REDACTED, "data": "this can be read"}, content=[]),
+        sealed(signed(note="this can be read")),
+        sealed(signed(), {"type": "text", "text": SAID}),
+        sealed(signed(), SAID),
+        sealed(signed(), type="message"),
+    ],
+)
+def test_thinking_that_was_signed_says_nothing_else(whole: Any) -> None:
+    assert read("openai_responses", whole)[0].contradiction
+
+
+def test_thinking_that_was_signed_is_told_once() -> None:
+    whole = sealed(signed())
+    twice = json.dumps([signed()]).replace('"signature"', f'"thinking": "{SAID}", "signature"')
+    whole["response"]["output"][0]["encrypted_content"] = twice.replace(SAID, "this is something else", 1)
+    assert read("openai_responses", whole)[0].contradiction
+
+
+def test_a_summary_that_litellm_does_not_encrypt_is_read() -> None:
+    summary = {"type": "compaction", "content": f'{SAID} "again"', "encrypted_content": "EqQB+/=="}
+    for block, is_odd in (
+        (summary, False),
+        ({**summary, "encrypted_content": None}, False),
+        ({**summary, "encrypted_content": SAID}, True),
+        ({**summary, "note": SAID}, True),
+        ({**summary, "content": [SAID]}, True),
+        ({**summary, "type": "text"}, True),
+        ([summary], True),
+    ):
+        item = {"type": "compaction", "id": "i", "encrypted_content": json.dumps(block)}
+        state, told = read("openai_responses", event("output_item.done", item=item))
+        assert bool(state.contradiction) is is_odd
+        assert is_odd or summary["content"] in told
 
 
 AGENT = {"agent_name": "/root"}
