@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streamviz.core.calls import LEGACY_CALL, RESULT_ENDINGS, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
+from streamviz.core.request_parts import BETWEEN_AGENTS
 from streamviz.core.request_tools import OWN_KINDS, every_tool, told_by
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 
@@ -158,7 +159,7 @@ def _role_of(item: JsonObject) -> str:
         return "tool"
     if role := as_text(item.get("role")):
         return role
-    is_said = type in ("", "message") and ("content" in item or "parts" in item)
+    is_said = type in ("", "message", BETWEEN_AGENTS) and ("content" in item or "parts" in item)
     return "tool" if "output" in item else "user" if is_said else "assistant"
 
 

@@ -46,6 +46,8 @@ ANSWERING = frozenset(("assistant", "model"))
 SYSTEM_ROLES = frozenset(("system", "developer"))
 # What another agent of Codex's says to the one that asks.
 BETWEEN_AGENTS = "agent_message"
+# How what OpenAI encrypts begins.
+_ENCRYPTED = "gAAAA"
 _MEDIA_TYPE = 100
 
 
@@ -87,6 +89,13 @@ def other(role: str, value: object) -> Part:
     """A part for anything unknown, as it is."""
     said = _as_said(value)
     return Part(PartKind.OTHER, role, said, as_text(as_object(value).get("type")), size=_size(said))
+
+
+def readable(part: JsonObject) -> str:
+    """The text of a part that should be encrypted, if it is not: Codex puts what models of other vendors say to their
+    agents where OpenAI's have it encrypted."""
+    said = as_text(part.get("encrypted_content")) if part.get("type") == "encrypted_content" else ""
+    return "" if said.startswith(_ENCRYPTED) else said
 
 
 def tools_in(tools: object) -> list[tuple[str, JsonObject]]:

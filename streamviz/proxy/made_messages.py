@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from streamviz.core.calls import made_id
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.request_parts import BETWEEN_AGENTS
 from streamviz.core.wire.openai_responses_output import MADE_MESSAGE
 
 # A request without these bytes has none of our messages.
@@ -67,7 +68,8 @@ def _is_answer(item: object) -> bool:
     told = as_object(item)
     if role := told.get("role"):
         return role == "assistant"
-    return not as_text(told.get("type")).endswith(("_output", "_response"))
+    kind = as_text(told.get("type"))
+    return kind != BETWEEN_AGENTS and not kind.endswith(("_output", "_response"))
 
 
 def _in_words(item: JsonObject) -> JsonObject:

@@ -17,6 +17,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
 from streamviz.core.request import PLAIN
+from streamviz.core.request_parts import BETWEEN_AGENTS, readable
 from streamviz.core.wire.gemini_request import either
 from streamviz.proxy.made_messages import beginning_of
 
@@ -213,7 +214,7 @@ def _is_part_of_answer(item: JsonObject) -> bool:
     kind = as_text(item.get("type"))
     if kind in ("", "message"):
         return kind == "message" and item.get("role") == "assistant"
-    return not kind.endswith("_output")
+    return kind != BETWEEN_AGENTS and not kind.endswith("_output")
 
 
 def _turn(items: list[JsonObject]) -> Turn:
@@ -271,6 +272,8 @@ def _read_part(content: object, turn: Turn) -> None:
             _read_part(inner, turn)
     elif not kind:
         _read_untyped(part, turn)
+    elif said := readable(part):
+        turn.say(said)
     elif kind not in _THOUGHTS:
         turn.say(_medium(kind, part))
 

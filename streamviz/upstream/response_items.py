@@ -7,6 +7,7 @@ from typing import NamedTuple
 from streamviz.core.calls import name_of
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text
+from streamviz.core.request_parts import BETWEEN_AGENTS, each_of, readable
 from streamviz.upstream.chat_parts import require_heard
 from streamviz.upstream.earlier_calls import with_object
 from streamviz.upstream.offered_tools import without_namespace
@@ -14,7 +15,7 @@ from streamviz.upstream.request_fields import refusal
 from streamviz.upstream.targets import Target
 
 _CALLS = frozenset({"custom_tool_call", "function_call"})
-_TAKEN = _CALLS | {"", "message", "reasoning"}
+_TAKEN = _CALLS | {"", "message", "reasoning", BETWEEN_AGENTS}
 _RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
 # Calls of OpenAI's own tools that a client carries out, and the member that has the tool's input.
 _RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
@@ -98,6 +99,8 @@ class _Items(NamedTuple):
             return [{"type": "function_call", **_id(item), "name": name_of(kind), "arguments": arguments}]
         if call in _RUN_HERE:
             return [{"type": "function_call_output", **_id(item), "output": _output(item)}]
+        if kind == BETWEEN_AGENTS:
+            item = _said_by_user(item)
         if kind == "item_reference" or (not kind and "role" not in item and "id" in item):
             raise _kept_there()  # its type may be left out
         if kind not in _TAKEN and kind not in _RESULTS:
@@ -111,6 +114,15 @@ class _Items(NamedTuple):
         for part in content if isinstance(content, list) else []:
             if isinstance(part, dict) and not _is_said(part):
                 raise refusal(self.target, _label(part))
+
+
+def _said_by_user(item: JsonObject) -> JsonObject:
+    """What another agent says, as a message of the user's. Codex writes who says it into the text."""
+    content = list[object]()
+    for part in each_of(item.get("content")):
+        said = part if isinstance(part, str) else readable(as_object(part))
+        content.append({"type": "input_text", "text": said} if said else part)
+    return {"type": "message", "role": "user", "content": content}
 
 
 def _id(item: JsonObject) -> JsonObject:

@@ -62,3 +62,30 @@ def forked_thread(seed: int) -> Run:
     yield call(own, Said("None."), 2, TURN, "t1")
     said += [*without_ids(second["output"]), *responses_results(second, "made")]
     yield call(said, Said("So be it."), 1, TURN)
+
+
+def team_of_threads(seed: int) -> Run:
+    """The same kind of sub-agents without any history: what they are to do, and what they found, are messages of
+    agents."""
+    session = str(uuid.UUID(int=seed << 64 | 0xC0DE))
+    tools = [{"type": "function", "name": name, "parameters": {}} for name in ("spawn_agent", "shell")]
+
+    def call(items: list[Json], answer: Said, after: int | None, relation: str, thread: str = "") -> Call:
+        told = {"x-codex-parent-thread-id": session, "x-openai-subagent": "collab_spawn"} if thread else {}
+        headers = {"session-id": session, "thread-id": thread or session, **told}
+        body = {"model": "m", "tools": tools, "input": list(items), "store": False}
+        return Call("openai_responses", body, answer, after, relation, headers)
+
+    said: list[Json] = [{"role": "user", "content": FIX}]
+    first = yield call(said, Said("", (("spawn_agent", {"message": "Look around."}),)), None, "")
+    own = [{"role": "user", "content": "<environment_context></environment_context>"}, _between("/root/one", "Look.")]
+    looked = yield call(own, Said("", (("shell", {"command": "ls"}),)), 0, SUBAGENT, "t1")
+    own += [*without_ids(looked["output"]), *responses_results(looked, "a b c")]
+    yield call(own, Said("None."), 1, TURN, "t1")
+    said += [*without_ids(first["output"]), *responses_results(first, "/root/one"), _between("/root", "None.")]
+    yield call(said, Said("So be it."), 0, TURN)
+
+
+def _between(recipient: str, text: str) -> Json:
+    content = [{"type": "input_text", "text": "Payload:\n"}, {"type": "encrypted_content", "encrypted_content": text}]
+    return {"type": "agent_message", "author": "/root", "recipient": recipient, "content": content}

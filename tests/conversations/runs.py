@@ -21,7 +21,7 @@ from tests.conversations.agents import (
     sdk_loop_retried,
     windowed,
 )
-from tests.conversations.helpers import background_helpers, forked_thread
+from tests.conversations.helpers import background_helpers, forked_thread, team_of_threads
 from tests.conversations.rarer import (
     chosen,
     codex_compacted,
@@ -112,6 +112,7 @@ RUNS: dict[str, Callable[[], Run]] = {
     "sub-agents alike, without a name": lambda: twin_helpers(10, is_named=False),
     "sub-agents in the background": lambda: background_helpers(101),
     "a thread that knows its caller's history": lambda: forked_thread(102),
+    "threads that are told their tasks": lambda: team_of_threads(103),
     "limited in the middle": lambda: limited(1),
     "fallen back": lambda: fallen_back(1, is_named=False),
     "fallen back, named": lambda: fallen_back(2, is_named=True),

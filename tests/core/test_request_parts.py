@@ -138,6 +138,19 @@ def test_what_another_agent_of_codexs_says_is_said_to_the_model() -> None:
     assert [(part.role, part.text) for part in parts_of(turn, outline.wire_format)] == [("user", "Look")]
 
 
+@pytest.mark.parametrize(
+    ("sealed", "kind", "said"),
+    [("Look at it", PartKind.TEXT, "Look at it"), ("gAAAAABo", PartKind.OTHER, '"encrypted_content":"gAAAAABo"')],
+)
+def test_what_codexs_agents_say_is_read_unless_it_is_encrypted(sealed: str, kind: PartKind, said: str) -> None:
+    content = [{"type": "encrypted_content", "encrypted_content": sealed}]
+    body = json.dumps({"input": [{"type": "agent_message", "author": "/root", "content": content}]}).encode()
+    outline = outline_of(body, WIRE_FORMATS["openai_responses"])
+    [part] = parts_of(outline.turns[0], outline.wire_format)
+    assert (part.role, part.kind) == ("user", kind)
+    assert said in part.text
+
+
 ODD = [
     b"", b"{", b"[]", b"null", b"\xff\xfe", b'"text"', b'{"messages":{"role":"user"}}', b'{"messages":3}',
     b'{"messages":[{"role"', b'{"messages":' + b"[" * 100_000,

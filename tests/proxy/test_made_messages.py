@@ -26,6 +26,7 @@ CALL = {"id": "fc_1", "type": "function_call", "call_id": "call_ls", "name": "ls
 TEXT: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": "a"}
 APPROVAL: dict[str, Any] = {"id": "mcpr_1", "type": "mcp_approval_request", "name": "rm", "arguments": "{}"}
 ASKED = {"role": "user", "content": "Hi"}
+BETWEEN: dict[str, Any] = {"type": "agent_message", "author": "/root/a", "recipient": "/root", "content": []}
 NAMED = [{"type": "item_reference", "id": id} for id in ("rs_1", "msg_made_1")]
 DENIED: dict[str, Any] = {"type": "output_text", "text": "[A policy denied this.]", "annotations": []}
 IN_WORDS = {**MADE, "status": "completed", "content": [DENIED]}
@@ -50,10 +51,11 @@ def placed(*items: dict[str, Any]) -> object:
         ([ASKED, *NAMED, ASKED], [ASKED, IN_WORDS, ASKED]),
         ([THOUGHT, MADE, APPROVAL], [MADE, THOUGHT, APPROVAL]),
         ([CALL, THOUGHT, MADE, GOT], [CALL, MADE, GOT]),
+        ([THOUGHT, MADE, BETWEEN, CALL], [MADE, BETWEEN, CALL]),
     ],
     ids=[
         *("alone", "before a call", "behind a call", "behind a text", "twice", "two", "elsewhere", "by its id"),
-        *("before a question", "before an output"),
+        *("before a question", "before an output", "before another agent's words"),
     ],
 )
 def test_reasoning_stands_right_before_what_came_of_it(items: list[Any], want: list[Any]) -> None:

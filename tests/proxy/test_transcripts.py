@@ -111,6 +111,12 @@ def test_what_stands_over_the_turns_is_none() -> None:
     assert [turn.texts for turn in turns_backwards(told)] == [["c"]]
 
 
+def test_what_another_agent_of_codexs_says_is_no_answer() -> None:
+    task = {"type": "encrypted_content", "encrypted_content": "Mend it."}
+    turn = _only({"type": "agent_message", "author": "/root", "recipient": "/root/one", "content": [task]})
+    assert (turn.is_answer, turn.texts) == (False, ["Mend it."])
+
+
 def test_images_tell_turns_apart() -> None:
     def seen(data: str) -> bytes:
         source = {"type": "base64", "media_type": "image/png", "data": data}

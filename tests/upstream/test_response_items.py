@@ -92,9 +92,21 @@ def test_reasoning_that_led_to_nothing_is_left_out() -> None:
     assert sayable(CLAUDE, items, []) == [user(), user(), thought, thought, call]
 
 
+def test_what_codexs_agents_say_to_each_other_is_said_by_the_user() -> None:
+    """For models of other vendors, the text of a task is where OpenAI's own models have it encrypted."""
+    head = {"type": "input_text", "text": "Message Type: NEW_TASK\nTask name: /root/look\nSender: /root\nPayload:\n"}
+    task = {"type": "encrypted_content", "encrypted_content": "Look at the folder"}
+    between = {"type": "agent_message", "id": "amsg_1", "author": "/root", "recipient": "/root/look"}
+    [said] = sayable(CLAUDE, [{**between, "content": [head, task]}], [])
+    assert said == user(head, {"type": "input_text", "text": "Look at the folder"})
+    assert sayable(CLAUDE, [{**between, "content": "Done"}], []) == [user({"type": "input_text", "text": "Done"})]
+
+
 @pytest.mark.parametrize(
     ("item", "name"),
     [
+        ({"type": "agent_message", "content": [{"type": "encrypted_content", "encrypted_content": "gAAAAABo"}]},
+         "encrypted_content"),
         *(({"type": kind}, kind) for kind in ("item_reference", "compaction", "mcp_approval_response")),
         ({"id": "msg_1"}, "item_reference"),
         ({"type": "computer_call", "action": {"type": "click"}}, "computer_call"),

@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.request_parts import BETWEEN_AGENTS, Part, PartKind, call, each_of, media, other, result, text
+from streamviz.core.request_parts import (
+    BETWEEN_AGENTS,
+    Part,
+    PartKind,
+    call,
+    each_of,
+    media,
+    other,
+    readable,
+    result,
+    text,
+)
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio", "computer_screenshot": "image"}
@@ -46,6 +57,8 @@ def _part(role: str, content: object) -> Iterator[Part]:
     kind = as_text(part.get("type"))
     if kind in _TEXTS:
         yield from text(role, part.get("text"))
+    elif said := readable(part):
+        yield from text(role, said)
     elif kind == "refusal":
         yield from text(role, part.get("refusal"))
     elif kind in _MEDIA:
