@@ -29,6 +29,9 @@ RESULT_ENDINGS = ("_output", "_result")
 # offered it, and Vercel's SDK carries out the calls within.
 _SEVERAL = ("parallel", "multi_tool_use.parallel")
 
+# Qwen Code's own tool that calls those of MCP servers by their names, by all names that it has itself, in lower case.
+_BY_NAME = frozenset({"tool_call", "toolcall", "toolcalltool"})
+
 # What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
 LEGACY_CALL = "function_call"
 _MOST_OF_ID = 24
@@ -68,13 +71,23 @@ def name_of(label: str) -> str:
 
 
 def may_stand_for_others(name: str) -> bool:
-    """Whether a call by this name may be one that stands for several."""
-    return name in _SEVERAL
+    """Whether a call by this name may be one that stands for others."""
+    return name in _SEVERAL or calls_by_name(name)
 
 
 def stands_for_others(name: str, arguments: str) -> bool:
     """Whether a call of a tool that was not offered may be carried out as several other calls."""
-    return may_stand_for_others(name) and bool(object_in(arguments).get("tool_uses"))
+    return name in _SEVERAL and bool(object_in(arguments).get("tool_uses"))
+
+
+def calls_by_name(name: str) -> bool:
+    """Whether a tool of this name calls another, whose name is in its arguments."""
+    return name.casefold() in _BY_NAME
+
+
+def called_by_name(arguments: str) -> str:
+    """The tool that such a call calls; empty if that cannot be read."""
+    return as_text(object_in(arguments).get("name"))
 
 
 def as_arguments(value: object) -> str:

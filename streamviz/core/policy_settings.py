@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import in_namespace, may_stand_for_others
+from streamviz.core.calls import called_by_name, calls_by_name, in_namespace, may_stand_for_others
 from streamviz.core.events import BlockKind
 from streamviz.core.model_names import fits_in_any_case
 from streamviz.core.verdicts import Decision
@@ -34,17 +34,22 @@ class BlockScope:
         name = block.name or block.label
         if not is_whole and (not name or may_stand_for_others(name)):
             return True
-        return any(fits_in_any_case(name, glob) for name in names_of(block) for glob in self.tools)
+        names = names_of(block)
+        if calls_by_name(name) and len(names) == 1:
+            return True  # it cannot be read which tool it calls
+        return any(fits_in_any_case(name, glob) for name in names for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()
 
 
 def names_of(block: StreamBlock) -> tuple[str, ...]:
-    """The names by which policies know a tool that is called: its own, or the wire's word for the call; and, if it is
-    in a namespace, the one that providers without namespaces are given for it."""
+    """The names by which policies know a tool that is called: its own, or the wire's word for the call; if it is in a
+    namespace, the one that providers without namespaces are given for it; and that of the tool that it calls itself."""
     name = block.name or block.label
-    return (name, in_namespace(block.namespace, name)) if block.namespace else (name,)
+    inner = called_by_name(block.text) if calls_by_name(name) else ""
+    outer = in_namespace(block.namespace, name) if block.namespace else ""
+    return (name, *filter(None, (outer, inner)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Search the arguments of a tool call so that no way of writing them hides what they say."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from jsonpath import JSONPath
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.json_value import JsonObject, as_json_text
+from streamviz.core.calls import calls_by_name
+from streamviz.core.json_value import JsonObject, as_json_text, as_object
 from streamviz.policies.argument_json import read, unescaped
 
 # Following a path takes a few µs per value.
@@ -23,6 +25,9 @@ class Arguments:
             self._value = read(block)
         except ValueError as error:
             self._unreadable = error
+        # What a tool that is called by another gets.
+        within = as_object(self._value.get("arguments")) if calls_by_name(block.name) else {}
+        self._within = [within] if within else []
         self._whole: list[str] | None = None
 
     def require_readable(self) -> None:
@@ -42,7 +47,7 @@ class Arguments:
         if self._raw.count(",") > MOST_VALUES:
             raise ValueError("there are too many values in the arguments")
         # Lazily: values are nested, and their texts together can be a hundred times as long as the arguments.
-        return map(as_json_text, path.findall(self._value))
+        return map(as_json_text, chain.from_iterable(map(path.findall, (self._value, *self._within))))
 
     def _everything(self) -> list[str]:
         """The raw text and its strings, as written and with escapes decoded: arguments may be JSON within JSON."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jsonpath import JSONPath
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import calls_by_name
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
@@ -13,6 +14,7 @@ from streamviz.core.model_names import fits, fits_in_any_case
 from streamviz.core.policy import Policy
 from streamviz.core.policy_settings import names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
+from streamviz.policies.argument_json import read
 from streamviz.policies.argument_paths import compile_path
 from streamviz.policies.arguments import Arguments
 from streamviz.policies.folding import folded, forms, with_folded
@@ -124,10 +126,14 @@ class ToolRule(Policy):
         return block.kind is BlockKind.TOOL_CALL
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        """Raises ValueError if the arguments cannot be read, and a rule needs that."""
         if not isinstance(block, ToolCallStreamBlock):
             return None
         names = names_of(block)
         called = names[-1]
+        if calls_by_name(block.name):
+            self.require_short(_is_short((), block.arguments))
+            read(block)  # or it is unclear which tool it calls
         name = next((name for name in self._names if any(self._fits(each, name) for each in names)), None)
         is_named = name is not None or not self._names
         found = self._found(block) if is_named and self._rules else None
