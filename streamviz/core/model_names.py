@@ -1,5 +1,6 @@
 """Names with wildcards, as operators write them, and all names of one model."""
 
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
@@ -7,6 +8,11 @@ SIMULATOR = "simulator"
 SIMULATOR_PREFIX = "sim/"
 REPLAY = "replay"
 REPLAY_PREFIX = "replay/"
+
+# What some models add to a tool's name, and some clients take away again: Kimi's count of its calls (`bash:0`), and
+# the brackets of a call.
+_ADDED = re.compile(r"(\(\)|:\d+)\Z")
+_ALIKE = str.maketrans({"-": "_", " ": "_", "/": ".", ":": "."})
 
 
 def fits(name: str, glob: str) -> bool:
@@ -18,6 +24,19 @@ def fits(name: str, glob: str) -> bool:
 def fits_in_any_case(name: str, glob: str) -> bool:
     """The same for names that clients may take for each other if only their case differs."""
     return fits(name.lower(), glob.lower())
+
+
+def fits_called(name: str, glob: str) -> bool:
+    """Whether a glob matches the name of a tool that a model calls, or one that a client may run for it. Some clients
+    overlook case, blanks around a name and what comes before a point, slash or colon (`functions.bash`), and take
+    hyphens and blanks for underscores."""
+    called, wanted = _looked_up(name), glob.lower().translate(_ALIKE)
+    return fits(called, wanted) or fits(called, f"*.{wanted}")
+
+
+def _looked_up(name: str) -> str:
+    bare = name.replace("\ufeff", "").strip().lower()
+    return _ADDED.sub("", bare).strip().translate(_ALIKE)
 
 
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import called_by_name, calls_by_name, in_namespace, may_stand_for_others
 from streamviz.core.events import BlockKind
-from streamviz.core.model_names import fits_in_any_case
+from streamviz.core.model_names import fits_called
 from streamviz.core.verdicts import Decision
 
 
 @dataclass(frozen=True, slots=True)
 class BlockScope:
-    """The blocks that a policy is for: kinds, and globs of tool names in any case, as some clients find the tool that
-    was meant; none means all."""
+    """The blocks that a policy is for: kinds, and globs of tool names, which also match what a client may take for such
+    a name; none means all."""
 
     kinds: frozenset[BlockKind] = frozenset()
     tools: tuple[str, ...] = ()
@@ -32,12 +32,12 @@ class BlockScope:
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
         name = block.name or block.label
-        if not is_whole and (not name or may_stand_for_others(name)):
+        if is_nameless(name) or (not is_whole and may_stand_for_others(name)):
             return True
         names = names_of(block)
         if calls_by_name(name) and len(names) == 1:
             return True  # it cannot be read which tool it calls
-        return any(fits_in_any_case(name, glob) for name in names for glob in self.tools)
+        return any(fits_called(name, glob) for name in names for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()
@@ -50,6 +50,11 @@ def names_of(block: StreamBlock) -> tuple[str, ...]:
     inner = called_by_name(block.text) if calls_by_name(name) else ""
     outer = in_namespace(block.namespace, name) if block.namespace else ""
     return (name, *filter(None, (outer, inner)))
+
+
+def is_nameless(name: str) -> bool:
+    """Whether a call names no tool. A client may run any then: OpenClaw looks for a name in the call's id."""
+    return not name.strip()
 
 
 @dataclass(frozen=True, slots=True)

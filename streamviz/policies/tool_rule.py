@@ -10,9 +10,9 @@ from streamviz.core.calls import calls_by_name
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
-from streamviz.core.model_names import fits, fits_in_any_case
+from streamviz.core.model_names import fits, fits_called
 from streamviz.core.policy import Policy
-from streamviz.core.policy_settings import names_of
+from streamviz.core.policy_settings import is_nameless, names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_json import read
 from streamviz.policies.argument_paths import compile_path
@@ -53,8 +53,9 @@ class ToolRule(Policy):
     """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`, or with the
     action `allow_only` every tool call except those.
 
-    `names` are globs (`run_*`), which match in any case: some clients run a tool whose name the model wrote in another.
-    With none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
+    `names` are globs (`run_*`). They also match what some client runs as a tool of that name: in another case, with
+    blanks around it, with hyphens or blanks for underscores, behind a point, slash or colon (`functions.bash`), and a
+    call without any name. With none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
     expression, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the pattern is
     looked for everywhere. With no `arguments`, the name alone decides. If a tool takes plain text, that is at
     `$.input`. With `allow_only`, everything at a path must match. `text` is what the client gets instead of the call;
@@ -149,7 +150,9 @@ class ToolRule(Policy):
     def _fits(self, called: str, name: str) -> bool:
         if self._allows_only:
             return fits(called, name)
-        return fits_in_any_case(called, name) or (self._normalises and fits_in_any_case(folded(called), folded(name)))
+        if is_nameless(called) or fits_called(called, name):
+            return True
+        return self._normalises and fits_called(folded(called), folded(name))
 
     def _found(self, block: ToolCallStreamBlock) -> Found | None:
         """The first rule that these arguments match. Raises ValueError if they cannot be read."""

@@ -46,6 +46,12 @@ def test_brackets_are_brackets_in_every_scope() -> None:
     assert not BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name="bashful"))
 
 
+@pytest.mark.parametrize("name", [" bash", "functions.bash", "bash:0", ""])
+def test_a_scope_of_tools_has_all_that_clients_run_as_them(name: str) -> None:
+    assert BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name=name))
+    assert is_shell(name or "bash", ["bash"])
+
+
 def test_brackets_are_brackets_in_what_may_be_used_or_deleted() -> None:
     assert is_shell("sh[1]", ["SH[1]"])
     assert not is_shell("sh1", ["sh[1]"])

@@ -49,6 +49,20 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
         (["RUN_*"], "run_shell", True),
         (["bash"], "Bash", True),  # opencode runs `bash`
         (["Bash"], "bash", True),
+        (["bash"], " bash\n", True),  # GAIA, OpenClaw and others strip names
+        (["bash"], "\ufeffbash\u00a0", True),  # so do JavaScript and Python
+        (["bash"], "functions.bash", True),  # OpenAI's models write it; Maki and OpenClaw run `bash`
+        (["bash"], "functions/Bash:0", True),  # OpenClaw
+        (["bash"], "default_api:bash", True),  # Gemini
+        (["bash"], "bash()", True),  # GAIA
+        (["web_search"], "web-search", True),  # GAIA, Roo Code
+        (["web-search"], "Web Search", True),  # Hermes
+        (["bash"], "", True),  # OpenClaw finds the name in an id such as `functions.bash:0`
+        (["bash"], " ", True),
+        (["container.exec"], "container.exec", True),
+        (["bash"], "bash.read", False),
+        (["bash"], "rebash", False),
+        (["bash"], "bash_0", False),
         (["run[1]"], "run[1]", True),
         (["run[1]"], "run1", False),
         ([], "anything", True),

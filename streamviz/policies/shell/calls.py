@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamviz.core.json_value import JsonObject, as_text, value_in
-from streamviz.core.model_names import fits_in_any_case
+from streamviz.core.model_names import fits_called
 
 # Names of tools that run commands: those of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
 # Windsurf, Copilot and MCP servers. Case does not matter.
@@ -59,7 +59,7 @@ class Line:
 
 def is_shell(name: str, globs: Sequence[str]) -> bool:
     """Whether a tool of this name runs commands."""
-    return any(fits_in_any_case(name, glob) for glob in globs)
+    return any(fits_called(name, glob) for glob in globs)
 
 
 def lines_in(value: JsonObject, *, of_shell: bool) -> list[Line]:
