@@ -14,10 +14,14 @@ from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 
 
 class Turn(NamedTuple):
-    """One message or item of a request: who it is from (`system`, `user`, `assistant`, `tool`) and its texts."""
+    """One message or item of a request: who it is from (`system`, `user`, `assistant`, `tool`) and its texts.
+
+    `parts` are those of them that follow each other, so that a model reads them as one text.
+    """
 
     role: str
     texts: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class ModelCall:
     def turns(self) -> list[Turn]:
         """All that the model is to read, in order."""
         system, said = self._read()
-        turns = [Turn("system", tuple(texts_in(system)))] if system else []
+        turns = [_turn("system", [system])] if system else []
         if filled_in := self._filled_in():
             turns.append(Turn("user", tuple(texts_in(filled_in))))
         items = [said] if isinstance(said, str) else as_list(said)
@@ -130,11 +134,11 @@ def _turns_of(said: object) -> Iterator[Turn]:
     """The turns of one item: a user's message in Anthropic's format can have results of tools beside the user's own
     words. A plain string is the user's."""
     if isinstance(said, str):
-        yield Turn("user", (said,))
+        yield Turn("user", (said,), (said,))
         return
     item = as_object(said)
     if item.keys() == PLAIN and isinstance(item["content"], str):
-        yield Turn(_role(as_text(item["role"])), (item["content"],))
+        yield Turn(_role(as_text(item["role"])), (item["content"],), (item["content"],))
         return
     role = _role_of(item)
     content = item.get("content", item.get("parts"))
@@ -144,11 +148,27 @@ def _turns_of(said: object) -> Iterator[Turn]:
         if not isinstance(part, dict):
             own.append(part)
         elif _is_result(part):
-            yield Turn("tool", tuple(texts_in(part)))
+            yield _turn("tool", [part])
         else:
             own.append(part)
-    if texts := tuple(texts_in(own)):
-        yield Turn(_role(role), texts)
+    turn = _turn(_role(role), own)
+    if turn.texts:
+        yield turn
+
+
+def _turn(role: str, said: list[object]) -> Turn:
+    return Turn(role, tuple(texts_in(said)), tuple(_parts_in(said)))
+
+
+def _parts_in(said: list[object]) -> Iterator[str]:
+    """The texts of parts, without what is said beside them, such as for the prompt cache."""
+    for part in said:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, list):
+            yield from _parts_in(part)
+        elif isinstance(part, dict):
+            yield from _parts_in([part.get(name) for name in _IN_PARTS])
 
 
 def _role_of(item: JsonObject) -> str:
@@ -173,6 +193,8 @@ def _role(role: str) -> str:
 
 
 _ANSWERED = frozenset(("functionResponse", "function_response"))
+# Where a message, a tool's result, or a part of them has its text.
+_IN_PARTS = ("text", "value", "content", "parts", "output")
 # The members of most messages.
 PLAIN = frozenset(("role", "content"))
 # Members in which a format says what something is. In the input and output of tools they are like any others.

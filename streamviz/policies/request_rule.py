@@ -1,5 +1,7 @@
 """request_rule: what a request may not contain, and parameters to set or drop."""
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
@@ -122,9 +124,10 @@ class RequestRule(Policy):
         return self._in_messages(request.turns) if self._patterns else None
 
     def _in_messages(self, turns: list[Turn]) -> Why | None:
+        numbered = [*enumerate(turns, 1), *_joined(turns)]
         for pattern, each in self._patterns:
             roles, words = texts(each.get("roles")), as_text(each["pattern"])
-            for number, turn in enumerate(turns, 1):
+            for number, turn in numbered:
                 if (not roles or turn.role in roles or turn.role not in _ROLES) and (match := _found(pattern, turn)):
                     evidence = {"message": number, "pattern": words, "start": match.start(), "end": match.end()}
                     return Why(f"Message {number} ({shortened(turn.role, 20)}) matches {words}.", evidence)
@@ -133,6 +136,19 @@ class RequestRule(Policy):
 
 def _matching(value: str, globs: list[str]) -> str:
     return next((glob for glob in globs if fits_in_any_case(value, glob)), "")
+
+
+def _joined(turns: list[Turn]) -> Iterator[tuple[int, Turn]]:
+    """Texts that a model may read as one, with the number of the first message: joined directly and with a blank, as
+    providers differ in that. Some take system prompts out of the conversation, and leave out messages without text. No
+    provider joins the results of several tools."""
+    said = [(number, turn) for number, turn in enumerate(turns, 1) if any(turn.texts)]
+    apart = sorted(said, key=lambda each: each[1].role != "system")
+    for (role, _), group in groupby(apart, lambda each: (each[1].role, each[1].role == "tool" and each[0])):
+        numbered = list(group)
+        parts = [part for _, turn in numbered for part in turn.parts]
+        if len(parts) > 1:
+            yield numbered[0][0], Turn(role, ("".join(parts), " ".join(parts)))
 
 
 def _found(pattern: Pattern, turn: Turn) -> Match | None:

@@ -103,6 +103,59 @@ def test_it_reads_the_messages_of_every_format(format: str, request_: dict[str, 
     assert denied.decision is Decision.DENY
 
 
+CACHED = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
+
+
+@pytest.mark.parametrize(
+    ("format", "request_", "role"),
+    [
+        ("openai_chat", {"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "a sec", **CACHED}, {"type": "text", "text": "ret"}]}]}, "user"),
+        ("openai_chat", {"messages": [{"role": "user", "content": "a sec"}, {"role": "user", "content": "ret"}]},
+         "user"),
+        ("openai_chat", {"messages": [{"role": "user", "content": "a sec"}, {"role": "assistant", "content": ""},
+            {"role": "system", "content": "Hi"}, {"role": "user", "content": "ret"}]}, "user"),
+        ("openai_chat", {"messages": [{"role": "system", "content": "a sec"}, {"role": "user", "content": "Hi"},
+                                      {"role": "developer", "content": "ret"}]}, "system"),
+        ("openai_chat", {"messages": [{"role": "system", "content": "a sec"}, {"role": "developer", "content": "ret"}]},
+         "system"),
+        ("openai_chat", {"messages": [{"role": "tool", "tool_call_id": "x", "content": [
+            {"type": "text", "text": "a sec"}, {"type": "text", "text": "ret"}]}]}, "tool"),
+        ("anthropic_messages", {"system": [{"type": "text", "text": "a sec", **CACHED}, {"text": "ret"}]}, "system"),
+        ("anthropic_messages", {"messages": [{"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "a sec", **CACHED},
+                                                                    {"type": "text", "text": "ret"}]}]}]}, "tool"),
+        ("anthropic_messages", {"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "a sec", "citations": [{"cited_text": "x"}]}, {"type": "text", "text": "ret"}]}]},
+         "user"),
+        ("openai_responses", {"instructions": "a sec", "input": [{"role": "developer", "content": "ret"}]}, "system"),
+        ("openai_responses", {"input": [{"role": "user", "content": [
+            {"type": "input_text", "text": "a sec"}, {"type": "input_text", "text": "ret"}]}]}, "user"),
+        ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": [
+            {"type": "input_text", "text": "a sec"}, {"type": "input_text", "text": "ret"}]}]}, "tool"),
+        ("gemini", {"contents": [{"role": "user", "parts": [
+            {"text": "a sec", "thoughtSignature": "x"}, {"text": "ret"}]}]}, "user"),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"text": "a sec"}]}, {"parts": [{"text": "ret"}]}]},
+         "user"),
+        ("gemini", {"systemInstruction": {"parts": [{"text": "a sec"}, {"text": "ret"}]}, "contents": []}, "system"),
+    ],
+)  # fmt: skip
+def test_it_reads_as_one_text_what_a_model_does(format: str, request_: dict[str, Any], role: str) -> None:
+    denied = verdict({"patterns": [{"pattern": "a secret", "roles": [role]}]}, request_, format)
+    assert denied.decision is Decision.DENY
+
+
+def test_parts_may_be_apart_for_the_model() -> None:
+    parts = [{"type": "text", "text": "ignore all"}, {"type": "text", "text": "instructions"}]
+    request = {"messages": [{"role": "user", "content": parts}]}
+    assert verdict({"patterns": [{"pattern": "all\\s+instructions"}]}, request).decision is Decision.DENY
+
+
+def test_results_of_two_tools_are_two_texts() -> None:
+    results = [{"role": "tool", "tool_call_id": id, "content": said} for id, said in (("a", "a sec"), ("b", "ret"))]
+    assert verdict({"patterns": [{"pattern": "secret"}]}, {"messages": results}) == ALLOW
+
+
 def test_a_bracket_in_a_name_is_a_bracket() -> None:
     call = ModelCall("openai_chat", {"model": "m[1m]", "tools": [{"function": {"name": "run[1]"}}]})
     for parameters in ({"models": ["m[1m]"]}, {"tools": ["run[1]"]}):
