@@ -32,7 +32,8 @@ class StreamBlock:
     `id` is upstream's if it has one, or else made from the kind. `name` is the tool that a call, or a block of another
     kind, calls, within `namespace` if the request put it in one; `label` is the wire's own word for it; text has
     neither. `first_seq` and `last_seq` are the first and last chunk that belong to it, `started_at` and `completed_at`
-    when those came (µs since the epoch). A complete block may still grow until it is sealed.
+    when those came (µs since the epoch). A complete block may still grow until it is sealed. `before` is the end of the
+    previous text of its kind, if policies read texts: many clients join the texts of several blocks.
     """
 
     kind: ClassVar[BlockKind]
@@ -51,6 +52,7 @@ class StreamBlock:
     last_seq: int = 0
     started_at: int = 0
     completed_at: int | None = None
+    before: str = ""
     # Pieces are joined only when read, so that a delta costs no more in a long block than in a short one.
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0

@@ -54,6 +54,7 @@ class PolicyChain:
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
         self._release = Release(composer)
         self._texts = RunningTexts(self._release.running, rest)
+        self._look_back = max((each.policy.look_back for each in policies), default=0)
         self._blocks = BlockJudging(policies)
         self._judgings: dict[int, Judging[StreamBlock]] = {}
         self._bounding = Bounding(policies)
@@ -205,6 +206,8 @@ class PolicyChain:
     def _judge(self, block: StreamBlock, context: ChainContext) -> None:
         if (said := self._bounding.end(block)) is None:
             return
+        if block.kind.is_text:
+            self._texts.note_before(block, self._look_back)
         is_held = block.ordinal in self._release.undecided
         running = self._release.running.get(block.ordinal)
         if running is not None:

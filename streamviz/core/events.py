@@ -30,6 +30,11 @@ class BlockKind(StrEnum):
         """Whether the text of such a block is the wire's own JSON rather than words."""
         return self in (BlockKind.MEDIA, BlockKind.OTHER)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether such a block is words to read."""
+        return self in (BlockKind.CONTENT, BlockKind.THINKING, BlockKind.REFUSAL)
+
 
 class BlockStarted(msgspec.Struct, frozen=True, gc=False, tag="block_started"):
     """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block, for

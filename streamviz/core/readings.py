@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
@@ -18,9 +19,35 @@ SLICE = 250
 
 def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
     """The verdict of a policy for running text on a block that was held."""
-    active.policy.require_short(block.length <= SLICE)
-    tail = Tail(block.text, 0, True)
-    reading = checked_reading(active.policy.on_delta(block, tail, context), tail)
+    most = active.policy.look_back
+    before = block.before[-most:] if most else ""
+    active.policy.require_short(len(before) + block.length <= SLICE)
+    read = partial(_read, active, block, context)
+    reading = read(before + block.text)
+    if _halts(reading) and reading.safe < len(before) and _halts(read(before)):
+        # What it found belongs to the previous text, not to each that follows.
+        before, reading = "", read(block.text)
+    return _verdict_on(block, _without(before, reading))
+
+
+def _read(active: ActivePolicy, block: StreamBlock, context: StreamingContext, text: str) -> Reading:
+    tail = Tail(text, 0, True)
+    return checked_reading(active.policy.on_delta(block, tail, context), tail)
+
+
+def _halts(reading: Reading) -> bool:
+    return reading.verdict is not None and reading.verdict.decision is Decision.HALT
+
+
+def _without(before: str, reading: Reading) -> Reading:
+    """A reading of a text, with positions in it, given that of the text and what came before it."""
+    shift = len(before)
+    edits = (edit for edit in reading.edits if edit.start >= shift or edit.end > shift)
+    own = tuple(edit._replace(start=max(0, edit.start - shift), end=edit.end - shift) for edit in edits)
+    return Reading(max(0, reading.safe - shift), own, reading.verdict)
+
+
+def _verdict_on(block: StreamBlock, reading: Reading) -> Verdict:
     if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
         return placed(reading.verdict, reading.safe)
     if not reading.edits:

@@ -129,8 +129,9 @@ class RunningTexts:
     def __init__(self, running: dict[int, RunningText], rest: Rest) -> None:
         self._running = running
         self._rest = rest
-        # The last running text of each kind and choice.
+        # The last running text of each kind and choice, and the end of all texts of these, running or held.
         self._last: dict[tuple[BlockKind, int], RunningText] = {}
+        self._ends: dict[tuple[BlockKind, int], str] = {}
 
     def begin(
         self,
@@ -146,6 +147,13 @@ class RunningTexts:
             # A whole answer ends its texts after all of them; what is found at the end of one belongs to that one.
             last.feed("", True, context)
         self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, last)
+
+    def note_before(self, block: StreamBlock, most: int) -> None:
+        """Tell a whole block what came before it, at most `most` characters."""
+        of = block.kind, block.choice
+        block.before = self._ends.get(of, "")
+        if most:
+            self._ends[of] = (block.before + block.ending(most))[-most:]
 
     def read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
         """Take in `text` of a block; with `is_whole` nothing follows it."""

@@ -36,6 +36,7 @@ class BlockTold(msgspec.Struct, frozen=True):
     text: str
     is_truncated: bool
     namespace: str
+    before: str
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -120,7 +121,7 @@ def _read(policy: Policy, fields: JsonObject) -> JsonObject:
 def _told(block: StreamBlock) -> BlockTold:
     return BlockTold(
         *(block.kind, block.ordinal, block.choice, block.id, block.name, block.label, block.text, block.is_truncated),
-        block.namespace,
+        *(block.namespace, block.before),
     )
 
 
@@ -155,7 +156,7 @@ def _context(task: Task) -> StreamingContext:
 def _block(told: BlockTold) -> StreamBlock:
     started = BlockStarted(told.ordinal, told.kind, choice=told.choice, id=told.id, name=told.name, label=told.label)
     block = new_block(started, 0, 0)
-    block.namespace = told.namespace
+    block.namespace, block.before = told.namespace, told.before
     block.grow(BlockDelta(told.ordinal, told.text))
     block.complete(0, told.is_truncated)
     return block

@@ -12,7 +12,7 @@ from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build_short
 from streamviz.policies.redact import Redact
 from streamviz.policies.text_rule import TextRule
-from tests.core.support import aggregate, call, calls, delta
+from tests.core.support import Run, aggregate, call, calls, chunks, delta
 
 SECRET = "AKIAIOSFODNN7EXAMPLE"
 
@@ -52,6 +52,17 @@ def test_only_what_is_in_force_and_masks_answers_counts() -> None:
     text_rule = ActivePolicy(TextRule({"patterns": ["a"]}), "text", 1, 1, Mode.ENFORCE)
     in_requests, in_force = redact(**{"in": ["request"]}), redact()
     assert masking([text_rule, in_requests, redact(Mode.SHADOW), in_force]) == [in_force]
+
+
+async def test_a_secret_in_two_texts_is_not_kept_whole() -> None:
+    pieces = ({"content": f"It is {SECRET[:12]}"}, {"reasoning_content": "Well."}, {"content": f"{SECRET[12:]}."})
+    it = await Run([redact()]).finish(chunks(*(delta(**piece) for piece in pieces), delta(finish="stop")))
+
+    async def judge(work: Work, seconds: float) -> Answer:
+        raise AssertionError("all of it is short")
+
+    await mask_all([redact()], it.context, judge)
+    assert it.context.masked == {0: f"It is {SECRET[:12]}", 1: "Well.", 2: "[api key removed]."}
 
 
 async def test_what_takes_long_is_masked_elsewhere() -> None:

@@ -186,6 +186,39 @@ async def test_a_match_in_two_texts_of_a_kind_is_found_where_clients_join_them()
     assert any(each.verdict.decision is Decision.REPLACE for each in it.context.judgements)
 
 
+IN_TURNS = ({"content": "a sec"}, {"reasoning_content": "Well."}, {"content": "ret is"}, {"reasoning_content": "So."})
+
+
+async def in_turns(parameters: dict[str, object], *more: str) -> Run:
+    """A match over two texts that another policy holds, and more texts behind it."""
+    rules = [
+        active(build("text_rule", parameters)),
+        active(Opinion(lambda _: None, [BlockKind.CONTENT]), name="holder"),
+    ]
+    pieces = (*IN_TURNS, *({"content": text} for text in more))
+    return await Run(rules).finish(chunks(*(delta(**piece) for piece in pieces), delta(finish="stop")))
+
+
+async def test_a_match_in_two_texts_is_found_if_another_policy_holds_them() -> None:
+    it = await in_turns(RULE, " well")
+    assert said_by(it) == ["a sec", "[gone] is", " well"]
+    it = await in_turns({**RULE, "action": "halt", "text": "[stop]"}, " well")
+    assert said_by(it) == ["a sec", "[stop]"]
+
+
+async def test_a_text_behind_one_that_was_halted_is_judged_by_itself() -> None:
+    rule = active(build("text_rule", {**RULE, "action": "halt"}), Mode.SHADOW)
+    it = await Run([rule, active(Opinion(lambda _: None, [BlockKind.CONTENT]), name="holder")]).finish(
+        chunks(delta(content="a secret"), delta(reasoning_content="Well."), delta(content=" is"), delta(finish="stop"))
+    )
+    found = [each.verdict.decision for each in it.context.judgements if each.policy.name == "rule"]
+    assert found == [Decision.HALT, Decision.ALLOW]
+
+
+def said_by(it: Run) -> list[str]:
+    return [block.text for block in it.client_state.blocks if block.kind is BlockKind.CONTENT]
+
+
 async def test_texts_held_for_a_match_that_does_not_come_are_sent_once() -> None:
     rule = active(build("text_rule", {**RULE, "in": ["content", "thinking"]}))
     pieces = [
