@@ -6,7 +6,7 @@ from functools import partial
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode, has_name_twice
 from streamviz.core.policy import Consult, Policy
 from streamviz.core.policy_settings import names_of
 from streamviz.core.request import ModelCall
@@ -144,9 +144,13 @@ def _windows(text: str, longest: int, most: int) -> Iterator[str]:
 
 
 def _read(threshold: float, decision: Decision, text: str, answer: str) -> Verdict:
-    """Raises ValueError if the answer has no score."""
+    """Raises ValueError if the answer has no score, or two: what is judged may have quotes in it, with which a judge
+    that repeats it ends its explanation and goes on with a score that the model wrote."""
     begin, end = answer.find("{"), answer.rfind("}")
-    said = as_object(decode(answer[begin : end + 1])) if begin >= 0 else {}
+    told = answer[begin : end + 1] if begin >= 0 else "{}"
+    said = as_object(decode(told))
+    if has_name_twice(told.encode("utf-8", "replace"), said):
+        raise ValueError("the judge's answer has a member twice, so its score is not certain")
     score = number(said.get("score"))
     if score is None or not 0 <= score <= 1:
         raise ValueError("the judge's answer has no score from 0 to 1")
