@@ -148,7 +148,7 @@ class Limits(Policy):
         for name, most in self._stream.items():
             reached = self._reached(name, block, context)
             if reached > most:
-                is_estimate = name in _OF_TOKENS and not _is_told(context.state)
+                is_estimate = name in _OF_TOKENS and not _is_told(context.state, block)
                 counted = _Counted("stream", self._stream)
                 return self._over(Decision.HALT, counted, name, reached, is_estimate=is_estimate)
         return None
@@ -162,9 +162,9 @@ class Limits(Policy):
             case "seconds":
                 return context.seconds
             case "output_tokens":
-                return _output_tokens(context.state)
+                return _output_tokens(context.state, block)
             case _:
-                return _cost(context, context.memory_of(self))
+                return _cost(context, block, context.memory_of(self))
 
     def _over(
         self, decision: Decision, counted: "_Counted", name: str, reached: float, *, is_estimate: bool = False
@@ -209,20 +209,21 @@ def _calls_up_to(block: StreamBlock, state: StreamState, memory: dict[str, objec
     return int(counts[block.ordinal + 1])
 
 
-def _is_told(state: StreamState) -> bool:
-    """Whether upstream has reported its final usage: Anthropic's format also reports a number at the start."""
-    return state.usage is not None and bool(state.finish_reasons)
+def _is_told(state: StreamState, block: StreamBlock) -> bool:
+    """Whether upstream has reported its final usage: Anthropic's format also reports a number at the start, and of
+    several choices this one may go on."""
+    return state.usage is not None and block.choice in state.finish_reasons
 
 
-def _output_tokens(state: StreamState) -> int:
+def _output_tokens(state: StreamState, block: StreamBlock) -> int:
     """As upstream reported them, otherwise estimated."""
-    told = state.tokens.output if _is_told(state) else None
+    told = state.tokens.output if _is_told(state, block) else None
     return state.length // CHARACTERS_A_TOKEN if told is None else told
 
 
-def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
+def _cost(context: StreamingContext, block: StreamBlock, memory: dict[str, object]) -> float:
     """Raises ValueError if the price is unknown."""
-    said, known = _output_tokens(context.state), memory.get("priced")
+    said, known = _output_tokens(context.state, block), memory.get("priced")
     if isinstance(known, tuple) and said - int(known[0]) < PRICED_TOKENS:
         return float(known[1])
     told = context.state.tokens

@@ -37,6 +37,17 @@ async def test_too_many_tool_calls_halt_the_stream_before_the_one_too_many() -> 
     assert halted.verdict.evidence == {"limit": "tool_calls", "most": 1, "reached": 2}
 
 
+@pytest.mark.parametrize("limit", [{"output_tokens": 100}, {"cost": 0.1}])
+async def test_tokens_told_with_the_end_of_one_choice_do_not_count_what_another_goes_on_to_say(
+    limit: dict[str, float],
+) -> None:
+    usage = {"usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}}
+    first = delta(finish="stop") | usage
+    it = await run(limit, delta(content="a"), first, *(delta(1, content="word " * 20) for _ in range(20)))
+    assert it.context.halted_by == "rule"
+    assert it.tape.count(b"word") < 200
+
+
 @pytest.mark.parametrize(
     ("limit", "words"),
     [({"output_tokens": 5}, "30 output tokens, as estimated"), ({"cost": 0.005}, "0.03 cost, as estimated"),
