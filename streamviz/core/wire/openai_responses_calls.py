@@ -128,6 +128,12 @@ def _names_within(details: JsonObject) -> list[str]:
     return [name for each in said if (name := as_text(each.get("name")))]
 
 
+def _names_as_in_chat(details: JsonObject) -> list[str]:
+    """The names where a call of chat has its tool's, which an item of any type may have beside its own."""
+    said = (as_object(details.get(key)) for key in ("function", "custom"))
+    return [name for each in said if (name := as_text(each.get("name")))]
+
+
 def tool_name(details: JsonObject) -> str:
     """The name of the tool; taken from the type if the item has none."""
     type = as_text(details.get("type"))
@@ -143,7 +149,7 @@ def arguments_of(details: JsonObject) -> str:
 
 def says_two(details: JsonObject) -> bool:
     """Whether a call has different arguments, or different names, in two of its members: clients may read either."""
-    if not {given_name(details)}.issuperset(_names_within(details)):
+    if not {given_name(details)}.issuperset([*_names_within(details), *_names_as_in_chat(details)]):
         return True
     shape = shape_of(details)
     own = details.get(shape.carrier)

@@ -204,6 +204,13 @@ def test_an_unknown_item_is_a_call_of_the_tool_that_a_member_names(member: str) 
     assert take_in(CREATED, done({**item, "name": "look"})).state.contradiction
 
 
+@pytest.mark.parametrize("member", ["function", "custom"])
+@pytest.mark.parametrize("item", [CALL, CUSTOM, PATCH, SHELL, LOCAL, COMPUTER, MCP], ids=lambda item: item["type"])
+def test_a_call_that_names_a_second_tool_is_a_contradiction(item: Any, member: str) -> None:
+    for inner in ({"name": "rm"}, {"name": "rm", "arguments": "{}"}):
+        assert take_in(CREATED, done({**item, member: inner})).state.contradiction
+
+
 @pytest.mark.parametrize("type", ["function_call", "custom_tool_call", "shell_call"])
 def test_a_call_that_becomes_one_of_another_kind_is_a_contradiction(type: str) -> None:
     begun = {"type": "mcp_call", "id": "i", "call_id": "c1", "name": "look", "arguments": ""}
