@@ -14,7 +14,7 @@ from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options, joi
 
 # Options of shells, grouped after one sign.
 _SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
-_STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _STARTUP_OPTIONS = ("--rcfile", "--init-file")
 # An option that takes code, in a group of one-letter options, and any code joined to it. A group of options alone has
 # only letters.
@@ -60,7 +60,7 @@ def _known_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
         yield from _given_as_text(name, arguments)
     elif name == "crontab" and "-" in arguments:
         yield _SCHEDULE.sub("", input_of(command) or "")
-    elif name in (".", "source") and "/dev/stdin" in arguments:
+    elif name in (".", "source") and not STANDARD_INPUT.isdisjoint(arguments):
         yield input_of(command) or ""
     if name in _SHELLED:
         yield from (found[1] for found in map(_SHELLED[name].match, arguments) if found)
@@ -155,7 +155,7 @@ def reads_input(command: Command) -> bool:
         own = [each for each in operands(command.arguments) if not each.isdigit()]  # `bash 0<<< text`
         return (
             not own
-            or bool(_STANDARD_INPUT & set(own))
+            or bool(STANDARD_INPUT & set(own))
             or any(each.startswith("-") and "s" in each for each in command.arguments[:2])
         )
     rest = [each for each in command.arguments if each != "-"]

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 
 from streamviz.policies.shell import patterns
-from streamviz.policies.shell.code import interpreted, reads_input, shell_text
+from streamviz.policies.shell.code import STANDARD_INPUT, interpreted, reads_input, shell_text
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, FILTERS, INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import has
-from streamviz.policies.shell.touched import FETCHERS, downloads
+from streamviz.policies.shell.touched import FETCHERS, downloads, written
 
 # Text that may contain a command with arguments, such as `rm -rf` or `rm$IFS-rf`.
 _SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
@@ -41,6 +41,8 @@ def runs_downloads(commands: Sequence[Command]) -> bool:
             return True
         if command.name in FETCHERS:
             downloaded |= {normal(path) for path in downloads(command)}
+        elif any(_comes_from_elsewhere(feed) for feed in command.flow.feeds):
+            downloaded |= {normal(path) for path in written(command)}
     return False
 
 
@@ -64,18 +66,22 @@ def _sources_of_code(command: Command) -> list[Command]:
         text = shell_text(command) if name in SHELLS else None
         sources += text.sources if text else ()
         if reads_input(command) or (text is not None and re.search(r"\{\}|\$[@*01-9]|\0", text.text)):
-            sources += [*command.flow.feeds, *(each for word in command.flow.reads for each in word.sources)]
+            sources += _sources_of_input(command)
         if len(words) > 1 and words[1].text.startswith("/dev/fd/"):
             sources += words[1].sources
         if name in INTERPRETERS and any(each in ("-c", "-e") for each in command.arguments[:3]):
             sources += [each for word in words[1:4] for each in word.sources]
     elif name in ("eval", ".", "source"):
         sources += [each for word in words[1:] for each in word.sources]
-        if "/dev/stdin" in command.arguments:
-            sources += command.flow.feeds
+        if not STANDARD_INPUT.isdisjoint(command.arguments):
+            sources += _sources_of_input(command)
     if name in AWKS and any(has(patterns.AWK_RUNS, code) for code in interpreted(command)):
         sources += command.flow.feeds
     return sources
+
+
+def _sources_of_input(command: Command) -> list[Command]:
+    return [*command.flow.feeds, *(each for word in command.flow.reads for each in word.sources)]
 
 
 def _comes_from_elsewhere(command: Command) -> bool:
