@@ -27,11 +27,13 @@ def is_iban(text: str) -> bool:
 # Only names and placeholders, such as sk-xxxxxxxx, have fewer different characters than this.
 _LEAST_KINDS = 9
 _LIKE_NAMES = ("sk-", "sv-", "hf_")
+_BEFORE = re.compile(r"\A(?:_|\\[nrt])")
 _HEX = re.compile(r"[0-9a-f]{32}")
 
 
 def is_key(text: str) -> bool:
     """Whether it looks random. Class names that begin like a key (sk-fading-circle) and placeholders do not."""
+    text = _BEFORE.sub("", text)
     if not text.startswith(_LIKE_NAMES):
         return True
     has_digit = any(map(str.isdigit, text))

@@ -38,7 +38,23 @@ async def test_it_masks_secrets_and_personal_data(kind: str, secret: str) -> Non
     assert secret not in repr(judgement)
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@pytest.mark.parametrize("around", ["_{}_", "KEY_{}", '"\\n{}\\n"'])
+@pytest.mark.parametrize("kind", ["api key", "web token"])
+async def test_keys_are_found_behind_a_mark_or_an_escape(kind: str, around: str) -> None:
+    for secret in REAL[kind]:
+        it = await said("redact", {}, "It is ", around.format(secret))
+        assert f"[{kind} removed]" in told(it.client_state)[0][1]
+        assert secret[-12:] not in it.client_state.blocks[0].text
+
+
+async def test_an_address_is_found_within_marks() -> None:
+    it = await said("redact", {}, "It is _jane.roe@example.com_.")
+    assert told(it.client_state) == [("content", "It is [e-mail removed]_.")]
+
+
+@pytest.mark.parametrize(
+    "text", [*HARMLESS, "_sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx_", "css_sk-fading-circle-of-many-colours-9"]
+)
 async def test_it_leaves_harmless_text_alone(text: str) -> None:
     it = await said("redact", {}, f"It is {text}, keep it.")
     assert told(it.client_state) == [("content", f"It is {text}, keep it.")]
