@@ -11,7 +11,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.db import DatabaseError
 
 from streamviz.api import admission, readers
-from streamviz.api.events import Wanted, send_events
+from streamviz.api.events import Wanted, send_events, send_head
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError, Unavailable
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy import cors, http
@@ -35,6 +35,8 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
         return
     if allowed := cors.headers_for(header):
         send = http.adding(send, allowed)
+    if scope["method"] == "HEAD":
+        send = http.without_body(send)
     answering = http.Answering(send)
     try:
         await _answer(scope, receive, answering)
@@ -58,14 +60,18 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
     found = _EVENTS.fullmatch(scope["path"])
     if found is None:
         raise no_such(scope["path"])
-    if scope["method"] != "GET":
-        raise RequestError(405, "Events are read with GET.", code="method_not_allowed", headers={"allow": "GET"})
+    if scope["method"] not in ("GET", "HEAD"):
+        raise RequestError(405, "Events are read with GET.", code="method_not_allowed", headers={"allow": "GET, HEAD"})
     reader = await readers.reader_of(scope, worker)
     wanted = Wanted.of(scope, reader)
     with admission.counted(reader):
         stream = await admission.stream_for(reader, UUID(found["id"]))
         if stream.outcome:
             await in_thread(require_readable)(stream.pk)
+        if scope["method"] == "HEAD":
+            await send_head(wanted, send)
+            await http.body(send, b"")
+            return
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)
 
 

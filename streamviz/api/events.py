@@ -86,10 +86,15 @@ async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGI
     """Send events until the stream is over, or the reader may no longer read it."""
     # Building AG-UI's models takes half a second.
     write = await asyncio.to_thread(wanted.format.writer, wanted.kind)
-    headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
-    await http.start(send, 200, headers)
+    await send_head(wanted, send)
     await _Sending(stream, wanted, write, reader, send).run()
     await http.body(send, b"")
+
+
+async def send_head(wanted: Wanted, send: ASGISendCallable) -> None:
+    """Send the head of an answer with events."""
+    headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
+    await http.start(send, 200, headers)
 
 
 class _Revoked(Exception):

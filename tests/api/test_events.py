@@ -478,6 +478,15 @@ async def test_other_methods_and_places_are_refused_and_sites_are_named(
     assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (404, "https://agents.example")
 
 
+async def test_head_tells_whether_there_are_events_without_them(recorder: Recorder) -> None:
+    recorder.say(0, "Hello")
+    path = f"/api/streams/{recorder.id}/events"
+    asked = await Call(path, "format=jsonl", method="HEAD", authorization=f"Bearer {MINE}").whole()
+    assert (asked.status, asked.headers["content-type"], asked.body) == (200, "application/x-ndjson", b"")
+    theirs = await Call(path, method="HEAD", authorization=f"Bearer {THEIRS}").whole()
+    assert (theirs.status, theirs.body) == (404, b"")
+
+
 async def test_it_goes_on_where_postgres_was_started_anew(recorder: Recorder) -> None:
     recorder.end()
     await recorder.move()
