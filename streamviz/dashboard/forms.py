@@ -273,8 +273,10 @@ class StreamNoteForm(NoteForm):
         return _labels(self.cleaned_data["labels"])
 
     def merged_labels(self, stored: list[str]) -> list[str]:
-        """What to keep instead of the labels `stored` now: without those taken away, with those added."""
-        labels, seen = self.cleaned_data["labels"], _labels(self.data.get("seen_labels", ", ".join(stored)))
+        """What to keep instead of the labels `stored` now: without those taken away, with those added. One that was
+        imported with a comma counts as several, as it does where it is shown to be changed."""
+        shown = ", ".join(stored)
+        labels, seen, stored = self.cleaned_data["labels"], _labels(self.data.get("seen_labels", shown)), _labels(shown)
         others = [each for each in stored if each not in seen]
         return [*others, *(each for each in labels if each not in others and (each in stored or each not in seen))]
 

@@ -58,6 +58,12 @@ def test_labels_that_were_given_and_taken_away_meanwhile_stay_so(cast: Cast, str
     assert Annotation.objects.get().labels == ["theirs", "mine"]
 
 
+def test_imported_labels_that_the_form_reads_otherwise_can_be_taken_away(cast: Cast, stream: Stream) -> None:
+    Annotation.objects.create(stream=stream, labels=["one, two", "three  four", "five"])
+    keep(cast, stream, seen_labels="one, two, three  four, five", labels="two, five")
+    assert Annotation.objects.get().labels == ["two", "five"]
+
+
 def test_labels_can_be_changed_beside_a_note_of_two_windows_texts(cast: Cast, stream: Stream) -> None:
     Annotation.objects.create(stream=stream, note="a" * 2000)
     keep(cast, stream, seen="", note="b" * 2000)
