@@ -1,33 +1,50 @@
-"""What is recorded of the body of a call that passes through unread: all but the credentials that it has for others,
-where JSON, lines of JSON and plain forms have a place for them. No other kind of body is looked through."""
+"""What is recorded of the body of a call that passes through unread: all but the credentials that it has for others, in
+JSON, lines of JSON and forms, where requests have a place for them and wherever they are named as such. No other kind
+of body is looked through."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from operator import is_not
 from urllib.parse import quote_plus, unquote_plus
 
 from django.conf import settings
 
-from streamviz.core.json_value import as_text, decode, encode, has_more_values, is_too_deep
-from streamviz.core.request_credentials import without_credentials
+from streamviz.core.json_value import MAX_DEPTH, as_object, decode, encode, has_more_values, is_too_deep
+from streamviz.core.request_credentials import MASK, without_credentials
 
 _FORM = "application/x-www-form-urlencoded"
-# A field of such a form takes as long as so many values of JSON.
+_FORM_IN_PARTS = "multipart/form-data"
+# A field of a form takes as long as so many values of JSON.
 _FOR_A_FIELD = 20
 _TOO_MANY = b"(more values than MAX_VALUES)"
 _TOO_DEEP = b"(nested too deeply)"
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 # An object or a list in a line of its own, as batches have them, also where a form has such a file.
-_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t]*([{\[].*)")
+_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t]*+([{\[].*)")
 # About how many bytes are looked at in one go: other threads wait meanwhile.
 _PIECE = 2**16
+# The name of a form's part, and the steps of a field's name, such as `tools[0][headers][x]`.
+_NAME = re.compile(rb';[ \t]*+name="?([^";\r\n]*+)', re.IGNORECASE)
+_STEP = re.compile(r"[^\[\].]+")
+# How names of credentials end, in lower case without underscores and hyphens.
+_HYPHENS = str.maketrans("", "", "_-")
+_SECRET = (
+    *("authorization", "credentials", "passphrase", "password", "secret"),
+    *(f"{what}key" for what in ("access", "api", "private", "secret")),
+    *(f"{what}token" for what in "access ad api auth authorization bearer id refresh security session".split()),
+)
 
 
 def without_credentials_in(body: bytes, kind: str) -> bytes:
     """The body, of this content type, with a mask in place of each such credential; the same if it has none."""
     most: int = settings.ANSWER_BOUNDS.values
-    if kind.strip().lower() == _FORM:
-        return b"&".join(map(_pair, body.split(b"&"))) if body.count(b"&") < most // _FOR_A_FIELD else _TOO_MANY
+    kind = kind.strip().lower()
+    if kind == _FORM:
+        return _fields(body, b"&", _pair, most)
+    if kind == _FORM_IN_PARTS:
+        boundary = body.lstrip().partition(b"\r\n")[0] or b"--"
+        return _lines(_fields(body, boundary, _part, most), most)
     if (data := body.lstrip(_BEFORE))[:1] in (b"{", b"["):
         if has_more_values(body, most):
             return _TOO_MANY
@@ -60,6 +77,8 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _line(found: re.Match[bytes]) -> bytes:
+    if is_too_deep(found[1]):
+        return b"\n" + _TOO_DEEP
     with suppress(ValueError):
         known = _json(found[1], found[1])
         return found[0] if known is found[1] else b"\n" + known
@@ -68,14 +87,68 @@ def _line(found: re.Match[bytes]) -> bytes:
 
 def _json(data: bytes, otherwise: bytes) -> bytes:
     """JSON without credentials; `otherwise` if it has none. Raises ValueError for anything else."""
-    asked = {"requests": decode(data)}
-    known = without_credentials(asked, encode(asked))
-    return otherwise if known is asked else encode(known["requests"])
+    value = decode(data)
+    known = _known(value)
+    return otherwise if known is value else encode(known)
+
+
+def _known(value: object) -> object:
+    """What may be recorded of a JSON value: the same object if that is all of it."""
+    asked = {"requests": value}
+    return _without_secrets(without_credentials(asked, encode(asked))["requests"])
+
+
+def _without_secrets(value: object) -> object:
+    """A JSON value with a mask in place of each text that is named as a credential; the same object if none is."""
+    if isinstance(value, list):
+        items = list(map(_without_secrets, value))
+        return items if any(map(is_not, items, value)) else value
+    if not isinstance(value, dict):
+        return value
+    members = {name: MASK if _is_secret(name, member) else _without_secrets(member) for name, member in value.items()}
+    return members if any(map(is_not, members.values(), value.values())) else value
+
+
+def _is_secret(name: str, member: object) -> bool:
+    return isinstance(member, str) and name.lower().translate(_HYPHENS).endswith(_SECRET)
+
+
+def _fields(body: bytes, between: bytes, known: Callable[[bytes], bytes], most: int) -> bytes:
+    """A form, with what is `known` of each of its fields."""
+    if body.count(between) >= most // _FOR_A_FIELD:
+        return _TOO_MANY
+    return between.join(map(known, body.split(between)))
 
 
 def _pair(pair: bytes) -> bytes:
     """A field of a form that is written as a query is."""
     name, _, value = pair.decode("utf-8", "replace").partition("=")
-    fields: dict[str, object] = {unquote_plus(name): unquote_plus(value)}
-    known = without_credentials(fields, encode(fields))
-    return pair if known is fields else f"{name}={quote_plus(as_text(*known.values()), safe='*')}".encode()
+    text = unquote_plus(value)
+    known = _field(unquote_plus(name), text)
+    return pair if known == text else f"{name}={quote_plus(known, safe='*')}".encode()
+
+
+def _part(part: bytes) -> bytes:
+    """A field of a form in parts; a part that is a file is left as it is."""
+    head, blank, value = part.partition(b"\r\n\r\n")
+    name = _NAME.search(head)
+    if name is None or b"filename" in head.lower():
+        return part
+    text, end, _ = value.rpartition(b"\r\n")
+    said = text.decode("utf-8", "replace")
+    known = _field(name[1].decode("utf-8", "replace"), said)
+    return part if known == said else head + blank + known.encode() + end
+
+
+def _field(name: str, text: str) -> str:
+    """What may be recorded of a field, whose name may be the way to a place in a request."""
+    steps = [step for step in _STEP.findall(name) if not step.isdigit()]
+    if len(steps) > MAX_DEPTH:
+        return _TOO_DEEP.decode()
+    value: object = text
+    for step in reversed(steps):
+        value = {step: value}
+    known = _known(value)
+    while isinstance(known, dict):
+        known = next(iter(as_object(known).values()))
+    return str(known)

@@ -209,6 +209,8 @@ async def test_a_body_is_recorded_without_the_credentials_in_it(
 ASKED = json.dumps({"custom_id": "a", "body": {"tools": [MCP], "input": [{"content": [SIGNED]}]}}).encode()
 UPLOAD = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\nContent-Type: text/plain\r\n\r\n'
 FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=b"
+FIELD = b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
 
 
 @pytest.mark.parametrize(
@@ -222,6 +224,13 @@ FORM = "application/x-www-form-urlencoded"
         (FORM, b"model=m&api_key=canary&x=%20&y", b"model=m&api_key=***&x=%20&y"),
         (f"{FORM}; charset=utf-8", b"image=%2F%2Fu:canary%40a.example%2Fa", b"image=%2F%2Fa.example%2Fa"),
         ("application/json", json.dumps({"document": {"url": "a.example?canary"}}).encode(), b'{"document"'),
+        ("application/json", b'{"authorization": "canary"}', b'{"authorization":"***"}'),
+        ("application/json", b'{"a":[{"b":{"Client-Secret":"canary"}}],"max_tokens":1}', b'{"a":[{"b":'),
+        ("text/plain", b'{}\n{"accessToken": "canary", "x": {"secret": {}}}', b'{}\n{"accessToken":"***"'),
+        (FORM, b"tools%5B0%5D[authorization]=canary&a[password]=canary&tools[][headers][x]=canary&a[0][b]=c", b"tools"),
+        (MULTIPART, FIELD % b"api_key" + b"canary\r\n--b--", FIELD % b"api_key" + b"***\r\n--b--"),
+        (MULTIPART, FIELD % b"tools[0][headers][x]" + b"canary\nof\r\nlines\r\n--b\r\n", b"--b"),
+        (MULTIPART, FIELD.replace(b'"', b"") % b"image" + b"https://a.example?canary\r\n--b--", b"--b"),
     ],
 )
 async def test_a_body_of_another_kind_is_recorded_without_them_too(
@@ -261,8 +270,27 @@ async def test_a_body_that_is_nested_too_deeply_to_be_looked_through_is_not_reco
     assert client.kept_body == "(nested too deeply)"
 
 
+async def test_a_line_that_is_nested_too_deeply_is_not_recorded(
+    worker: Worker, upstream: Upstream, settings: Any
+) -> None:
+    settings.STORE_PASSED_THROUGH = True
+    upstream.may_go_on.set()
+    body = b'words\n{"api_key": "canary", "deep": ' + b"[" * 500 + b"]" * 500 + b"}\n{}"
+    client = Client(worker, "POST", body=body, kind="application/jsonl")
+    await client.task
+    assert client.kept_body == "words\n(nested too deeply)\n{}"
+
+
 @pytest.mark.parametrize(
-    "body", [b'{ "model": "m", "text": "canary" }', b"a,b\n" * 200_000, b"words", b"{", b"\xff{\n{1}\n[ 1 ]"]
+    "body",
+    [
+        b'{ "model": "m", "text": "canary" }',
+        b'{"max_tokens": 1, "secret": null}',
+        b"a,b\n" * 200_000,
+        b"words",
+        b"{",
+        b"\xff{\n{1}\n[ 1 ]",
+    ],
 )
 async def test_a_body_without_credentials_is_recorded_as_it_is(
     worker: Worker, upstream: Upstream, settings: Any, body: bytes
