@@ -16,10 +16,20 @@ if TYPE_CHECKING:
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class _Stopped(BaseException):
+    """A signal told the command to end. It ends as with Ctrl-C, so that it removes what it has half written."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
 def main() -> None:
     """Pass the command line to Django. What a person can fix is reported in one line, without a traceback. If nobody
-    reads the output, as after `| head`, it ends as other tools do."""
+    reads the output, as after `| head`, or it is told to stop, it ends as other tools do."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _stop)
     try:
         _run()
     except ModuleNotFoundError as error:
@@ -28,6 +38,10 @@ def main() -> None:
             raise
         _run_in_venv()
         sys.exit(f"streamviz: the Python package {package!r} is not installed. Run `make install`.")
+    except KeyboardInterrupt:
+        _end_by(signal.SIGINT)
+    except _Stopped as stopped:
+        _end_by(stopped.number)
     except BrokenPipeError:
         _print_no_more()
         sys.exit(128 + signal.SIGPIPE)
@@ -39,6 +53,16 @@ def main() -> None:
     # Otherwise Python would end itself with SIGINT if Ctrl-C had come while it ran code from a string, as dataclasses
     # are made by: it takes the KeyboardInterrupt for unhandled even if somebody caught it.
     sys.exit()
+
+
+def _stop(number: int, _: object) -> None:
+    raise _Stopped(number)
+
+
+def _end_by(number: int) -> None:
+    """End as if the signal had not been caught: shells and supervisors tell that from a failure."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _run_in_venv() -> None:

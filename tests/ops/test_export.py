@@ -1,6 +1,9 @@
 """The file that `manage.py export --output` writes, and how much of the record is in memory meanwhile."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +17,7 @@ from streamviz.records.exporting import DeletedMeanwhile
 from streamviz.records.models import Stream
 from tests.records.alive import at_once
 from tests.records.history import day, store, story
+from tests.services import ROOT, clean_environment
 
 
 def cut_off() -> Iterator[bytes]:
@@ -31,6 +35,37 @@ def test_a_file_stays_as_it_is_until_another_is_whole(tmp_path: Path) -> None:
     _save(path, [b"of today\n"])
     assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], b"of today\n")
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_export_that_is_stopped_leaves_nothing_and_says_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    script = """
+import signal, sys
+from pathlib import Path
+import django
+from streamviz import __main__
+django.setup()
+from streamviz.ops.management.commands.export import _save
+
+def lines():
+    yield b"a line"
+    print("half written", flush=True)
+    signal.pause()
+
+__main__._run = lambda: _save(Path(sys.argv[1]), lines())
+__main__.main()
+"""
+    environment = clean_environment(DJANGO_SETTINGS_MODULE="streamviz.settings")
+    command = [sys.executable, "-c", script, str(tmp_path / "backup.jsonl")]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as exporting:
+        assert exporting.stdout is not None
+        assert exporting.stdout.readline() == "half written\n"
+        exporting.send_signal(number)
+        assert exporting.communicate() == ("", "")
+    assert (exporting.returncode, list(tmp_path.iterdir())) == (-number, [])
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root alone gives files away")
