@@ -47,7 +47,7 @@ def _known(amounts: Callable[[], Amounts], *, counts_cost: bool) -> Amounts:
 def count(worker: Worker, stream: LiveStream) -> None:
     """Add a stream that ended to the totals of its session and its key, and settle its reservations; a denied request
     does not count."""
-    is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
+    is_denied = stream.outcome == Outcome.HALTED and not stream.life.was_forwarded
     spent = SessionCounts() if is_denied else spent_by(stream)
     _add(worker, stream, spent)
     settle(worker, stream, spent)

@@ -6,7 +6,9 @@ import pytest
 
 from streamviz.core.tokens import Tokens
 from streamviz.exchange.life import Event
+from streamviz.proxy import limiting
 from streamviz.proxy.spending import add_up, most_of, spent_by
+from streamviz.proxy.worker import Worker
 from streamviz.records.tallies import Amounts
 from tests.core.support import delta
 from tests.live.support import Running
@@ -129,6 +131,18 @@ async def test_who_leaves_before_the_answer_has_asked_for_it_all_the_same() -> N
     spent = spent_by(it.stream)
     assert spent.cost == it.stream.cost == pytest.approx(1_300 * 2.5e-6, rel=0.1)
     assert spent.is_estimate
+
+
+@pytest.mark.parametrize(("events", "streams"), [([Event.FORWARDED, Event.CANCELLED], 1), ([Event.DENIED], 0)])
+async def test_what_a_person_cancels_before_the_answer_is_a_stream_and_what_is_denied_is_none(
+    events: list[Event], streams: int
+) -> None:
+    it, worker = running(), Worker()
+    for event in (*events, Event.SENT):
+        it.stream.life.step(event)
+    add_up(it.stream)
+    limiting.count(worker, it.stream)
+    assert worker.sessions.counts(it.stream.session_id, it.stream.requested_at).streams == streams
 
 
 async def test_what_a_provider_refuses_takes_nothing() -> None:
