@@ -139,8 +139,15 @@ function take() {
     if (link.dataset.tape === tape) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
+  for (const lane of document.querySelectorAll(".lane-name[data-first-seq]")) point(lane);
   range.setAttribute("aria-valuetext", shown.seconds);
   if (playing === null) place(Number(shown.share), Number(shown.ms));
+}
+
+// A lane leads to its block or, until that is shown, to the moment when it began.
+function point(lane) {
+  const isShown = document.querySelector(lane.hash) !== null;
+  lane.setAttribute("href", isShown ? lane.hash : `?at=${lane.dataset.firstSeq}${lane.hash}`);
 }
 
 function note(url) {

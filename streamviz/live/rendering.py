@@ -138,7 +138,8 @@ def waterfall(
     """The waterfall as of the time `now`, of the blocks before `before`. If it `is_played`, it has a playhead, at a
     `moment` or at the end."""
     fall = waterfall_of(view, now, before)
-    return fragment("_waterfall", fall=fall, moment=moment, is_played=is_played, oob=oob)
+    shown = {block.ordinal for block in moment.view.blocks} if moment else ()
+    return fragment("_waterfall", fall=fall, shown=shown, moment=moment, is_played=is_played, oob=oob)
 
 
 def _count(element: str, text: str, oob: bool) -> SafeString:

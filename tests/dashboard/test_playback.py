@@ -55,6 +55,17 @@ def test_each_moment_of_a_replay_has_what_had_come(cast: Cast, stream: uuid.UUID
     assert text_of(shown(cast, f"/streams/{stream}/")) == "".join(WORDS)
 
 
+def test_a_lane_leads_to_its_block_or_to_the_moment_when_that_begins(cast: Cast, transactional_db: None) -> None:
+    playback._kept.clear()
+    deltas = [delta(reasoning_content="Why?"), *(delta(content=word) for word in WORDS), delta(finish="stop")]
+    stream_id, entries = story(NOW, [*(sse(each) for each in deltas), b"data: [DONE]\n\n"], session="lanes")
+    write(entries)
+    for query, leads in (("", ["#b0", "#b1"]), ("?at=0", ["#b0", "?at=1#b1"]), ("?at=1", ["#b0", "#b1"])):
+        page = shown(cast, f"/streams/{stream_id}/{query}")
+        assert re.findall(r'class="lane-name"\s+href="([^"]*)"', page) == leads
+        assert re.findall(r'data-first-seq="([^"]*)"', page) == ["0", "1"]
+
+
 def test_what_was_asked_stands_beside_the_answer(cast: Cast, stream: uuid.UUID) -> None:
     request = b'{"messages": [{"role": "user", "content": "Why <i>now</i>?"}]}'
     Stream.objects.update(request=request, request_headers={"openai-beta": "one"}, user_agent="agent/2")

@@ -21,6 +21,7 @@ RESULTS = ["4 failed, 16 passed in 11.42s", "from billing import clock\n\ndef ba
 COUNT = """
 SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s AND outcome <> ''
 """
+FIND = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s ORDER BY 1"
 # Select an element's text from its first to its last text node, as dragging across it does.
 SELECT_ITS_TEXT = """(element) => {
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
@@ -130,11 +131,25 @@ STAYS_READABLE = """button => {
 }"""
 
 
+def test_the_lane_of_a_later_block_leads_to_the_moment_when_that_begins(run: Run, chromium: Browser) -> None:
+    Call(run.proxied, "content-tools-empty?speed=8", "later").result()
+    until(lambda: run.proxied.query(COUNT, "later")[0][0] == 1)
+    with visit(run, chromium) as reader:
+        page = reader.open(f"/streams/{run.proxied.query(FIND, 'later')[0][0]}/")
+        lane = page.locator("a.lane-name").nth(1)
+        expect(lane).to_have_attribute("href", "#b1")
+        page.keyboard.press("Home")
+        expect(lane).to_have_attribute("href", re.compile(r"^\?at=\d+#b1$"))
+        lane.click()
+        expect(page.locator("#b1")).to_be_in_viewport()
+        expect(lane).to_have_attribute("href", "#b1")
+        assert reader.complaints == []
+
+
 def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: Browser) -> None:
     Call(run.proxied, "dangerous?speed=8", "played-again").result()
     until(lambda: run.proxied.query(COUNT, "played-again")[0][0] == 1)
-    find = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
-    stream = f"/streams/{run.proxied.query(find, 'played-again')[0][0]}/"
+    stream = f"/streams/{run.proxied.query(FIND, 'played-again')[0][0]}/"
     with visit(run, chromium) as reader:
         page = reader.open(stream)
         expect(page.locator("#facts")).to_contain_text("upstream: tool_calls")
@@ -175,10 +190,7 @@ def test_a_list_is_kept_as_a_view_and_exported_and_two_of_its_streams_compared(r
             page.locator("a[data-progress]").first.click()
         assert '{"session":' in download.value.path().read_text()
         expect(page.locator("#export-progress")).to_contain_text("Exported")
-        find = (
-            "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s ORDER BY 1"
-        )
-        reader.open(f"/compare/?a={run.proxied.query(find, SESSION)[0][0]}")
+        reader.open(f"/compare/?a={run.proxied.query(FIND, SESSION)[0][0]}")
         page.locator(".compare-near a").first.click()
         expect(page.locator(".compare-times .side-mark")).to_have_text(["A", "B"])
         assert reader.complaints == []
