@@ -1,4 +1,5 @@
-"""How the admin looks: streamviz's name, its icon and its colours, as in static/css/tokens.css; and its script."""
+"""How the admin looks: streamviz's name, its icon and its colours, as in static/css/tokens.css; and its script
+and stylesheet."""
 
 from typing import Any
 
@@ -15,6 +16,11 @@ def icon(request: HttpRequest) -> str:
 def script(request: HttpRequest) -> str:
     """The URL of the script that makes the admin do what all pages do."""
     return static("js/admin.js")
+
+
+def style(request: HttpRequest) -> str:
+    """The URL of the stylesheet that makes the admin fit all windows."""
+    return static("css/admin.css")
 
 
 def site(request: HttpRequest) -> str:
@@ -59,6 +65,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_ICON": icon,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": icon}],
     "SCRIPTS": [script],
+    "STYLES": [style],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "5px",

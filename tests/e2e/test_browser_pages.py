@@ -198,6 +198,17 @@ def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_si
     assert too_wide(site, viewport={"width": 320, "height": 256}) == []
 
 
+def test_the_smallest_windows_are_wide_enough(site: Site) -> None:
+    assert too_wide(site, viewport={"width": 300, "height": 600}) == []
+
+
+@pytest.mark.parametrize("width", [300, 1024, 1280])
+def test_permissions_are_chosen_in_the_admin_without_scrolling_sideways(site: Site, width: int) -> None:
+    with site.visit(viewport={"width": width, "height": 700}) as reader:
+        for path in ("/admin/auth/group/add/", "/admin/auth/user/1/change/"):
+            assert not reader.open(path).evaluate(IS_WIDE), path
+
+
 @pytest.mark.parametrize("width", [390, 721, 760, 900, 1280])
 def test_what_happened_in_a_session_has_room_beside_what_can_be_done(site: Site, width: int) -> None:
     with site.visit(viewport={"width": width, "height": 700}) as reader:
