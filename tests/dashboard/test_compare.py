@@ -89,8 +89,22 @@ def test_another_stream_can_be_named_by_its_short_id(cast: Cast) -> None:
 
 def test_what_is_no_stream_is_not_found(cast: Cast) -> None:
     a, _ = two()
-    for query in ("", "a=x", f"a={a.session_id}"):
+    for query in ("a=x", f"a={a.session_id}", f"a=x&b={a.pk}"):
         assert cast["bob"].get(f"/compare/?{query}").status_code == 404
+
+
+def test_without_streams_both_are_asked_for(cast: Cast) -> None:
+    a, b = two()
+    answer = cast["bob"].get("/compare/")
+    assert answer.status_code == 200
+    assert "Compare two streams" in text_of(answer.content.decode())
+    again = cast["bob"].get("/compare/", {"a": "x", "b": b.pk})
+    assert again.status_code == 404
+    form = re.search(r'class="compare-form".*?</form>', again.content.decode(), re.DOTALL)
+    assert form is not None
+    assert "This is no stream’s id." in form[0]
+    assert f'value="{b.pk}"' in form[0]
+    assert "B − A" in cast["bob"].get("/compare/", {"a": a.pk, "b": b.pk}).content.decode()
 
 
 def test_what_is_wrong_with_another_streams_id_is_said_beside_it(cast: Cast) -> None:

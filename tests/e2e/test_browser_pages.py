@@ -106,6 +106,7 @@ class Site:
         others += [
             "/public-links/",
             self.shared,
+            "/compare/",
             f"/compare/?a={self.stream_id}",
             "/errors/",
             "/errors/?q=model:nothing",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -29,22 +29,24 @@ class _NoSuchStream(Exception):
 @needs(roles.VIEW)
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?a=` and `?b=` name two streams of the record; with `a` alone, those of its session are offered."""
-    try:
-        a = _stream(request.GET.get("a", ""))
-    except _NoSuchStream as error:
-        raise Http404(str(error)) from error
-    wanted, problem = request.GET.get("b", ""), ""
-    if wanted:
+    """`?a=` and `?b=` name two streams of the record; with `a` alone, those of its session are offered; without it, both
+    are asked for."""
+    found: dict[str, Stream] = {}
+    problems: dict[str, str] = {}
+    for side in ("a", "b"):
         try:
-            return render(request, "dashboard/compare.html", _compared(a, _stream(wanted)))
+            found |= {side: _stream(text)} if (text := request.GET.get(side)) else {}
         except _NoSuchStream as error:
-            problem = str(error)
-    context = {**_offered(a), "wanted": wanted, "problem": problem}
-    return render(request, "dashboard/compare.html", context, status=404 if problem else 200)
+            problems[side] = str(error)
+    if len(found) == 2:
+        return render(request, "dashboard/compare.html", _compared(found["a"], found["b"]))
+    context = {**_offered(found.get("a")), "wanted": request.GET, "problems": problems}
+    return render(request, "dashboard/compare.html", context, status=404 if problems else 200)
 
 
-def _offered(a: Stream) -> dict[str, Any]:
+def _offered(a: Stream | None) -> dict[str, Any]:
+    if a is None:
+        return {"page": "sessions"}
     others = Stream.objects.filter(session=a.session_id).exclude(pk=a.pk)
     near = streams.shortened(others, TAIL_CHARACTERS, BLOCKS_A_TURN)[:_NEAR]
     return {
