@@ -16,8 +16,9 @@ StreamvizError
     └── UpstreamError         the provider was at fault, or could not be reached
 """
 
-# Node's words for a connection that breaks: opencode and Continue CLI ask again after them, whoever lost it.
-HUNG_UP = "(socket hang up)"
+# Node's words and code for a connection that breaks: whoever lost it, opencode and Continue CLI ask again after the
+# words, Qwen Code after the code.
+HUNG_UP, RESET = "(socket hang up)", "ECONNRESET"
 UNFINISHED_STREAM = f"upstream closed the stream before it was finished {HUNG_UP}"
 
 

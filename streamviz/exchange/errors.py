@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from streamviz.core.errors import (
+    RESET,
     UNFINISHED_STREAM,
     Cancelled,
     ClientFacingError,
@@ -19,7 +20,7 @@ from streamviz.records.recorder import CANCELLED
 
 UNASKED = "upstream answered with events to a request that asks for none"
 TWOFOLD = "upstream answered with something that can be read as events and as JSON"
-UNFINISHED = StreamFailed(UNFINISHED_STREAM, "upstream_error")
+UNFINISHED = StreamFailed(UNFINISHED_STREAM, "upstream_error", RESET)
 # Masking longer ones would take too long.
 _LONGEST_ERROR = 20_000
 

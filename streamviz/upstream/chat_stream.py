@@ -9,7 +9,7 @@ from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStre
 from litellm.llms.openrouter.chat.transformation import OpenRouterChatCompletionStreamingHandler
 from openai import AsyncStream
 
-from streamviz.core.errors import UNFINISHED_STREAM, UpstreamError
+from streamviz.core.errors import RESET, UNFINISHED_STREAM, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.upstream.chat_chunk import ChatChunk, typed_chunk
 from streamviz.upstream.coheres_events import read_coheres_events
@@ -48,7 +48,7 @@ def _keep_own_reasons(handler: _Handler) -> None:
 
 
 def _unfinished() -> UpstreamError:
-    return UpstreamError(502, UNFINISHED_STREAM)
+    return UpstreamError(502, UNFINISHED_STREAM, code=RESET)
 
 
 def _take_told_again(made: litellm.ModelResponseStream) -> JsonObject:

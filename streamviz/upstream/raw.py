@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.error_words import said_in
-from streamviz.core.errors import HUNG_UP, UpstreamError, unanswered
+from streamviz.core.errors import HUNG_UP, RESET, UpstreamError, unanswered
 from streamviz.core.json_value import as_object, as_text, decode, encode
 from streamviz.upstream.bounded_body import ENCODINGS
 from streamviz.upstream.proxies import proxy_for
@@ -173,7 +173,7 @@ def no_answer(error: Exception, provider: str) -> UpstreamError:
 
 def cut_off(error: Exception) -> UpstreamError:
     """The client's error if the same happens in the middle of an answer."""
-    return UpstreamError(502, f"upstream cut off the response {HUNG_UP}: {_words(error)}")
+    return UpstreamError(502, f"upstream cut off the response {HUNG_UP}: {_words(error)}", code=RESET)
 
 
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:

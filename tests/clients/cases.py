@@ -97,7 +97,7 @@ AGENTS = [
     *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "dropped", "ended", "abort")),
     # It retries on another connection without saying so, so the second attempt becomes a session of its own.
     *_cases("gemini_cli", "agents", "gemini", ("tools", "refused", "abort")),
-    *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
+    *_cases("qwen_code", "other_agents", "chat", ("tools", "limited", "refused", "dropped", "abort")),
     *_cases("pi", "other_agents", "chat messages responses gemini", ("tools", "limited", "refused", "abort")),
     *_cases("copilot_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),
     *_cases("continue_cli", "other_agents", "chat", ("tools", "limited", "refused", "abort")),

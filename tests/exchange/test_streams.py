@@ -8,6 +8,7 @@ import pytest
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
+from streamviz.core.json_value import encode
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.sse import events_in
 from streamviz.exchange.recording import opened
@@ -213,6 +214,27 @@ def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
     play = Play().opened().received(HI).ended()
     assert b"before it was finished" in play.sent
     assert play.stream.outcome == "upstream_error"
+
+
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
+MESSAGE_START = b"event: message_start\ndata: %b\n\n" % encode({"type": "message_start", "message": MESSAGE})
+
+
+@pytest.mark.parametrize(
+    ("format", "begun", "told"),
+    [
+        ("openai_chat", HI, b'"code":"ECONNRESET"'),
+        ("anthropic_messages", MESSAGE_START, b'"request_id":"req_'),
+        ("anthropic_messages", b": nothing yet\n\n", b'"request_id":"req_'),
+    ],
+)
+def test_after_a_stream_that_breaks_off_qwen_code_asks_again(format: str, begun: bytes, told: bytes) -> None:
+    """It does so after an error with Node's code for that or, in Anthropic's format, with the id of a request."""
+    play = Play(format).opened().received(begun).ended()
+    assert told in play.sent.rpartition(b"data: {")[2]
+    cancelled = Play(format).opened().received(begun)
+    cancelled.happened("cancelled", "alice")
+    assert told not in cancelled.sent.rpartition(b"data: {")[2]
 
 
 @pytest.mark.parametrize(("asked", "is_sent"), [({}, False), ({"n": 2}, True)])

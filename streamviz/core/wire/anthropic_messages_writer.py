@@ -10,7 +10,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.calls import INVALID_JSON, as_arguments, is_input, made_id
 from streamviz.core.composer import Composer
-from streamviz.core.errors import FINAL
+from streamviz.core.errors import FINAL, RESET
 from streamviz.core.events import (
     CONTRADICTION,
     PROCESSING_ERROR,
@@ -120,8 +120,10 @@ class MessageWriter(Composer):
             return b"".join(self._refusal(failure.message))
         # If an error comes first, Vercel's SDK, and with it opencode, tries again, whatever the error says.
         beginning = self._message_start() if failure.code in FINAL else []
-        error = sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
-        return b"".join([*beginning, error])
+        # Qwen Code asks again after errors with the id of a request, which Anthropic's have.
+        named: JsonObject = {"request_id": made_id("req", 0, self._head)} if failure.code == RESET else {}
+        body = {**error_body(failure.message, failure.kind), **named}
+        return b"".join([*beginning, sse.write_event(encode(body), "error")])
 
     def _refusal(self, why: str) -> list[bytes]:
         """End the answer as one that a policy halted, with an error's words as its last text."""
