@@ -18,7 +18,15 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, objects
 from streamviz.core.wire.openai_responses_calls import is_call
-from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
+from streamviz.core.wire.openai_responses_frames import (
+    ADDED,
+    ITEM_DONE,
+    PART_ADDED,
+    id_in,
+    payload_in,
+    response_in,
+    told_in,
+)
 from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
 from streamviz.core.wire.openai_responses_parts import is_speech
@@ -124,7 +132,7 @@ class ClientOutput(Composer):
             self._fresh.extend(self._new_items(response))
             return
         index, details = as_index(payload.get("output_index")), as_object(payload.get("item"))
-        self._fresh.append((index, details or {"id": id_in(payload)}))
+        self._fresh.append((index, details or told_in(payload)))
         if payload.get("type") == ADDED and details.get("type") == "message" and self._at_hand is None:
             # For the client it can begin before there is a block in it.
             place = self._next_place if index is None else index

@@ -3,6 +3,7 @@
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.core.media import CHAT_PARTS
+from streamviz.core.wire.openai_responses_calls import is_result, split_word
 
 # The type of a spoken part of a message: its text is its transcript, its sound a block beside that.
 SPEECH = "output_audio"
@@ -30,6 +31,7 @@ TEXTS = {
     "function_call_arguments": ("function_call", "", "arguments"),
     "custom_tool_call_input": ("custom_tool_call", "", "input"),
 }
+_PARTS_OF = {"content_part": "message", "reasoning_summary_part": "reasoning", "reasoning_part": "reasoning"}
 # The bytes of speech, which come beside its text, the transcript.
 SOUNDS = ("audio", "output_audio")
 # Members that may have text in a part beside its own, or in an item beside its parts.
@@ -43,6 +45,20 @@ _TEXTS = (
     "reasoning_text",
     "output_text",
 )
+
+
+def item_type_in(event: str) -> str:
+    """The type of the item that an event of this type adds to, as readers take it; empty if that does not say."""
+    match event.split("."):
+        case ["response", *words, "delta" | "done" | "added" | "partial_image"]:
+            word = "_".join(words)
+        case _:
+            return ""
+    if word in TEXTS:
+        return TEXTS[word][0]
+    type, field = split_word(word)
+    of_call = type if field and not is_result(field) else word
+    return "message" if word in SOUNDS else _PARTS_OF.get(word, of_call)
 
 
 def kind_of(label: str) -> BlockKind:

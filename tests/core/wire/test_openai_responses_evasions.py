@@ -256,6 +256,25 @@ async def test_the_end_of_a_text_is_read_by_the_field_that_its_event_names(
         assert POISON not in acted_on(payloads(tape))
 
 
+@pytest.mark.parametrize(("first", "second", "listed"), [(0, 1, "1"), (0, 1, "10"), (1, 0, "0"), (None, None, "1")])
+@pytest.mark.parametrize(
+    ("type", "word", "field"),
+    [("function_call", "function_call_arguments", "arguments"), ("custom_tool_call", "custom_tool_call_input", "input"),
+     ("mcp_call", "mcp_call_arguments", "arguments")],
+)  # fmt: skip
+async def test_a_denied_call_is_not_told_in_place_of_an_allowed_one(
+    type: str, word: str, field: str, first: int | None, second: int | None, listed: str
+) -> None:
+    calls = [{"type": type, "id": f"i{n}", "call_id": f"c{n}", "name": name, field: "{}"}
+             for n, name in enumerate(("look", POISON))]  # fmt: skip
+    ends = [say(f"{word}.done", index, item_id=call["id"], name=call["name"], **{field: "{}"})
+            for index, call in zip((first, second), calls, strict=True)]  # fmt: skip
+    tape = await through(chunks(CREATED, *ends, finish(*(calls[int(each)] for each in listed))))
+    assert POISON in acted_on(ends)
+    assert POISON not in acted_on(payloads(tape))
+    read_by_sdk(tape)
+
+
 async def test_arguments_told_as_an_object_at_their_end_are_judged() -> None:
     frame = say("function_call_arguments.done", 0, item_id="fc", arguments={"a": POISON})
     tape = await through(chunks(CREATED, added({**EVIL, "arguments": ""}), frame))
