@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from asgiref.typing import HTTPScope
 
-from streamviz.core.errors import ClientFacingError, RequestError
+from streamviz.core.errors import ClientFacingError, RequestError, Unavailable
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
 from streamviz.proxy.cors import headers_for
@@ -52,17 +52,23 @@ def passage(worker: Worker, target: bytes, headers: Headers, client: str = "") -
 
 
 def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) -> bytes:
-    """The response to a request that is not HTTP (400), or whose request line (414) or headers (431) are longer than
-    the server takes. Often only the path tells in which format its client expects it."""
+    """The response to a request that is not HTTP (400), whose request line (414) or headers (431) are longer than the
+    server takes, or for whose body there is no room (503, and why). Often only the path tells in which format its
+    client expects it."""
     path = _path(target)
-    said = why or _MALFORMED[status]
-    code = "malformed" if status == HTTPStatus.BAD_REQUEST else "too_large"
-    error = RequestError(status, said, code=code)
+    error = _refusal(status, why)
     if is_ours(path):
         return _told(error, path, _scope(path, headers))
     if not path:  # nothing else could be read, as from a client that speaks TLS
         note(_scope(path, headers), path, error)
-    return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
+    return _response(status, {"content-type": "text/plain"}, error.message.encode() + b"\n")
+
+
+def _refusal(status: int, why: str) -> ClientFacingError:
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return Unavailable(why)
+    code = "malformed" if status == HTTPStatus.BAD_REQUEST else "too_large"
+    return RequestError(status, why or _MALFORMED[status], code=code)
 
 
 def no_websocket(target: bytes, headers: Headers) -> bytes | None:

@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 # How a connection begins if its client speaks TLS (RFC 8446, section 5.1); HTTP never begins like this.
 TLS_HANDSHAKE = b"\x16"
+NO_ROOM = "the request cannot be kept"
 NO_TLS = "This port takes http://, not https://."
 # A body this short is no longer than a head may be (Twisted's limit), so nothing is gained by refusing it unread: the
 # application does that.
@@ -29,7 +30,7 @@ Passage = Callable[[int], bytes | None]
 
 
 class Malformed(Protocol):
-    """Takes a request's target, as far as it was read, and 400, 414 or 431; returns the response."""
+    """Takes a request's target, as far as it was read, and 400, 414, 431 or 503; returns the response."""
 
     def __call__(self, target: bytes, status: int, why: str = "", headers: Headers = ...) -> bytes: ...
 
@@ -118,10 +119,9 @@ class GatedRequest(WebRequest):
         self._length = length
         if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
-        if self.is_refused:
-            self.content = io.BytesIO()
-        else:
-            super().gotLength(length)
+        self.content = io.BytesIO()
+        if not self.is_refused:
+            self._keep(partial(super().gotLength, length))
 
     def handleContentChunk(self, data: bytes) -> None:
         """Called by Twisted with a piece of the body."""
@@ -129,7 +129,18 @@ class GatedRequest(WebRequest):
         if self._length is None and not self.is_refused:
             self._pass_gate(self._taken)
         if not self.is_refused:
-            super().handleContentChunk(data)
+            self._keep(partial(super().handleContentChunk, data))
+
+    def _keep(self, take: Callable[[], None]) -> None:
+        """Keep what has come of the body. Twisted puts long ones in files, for which there may be no room, or no
+        descriptor; at the end of a request nobody could be told."""
+        try:
+            take()
+            self.content.flush()
+        except OSError as error:
+            logger.warning("the body of a request cannot be kept: %s", error)
+            self.content = io.BytesIO()  # Twisted goes back to its beginning, which would write the rest
+            self._refuse(self.server.malformed(self.channel._path, 503, NO_ROOM, self.all_headers))
 
     def _pass_gate(self, length: int) -> None:
         if self._passage is None and self.server.gate is not None:

@@ -223,6 +223,13 @@ def test_a_malformed_request_is_told_so_in_the_clients_format(target: str, kind:
     assert kind in answer.partition("\r\n\r\n")[2]
 
 
+def test_a_request_for_which_there_is_no_room_may_be_tried_again() -> None:
+    head, _, body = malformed(b"/v1/messages", 503, "the request cannot be kept").decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 503 ")
+    assert "retry-after: 5" in head.split("\r\n")
+    assert json.loads(body)["error"]["type"] == "overloaded_error"
+
+
 @pytest.mark.parametrize("target", ["/v1/responses", "/responses", "/v1/realtime?model=m"])
 def test_a_websocket_is_refused_where_models_are_called(target: str) -> None:
     head, _, body = (no_websocket(target.encode(), []) or b"").decode().partition("\r\n\r\n")

@@ -3,6 +3,7 @@
 import ast
 import base64
 import http.client
+import resource
 import signal
 import socket
 import ssl
@@ -342,6 +343,25 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_long(shared: Served) -> None
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client:
         client.sendall(CHUNKED.encode() + b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("piece", [b"x" * 1_100, b"x" * 60_000])
+@pytest.mark.parametrize(("limit", "most"), [(resource.RLIMIT_FSIZE, 1_000), (resource.RLIMIT_NOFILE, 3)])
+def test_a_body_for_which_there_is_no_room_is_refused(served: Served, limit: int, most: int, piece: bytes) -> None:
+    with closing(served.connect()) as connection:
+        connection.request("POST", "/body", body=b"x")
+        assert connection.getresponse().read().startswith(b"1 ")
+        before = resource.prlimit(served.process.pid, limit)
+        resource.prlimit(served.process.pid, limit, (most, before[1]))
+        connection.request("POST", "/body", body=iter([piece]), encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (503, b"the request cannot be kept/body")
+    resource.prlimit(served.process.pid, limit, before)
+    with closing(served.connect()) as connection:
+        connection.request("POST", "/body", body=iter([piece]), encode_chunked=True)
+        assert connection.getresponse().read().startswith(b"%d " % len(piece))
+    served.wait_for("WARNING the body of a request cannot be kept: ")
+    assert "Traceback" not in served.output()
 
 
 @pytest.mark.parametrize(
