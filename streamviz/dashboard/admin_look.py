@@ -1,5 +1,4 @@
-"""How the admin looks: streamviz's name, its icon and its colours, as in static/css/tokens.css; and its script
-and stylesheet."""
+"""How the admin looks: streamviz's name, icon and colours, as in static/css/tokens.css; its script and stylesheet."""
 
 from typing import Any
 

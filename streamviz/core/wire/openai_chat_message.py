@@ -20,9 +20,7 @@ _FIELDS = {
 }
 _MEDIA_FIELDS = ("audio", "images")
 MEDIA = CHAT_PARTS.union(_MEDIA_FIELDS)
-_SAYING = frozenset(
-    ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *_MEDIA_FIELDS)
-)
+_SAYING = frozenset(("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *_MEDIA_FIELDS))
 
 
 def build_message(state: StreamState, head: JsonObject) -> JsonObject:

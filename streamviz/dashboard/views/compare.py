@@ -29,7 +29,7 @@ class _NoSuchStream(Exception):
 @needs(roles.VIEW)
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?a=` and `?b=` name two streams of the record; with `a` alone, those of its session are offered; without it, both
+    """`?a=` and `?b=` name two streams of the record. With `a` alone those of its session are offered, without it both
     are asked for."""
     found: dict[str, Stream] = {}
     problems: dict[str, str] = {}
