@@ -8,14 +8,16 @@ from streamviz.core.calls import name_of
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text
 from streamviz.core.request_parts import BETWEEN_AGENTS, each_of, readable
+from streamviz.core.wire.compaction import COMPACTION, TRIGGER
 from streamviz.upstream.chat_parts import require_heard
 from streamviz.upstream.earlier_calls import with_object
 from streamviz.upstream.offered_tools import without_namespace
 from streamviz.upstream.request_fields import refusal
+from streamviz.upstream.summaries import told_summary
 from streamviz.upstream.targets import Target
 
 _CALLS = frozenset({"custom_tool_call", "function_call"})
-_TAKEN = _CALLS | {"", "message", "reasoning", BETWEEN_AGENTS}
+_TAKEN = _CALLS | {"", "message", "reasoning", BETWEEN_AGENTS, TRIGGER}
 _RESULTS = frozenset({"custom_tool_call_output", "function_call_output"})
 # Calls of OpenAI's own tools that a client carries out, and the member that has the tool's input.
 _RUN_HERE = {"apply_patch_call": "operation", "local_shell_call": "action", "shell_call": "action"}
@@ -101,6 +103,8 @@ class _Items(NamedTuple):
             return [{"type": "function_call_output", **_id(item), "output": _output(item)}]
         if kind == BETWEEN_AGENTS:
             item = _said_by_user(item)
+        if kind == COMPACTION and (summary := told_summary(item)) is not None:
+            return [summary]
         if kind == "item_reference" or (not kind and "role" not in item and "id" in item):
             raise _kept_there()  # its type may be left out
         if kind not in _TAKEN and kind not in _RESULTS:

@@ -15,6 +15,7 @@ from streamviz.core.bounds import Bounds
 from streamviz.core.errors import ClientFacingError, UpstreamError, missing
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire.compaction import Summary
 from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.signed_thinking import marked, signed_blocks
 from streamviz.core.wire.translator import Translator, collected
@@ -30,6 +31,7 @@ from streamviz.upstream.offered_tools import NAMESPACE, namespaces_of
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.raw import no_answer
 from streamviz.upstream.refusals import as_upstream_error, unreached
+from streamviz.upstream.summaries import asks_for_summary, in_words
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import Opened, TranslatedAnswer
 
@@ -126,9 +128,10 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     if speaks_responses(target):
         return _native(await litellm.aresponses(**arguments))
     given = arguments["input"]
+    summary = Summary() if asks_for_summary(given) else None
     if isinstance(given, list):
         keeps = speaks_messages(target)
-        given = [_thought(item, keeps=keeps) for item in given]
+        given = in_words([_thought(item, keeps=keeps) for item in given])
     tools = objects(arguments.get("tools"))
     told = {"tools": [_without(tool, NAMESPACE) for tool in tools]} if tools else {}
     asked = {**arguments, **told, "input": given, "stream": True}
@@ -136,9 +139,7 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
     plain = {as_text(tool.get("name")) for tool in tools if tool.get("type") == "custom"}
-    translator = Translator(
-        OPENAI_CHAT.name, target.wire_format, {}, most_blocks, plain, namespaces=namespaces_of(tools)
-    )
+    translator = Translator(OPENAI_CHAT.name, target.wire_format, {}, most_blocks, plain, namespaces_of(tools), summary)
     return await _translated(chat, translator, arguments)
 
 

@@ -151,6 +151,14 @@ def test_what_codexs_agents_say_is_read_unless_it_is_encrypted(sealed: str, kind
     assert said in part.text
 
 
+def test_the_summary_of_a_conversation_that_was_shortened_is_read() -> None:
+    sealed = json.dumps({"type": "compaction", "content": "Two files were written."})
+    body = json.dumps({"input": [{"type": "compaction", "id": "cmp_1", "encrypted_content": sealed}]}).encode()
+    outline = outline_of(body, WIRE_FORMATS["openai_responses"])
+    [part] = parts_of(outline.turns[0], outline.wire_format)
+    assert (part.role, part.kind, part.text) == ("assistant", PartKind.TEXT, "Two files were written.")
+
+
 ODD = [
     b"", b"{", b"[]", b"null", b"\xff\xfe", b'"text"', b'{"messages":{"role":"user"}}', b'{"messages":3}',
     b'{"messages":[{"role"', b'{"messages":' + b"[" * 100_000,

@@ -1,11 +1,13 @@
 """Items of a responses request that chat has no equivalent for: turned into calls, listed, or refused."""
 
+import json
 from typing import Any
 
 import pytest
 
 from streamviz.core.errors import RequestError
 from streamviz.upstream.response_items import sayable
+from streamviz.upstream.summaries import asks_for_summary, in_words
 from streamviz.upstream.targets import Lane, Target
 
 CLAUDE = Target("claude-sonnet-4-5", "anthropic", "openai_responses", Lane.TRANSLATED)
@@ -100,6 +102,25 @@ def test_what_codexs_agents_say_to_each_other_is_said_by_the_user() -> None:
     [said] = sayable(CLAUDE, [{**between, "content": [head, task]}], [])
     assert said == user(head, {"type": "input_text", "text": "Look at the folder"})
     assert sayable(CLAUDE, [{**between, "content": "Done"}], []) == [user({"type": "input_text", "text": "Done"})]
+
+
+def test_a_conversation_that_was_shortened_goes_on_from_its_summary() -> None:
+    """Only a summary that can be read, which is not OpenAI's."""
+    sealed = json.dumps({"type": "compaction", "content": "Two files were written."})
+    [said] = sayable(CLAUDE, [{"type": "compaction", "id": "cmp_1", "encrypted_content": sealed}], [])
+    assert isinstance(said, dict)
+    assert (said["type"], said["role"]) == ("message", "user")
+    assert said["content"][0]["text"].endswith("\n\nTwo files were written.")
+
+
+def test_a_model_is_asked_for_a_summary_in_words() -> None:
+    trigger = {"type": "compaction_trigger"}
+    *before, asked = in_words(sayable(CLAUDE, [user(), trigger], []))
+    assert before == [user()]
+    assert (asked["role"], "summary" in asked["content"][0]["text"]) == ("user", True)
+    assert asks_for_summary([user(), trigger])
+    assert not asks_for_summary([trigger, user()])
+    assert not asks_for_summary("text")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from litellm.types.utils import Delta
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
 from streamviz.core.sse import write_event
+from streamviz.core.wire.openai_responses_seals import summary_in
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
@@ -235,6 +236,19 @@ async def test_a_call_of_a_tool_of_plain_text_comes_back_as_that(
     want = said_upstream(simulator, OPENAI_RESPONSES).calls
     said = [json.loads(item.get("input") or item["arguments"]) for item in called]
     assert said == [arguments for *_, arguments in want]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "groq"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_conversation_is_shortened_to_the_models_summary_of_it(
+    simulator: Simulator, provider: str, stream: bool
+) -> None:
+    said: list[object] = [{"role": "user", "content": "Hello"}, {"type": "compaction_trigger"}]
+    answer = await ask(simulator, OPENAI_RESPONSES, provider, "content?seed=1", stream=stream, input=said)
+    data = await bytes_of(answer)
+    response = payloads(data)[-1]["response"] if stream else json.loads(data)
+    [compaction] = response["output"]
+    assert summary_in(compaction) == said_upstream(simulator, OPENAI_RESPONSES).content.strip()
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "groq"])

@@ -33,7 +33,7 @@ from streamviz.core.wire.openai_responses_parts import is_speech
 from streamviz.core.wire.openai_responses_places import made_by_call, type_of
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
-_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "compaction": "cmp"}
 _MADE = "_made"
 # The beginning of the id of a message that upstream did not send.
 MADE_MESSAGE = _PREFIXES["message"] + _MADE

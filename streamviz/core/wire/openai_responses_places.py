@@ -7,6 +7,7 @@ import msgspec
 from streamviz.core.calls import FREE_TEXT
 from streamviz.core.events import BlockKind, BlockStarted, StreamEvent
 from streamviz.core.json_value import JsonObject, as_index
+from streamviz.core.wire.compaction import COMPACTION
 from streamviz.core.wire.openai_responses_calls import CALLS
 from streamviz.core.wire.openai_responses_items import ITEM_TYPES, OutputItem
 from streamviz.core.wire.translation import has_no_place_elsewhere
@@ -61,6 +62,8 @@ def is_carried(item: OutputItem, payload: JsonObject) -> bool:
 
 def in_own_words(event: BlockStarted) -> BlockStarted | None:
     """Another format's block as one of this format; None if it has no place here."""
+    if event.label == COMPACTION:
+        return event
     if has_no_place_elsewhere(event):
         return None
     label = "custom_tool_call" if event.label in FREE_TEXT else ""

@@ -15,6 +15,7 @@ from streamviz.core.request_parts import (
     result,
     text,
 )
+from streamviz.core.wire.openai_responses_seals import summary_in
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio", "computer_screenshot": "image"}
@@ -36,6 +37,8 @@ def parts_of(item: JsonObject) -> Iterator[Part]:
     elif kind.endswith("_call"):
         given = next((item[key] for key in _GIVEN if key in item), None)
         yield call(role, item.get("name") or kind.removesuffix("_call"), given, item.get("call_id") or item.get("id"))
+    elif summary := summary_in(item):
+        yield from text(role, summary)
     else:
         yield other(role, item)
 

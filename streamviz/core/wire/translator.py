@@ -12,6 +12,7 @@ from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, Strea
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
+from streamviz.core.wire.compaction import Summary
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.core.wire.plain_text import PlainCalls
 from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
@@ -33,6 +34,7 @@ class Translator:
     `tool_names` has the client's own names of tools that upstream knows by other names. `most_blocks` is the number of
     blocks that there may be: `take` raises UpstreamError for more. `plain` are the names of functions in place of tools
     that take plain text. `namespaces` has, by the name that upstream knows, a tool's namespace and its name in that.
+    `summary` is set if the answer shortens the conversation.
     `left_out` names the parts of the answer that have no place in `target`.
     """
 
@@ -42,6 +44,7 @@ class Translator:
     most_blocks: int | None = None
     plain: Set[str] = frozenset()
     namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    summary: Summary | None = None
     _plain_calls: PlainCalls = field(init=False)
     _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
     _composer: Composer = field(init=False)
@@ -99,6 +102,8 @@ class Translator:
     def _in_clients_words(self, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
         if self.plain:
             events = list(self._plain_calls.said_by(events))
+        if self.summary is not None:
+            events = list(self.summary.said_by(events))
         if not self.tool_names:
             return events
         return [

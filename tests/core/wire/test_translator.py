@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.wire.compaction import Summary
+from streamviz.core.wire.openai_responses_seals import summary_in
 from streamviz.core.wire.translator import Translator, collected
 from tests.core.support import call, calls, chunks, delta
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back, take_in
+from tests.core.wire.test_own_members import read
 
 CLIENT_FORMATS = ("anthropic_messages", "openai_responses", "gemini")
 
@@ -284,3 +287,27 @@ def told_plain(*stream: Any, finish: str | None = "tool_calls") -> bytes:
     translator = Translator("openai_chat", "openai_responses", plain={"apply_patch"})
     ended = (*stream, delta(finish=finish)) if finish else stream
     return b"".join(map(translator.take, chunks(*ended))) + translator.end()
+
+
+def test_a_summary_is_a_compaction_that_can_be_read() -> None:
+    translator = Translator("openai_chat", "openai_responses", summary=Summary())
+    stream = chunks(
+        delta(reasoning_content="Hm"), delta(content="Five "), delta(content="steps."), delta(finish="stop")
+    )
+    data = b"".join(map(translator.take, stream)) + translator.end()
+    legal.check("openai_responses", payloads(data))
+    *_, last = payloads(data)
+    thought, compaction = last["response"]["output"]
+    assert (thought["type"], compaction["type"], compaction["id"][:4]) == ("reasoning", "compaction", "cmp_")
+    assert summary_in(compaction) == "Five steps."
+    [done] = [each["item"] for each in payloads(data) if each["type"] == "response.output_item.done"][1:]
+    assert done == compaction
+    assert translator.left_out == ()
+    _, told = read("openai_responses", *payloads(data))
+    assert "Five steps." in told
+
+
+def test_an_answer_without_a_text_is_no_summary() -> None:
+    translator = Translator("openai_chat", "openai_responses", summary=Summary())
+    data = b"".join(map(translator.take, chunks(delta(finish="stop")))) + translator.end()
+    assert payloads(data)[-1]["response"]["output"] == []
