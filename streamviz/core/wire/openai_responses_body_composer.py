@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import ClassVar
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.body_composer import said_by
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockStarted, StreamEvent, StreamFailed, StreamFinished
@@ -46,7 +46,11 @@ class OpenAIResponsesBodyComposer(Composer):
         said = [event for event in events if not isinstance(event, _ENDS)]
         data = encode(self._body)
         chunk = Chunk(0, 0, data, data)
-        self._composer.carry_part(chunk, (), said, _changed(chunk, said))
+        own = _blocks_in(chunk)
+        # The last words before a halt have no place in upstream's output.
+        begun = {event.ordinal for event in said if isinstance(event, BlockStarted) and event.index is not None}
+        self._composer.carry_part(chunk, (), said, _changed(own, said))
+        self._composer.leave_out(block for block in own if block.ordinal not in begun)
         body = self._composer.whole(self._body)
         if any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
             body |= {"status": "incomplete", "incomplete_details": {"reason": HALTED}}
@@ -60,11 +64,16 @@ class OpenAIResponsesBodyComposer(Composer):
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
 
 
-def _changed(chunk: Chunk, said: Sequence[StreamEvent]) -> Set[int]:
-    """The blocks that are to go out differently from how upstream sent them in this chunk."""
-    aggregator, state = OpenAIResponsesAggregator(), StreamState()
+def _blocks_in(chunk: Chunk) -> Sequence[StreamBlock]:
+    aggregator = OpenAIResponsesAggregator()
     aggregator.aggregate(chunk)
+    return aggregator.state.blocks
+
+
+def _changed(blocks: Sequence[StreamBlock], said: Sequence[StreamEvent]) -> Set[int]:
+    """Those of upstream's blocks that are to go out differently."""
+    state = StreamState()
     for event in said:
         state.apply(event)
-    own = [said_by(block) for block in aggregator.state.blocks]
+    own = list(map(said_by, blocks))
     return {block.ordinal for block in state.blocks if said_by(block) not in own[block.ordinal : block.ordinal + 1]}

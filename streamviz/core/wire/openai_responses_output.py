@@ -1,10 +1,10 @@
 """The items of the response that a client has, and which of upstream's items each stands for."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import new_block
+from streamviz.core.blocks import StreamBlock, new_block
 from streamviz.core.calls import made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
@@ -112,6 +112,12 @@ class ClientOutput(Composer):
             type = as_text(details.get("type")) or type_of(event)
             item = self._places[place] = self._add_item(type, wire, details, is_added=True)
         return item
+
+    def leave_out(self, blocks: Iterable[StreamBlock]) -> None:
+        """Note blocks that the client does not get, not even changed: of their items it gets only the others."""
+        for block in blocks:
+            if block.index is not None and (item := self._places.get(block.index)) is not None:
+                item.is_ours = True
 
     # What a chunk says about items
 

@@ -10,11 +10,12 @@ from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFai
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.policies import build
-from tests.core.support import Run, active, chunks, deny_names, parse, told
+from tests.core.support import Opinion, Run, active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back
 from tests.core.wire.test_openai_responses import CALL, CREATED, MESSAGE, added, done, finish, message, say
@@ -162,6 +163,30 @@ async def test_a_whole_response_that_is_halted_keeps_what_came_before() -> None:
     assert got["output"][:3] == before[:3]
     texts = [item["content"][0]["text"] for item in got["output"][3:]]
     assert texts == ["[not allowed]", "the ", "[Halted by policy halt.]"]
+
+
+async def test_of_a_message_that_is_halted_only_the_parts_before_are_kept() -> None:
+    parts = [message(said)["content"][0] for said in ("Well.", "The secret.", "Bye.")]
+    body = finish({**message("x"), "content": parts})["response"]
+    data = encode(body)
+    expression = 'block.text.contains("secret")'
+    halt = active(build("cel_rule", {"expression": expression, "on": ["content"], "decision": "halt"}), name="halt")
+    run = Run([halt], OpenAIResponsesBodyComposer(body), OpenAIResponsesAggregator())
+    await run.finish([Chunk(0, 0, data, data)])
+    output = json.loads(run.tape)["output"]
+    assert [[part["text"] for part in item["content"]] for item in output] == [["Well."], ["[Halted by policy halt.]"]]
+
+
+async def test_of_a_call_whose_picture_is_halted_the_call_is_kept() -> None:
+    item = {"type": "image_generation_call", "id": "i", "status": "completed", "result": "aW1n"}
+    body = finish(item)["response"]
+    data = encode(body)
+    halt = active(Opinion(lambda _: Verdict(Decision.HALT), [BlockKind.MEDIA]), name="halt")
+    run = Run([halt], OpenAIResponsesBodyComposer(body), OpenAIResponsesAggregator())
+    await run.finish([Chunk(0, 0, data, data)])
+    output = json.loads(run.tape)["output"]
+    assert [each["type"] for each in output] == ["image_generation_call", "message"]
+    assert b"aW1n" not in run.tape
 
 
 async def test_what_is_open_ends_before_what_says_that_a_policy_halts_the_response() -> None:
