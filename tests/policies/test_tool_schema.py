@@ -52,6 +52,13 @@ def test_arguments_are_checked(format: str, arguments: str, rule: str | None) ->
     assert verdict.evidence.get("rule") == rule
 
 
+@pytest.mark.parametrize("name", ["List", "functions.list", " list"])
+def test_where_other_tools_may_be_called_what_clients_run_as_a_declared_one_is_checked(name: str) -> None:
+    rule = build("tool_schema", {"undeclared": "allow"})
+    assert judge(rule, block('{"path": "/etc/x"}', name=name), declaring()).decision is Decision.DENY
+    assert judge(rule, block('{"path": "/tmp/x"}', name=name), declaring()).decision is Decision.ALLOW
+
+
 def test_the_text_for_the_client_is_a_parameter() -> None:
     assert judge(build("tool_schema", {"text": "no"}), block("{}", name="list"), declaring()).text == "no"
 
