@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from typing import Any
+from urllib.parse import unquote
 
 # A logger of its own, so that it can be switched separately: ACCESS_LOG.
 log = logging.getLogger("streamviz.access")
@@ -21,7 +22,8 @@ def tell(request: Any) -> None:
     began_at = getattr(request, "request_start", None)
     if began_at is None or not log.isEnabledFor(logging.INFO):
         return
-    path = bytes(request.uri).partition(b"?")[0].decode("latin-1")[:_LONGEST_PATH]
+    # As it is served: in a path that is percent-encoded, secrets would not be found.
+    path = unquote(bytes(request.uri).partition(b"?")[0].decode("latin-1"))[:_LONGEST_PATH]
     method = request.method.decode("latin-1")
     status = request.code if request._response_started else _LEFT
     seconds = round(time.time() - began_at, 6)

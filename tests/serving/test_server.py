@@ -431,6 +431,11 @@ def test_a_request_is_refused_once_however_much_is_wrong_with_it(
     assert "Traceback" not in served.output()
 
 
+def test_an_access_line_has_the_path_as_it_is_served_so_that_the_log_finds_secrets_in_it(shared: Served) -> None:
+    exchanged(shared, b"GET /%73hared%2Fa-secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    shared.wait_for("GET '/shared/a-secret' ")
+
+
 @pytest.mark.parametrize(("request_", "status"), [(WANTED, 426), (BEYOND_ASCII, 400)])
 def test_a_request_that_is_refused_whole_has_its_access_line(shared: Served, request_: bytes, status: int) -> None:
     assert exchanged(shared, request_ + b"\r\n").startswith(b"HTTP/1.1 %d " % status)
