@@ -10,7 +10,7 @@ from urllib.parse import quote_plus, unquote_plus
 
 from django.conf import settings
 
-from streamviz.core.json_value import MAX_DEPTH, as_object, decode, encode, has_more_values, is_too_deep
+from streamviz.core.json_value import as_object, decode, encode, has_more_values, is_too_deep
 from streamviz.core.request_credentials import MASK, without_credentials
 
 _FORM = "application/x-www-form-urlencoded"
@@ -25,8 +25,9 @@ _LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t]*+([{\[].*)")
 # About how many bytes are looked at in one go: other threads wait meanwhile.
 _PIECE = 2**16
 # The name of a form's part, and the steps of a field's name, such as `tools[0][headers][x]`.
-_NAME = re.compile(rb';[ \t]*+name="?([^";\r\n]*+)', re.IGNORECASE)
+_NAME = re.compile(rb';[ \t]*+name="?([^";\r\n]*+)')
 _STEP = re.compile(r"[^\[\].]+")
+_LONGEST_NAME, _MOST_STEPS = 1_000, 20
 # How names of credentials end, in lower case without underscores and hyphens.
 _HYPHENS = str.maketrans("", "", "_-")
 _SECRET = (
@@ -124,15 +125,16 @@ def _pair(pair: bytes) -> bytes:
     """A field of a form that is written as a query is."""
     name, _, value = pair.decode("utf-8", "replace").partition("=")
     text = unquote_plus(value)
-    known = _field(unquote_plus(name), text)
+    known = _field(unquote_plus(name[: 4 * _LONGEST_NAME]), text)
     return pair if known == text else f"{name}={quote_plus(known, safe='*')}".encode()
 
 
 def _part(part: bytes) -> bytes:
     """A field of a form in parts; a part that is a file is left as it is."""
     head, blank, value = part.partition(b"\r\n\r\n")
-    name = _NAME.search(head)
-    if name is None or b"filename" in head.lower():
+    told = head[: 2 * _LONGEST_NAME].lower()
+    name = _NAME.search(told)
+    if name is None or b"filename" in told:
         return part
     text, end, _ = value.rpartition(b"\r\n")
     said = text.decode("utf-8", "replace")
@@ -142,8 +144,8 @@ def _part(part: bytes) -> bytes:
 
 def _field(name: str, text: str) -> str:
     """What may be recorded of a field, whose name may be the way to a place in a request."""
-    steps = [step for step in _STEP.findall(name) if not step.isdigit()]
-    if len(steps) > MAX_DEPTH:
+    steps = [step for step in _STEP.findall(name[:_LONGEST_NAME]) if not step.isdigit()]
+    if len(name) > _LONGEST_NAME or len(steps) > _MOST_STEPS:
         return _TOO_DEEP.decode()
     value: object = text
     for step in reversed(steps):

@@ -230,6 +230,7 @@ FIELD = b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
         (FORM, b"tools%5B0%5D[authorization]=canary&a[password]=canary&tools[][headers][x]=canary&a[0][b]=c", b"tools"),
         (MULTIPART, FIELD % b"api_key" + b"canary\r\n--b--", FIELD % b"api_key" + b"***\r\n--b--"),
         (MULTIPART, FIELD % b"tools[0][headers][x]" + b"canary\nof\r\nlines\r\n--b\r\n", b"--b"),
+        (FORM, b"a[b]" * 21 + b"=canary&b" + b"x" * 1_000 + b"=canary", b"a[b]" * 21 + b"=%28nested+too+deeply%29&bx"),
         (MULTIPART, FIELD.replace(b'"', b"") % b"image" + b"https://a.example?canary\r\n--b--", b"--b"),
     ],
 )
