@@ -28,6 +28,8 @@ def postgres(
     url = environment.text(name)
     if not url:
         return None
+    if _has_bare_mark(url):
+        raise ImproperlyConfigured(f"In the user and password of {name}, / must be written as %2F, and @ as %40.")
     try:
         parts = conninfo_to_dict(url) if url.startswith(("postgres://", "postgresql://")) else {}
     except ProgrammingError:
@@ -38,6 +40,12 @@ def postgres(
     known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
     options = {"connect_timeout": timeout, **KEEPALIVES, "tcp_user_timeout": silence * 1000} | parts
     return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
+
+
+def _has_bare_mark(url: str) -> bool:
+    """Whether a part of the password would be taken for the host or the database, which errors name."""
+    user, at, place = url.partition("?")[0].partition("://")[2].partition("@")
+    return bool(at) and ("/" in user or "@" in place)
 
 
 def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:

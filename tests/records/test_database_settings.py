@@ -46,3 +46,13 @@ def test_a_broken_database_url_is_refused_without_its_password(monkeypatch: pyte
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must look like") as refusal:
         database_settings.postgres("DATABASE_URL")
     assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann:hid/den@db/records", "postgresql://ann:hid@den@db/records?x=@"])
+def test_a_password_of_which_a_part_would_count_as_the_place_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL, / must be written as %2F") as refusal:
+        database_settings.postgres("DATABASE_URL")
+    assert "den" not in str(refusal.value)
