@@ -4,7 +4,7 @@ let moving = 0;
 let reached = 0; // where following has scrolled to
 
 const OUT_OF_SIGHT = 140; // pixels, some of them covered by what sticks to the top and bottom of a window
-const IS_IN_ONE_COLUMN = window.matchMedia("(max-width: 1080px)");
+const IS_IN_ONE_COLUMN = window.matchMedia("(max-width: 67.5em)");
 
 export function start() {
   if (!document.getElementById("socket")) return;

@@ -1,5 +1,5 @@
 // A row opens a peek beside the list, and the URL says which. If there is no room, the row's link is just a link.
-const ROOM = window.matchMedia("(min-width: 1000px)");
+const ROOM = window.matchMedia("(min-width: 62.5em)");
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -11,10 +11,11 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from streamviz.simulator.scenarios import HOSTILE_TEXT
+from tests.conftest import CHROMIUM_FLAGS
 from tests.core.support import call, calls, delta, sse
 from tests.e2e.browsing import NARROW, Call, Reader, faults, grown
 from tests.e2e.proxied import Proxied, until
-from tests.services import Serving
+from tests.services import Serving, chromium_program
 from tests.thorough import IS_THOROUGH
 
 pytestmark = pytest.mark.slow
@@ -31,6 +32,9 @@ CUT_OFF = "element => element.scrollWidth - element.clientWidth"
 WIDE_FIGURES = """UPDATE records_stream SET input_tokens = 123456, output_tokens = 12345, cost = 12.34,
     upstream_first_at = requested_at + interval '1234 ms', client_first_at = requested_at + interval '1345 ms',
     ended_at = requested_at + interval '754 s', itl_p50_us = 123456, itl_p95_us = 234567"""
+# What is too low for its words.
+TOO_LOW = """[...document.querySelectorAll('.button, .segments a, .pill, .nav-link, .verdict, .stream-row, .lane-name')]
+  .filter((each) => each.offsetHeight > 2 && each.scrollHeight > each.clientHeight + 1).map((each) => each.outerHTML)"""
 # Whether an element's outline extends above its parent, which clips its contents.
 IS_CUT = """element => {
   const { outlineOffset, outlineWidth } = getComputedStyle(element);
@@ -201,6 +205,18 @@ def test_a_page_that_is_seen_at_four_times_its_size_is_read_without_scrolling_si
 
 def test_the_smallest_windows_are_wide_enough(site: Site) -> None:
     assert too_wide(site, viewport={"width": 300, "height": 600}) == []
+
+
+def test_pages_grow_with_the_browsers_font_size_as_when_they_are_zoomed(site: Site) -> None:
+    flags = [*CHROMIUM_FLAGS, "--blink-settings=defaultFontSize=32"]
+    url, session = site.proxied.server.base_url, site.session
+    with site.chromium.browser_type.launch(executable_path=chromium_program(), args=flags) as large_print:
+        for width in (640, 1280, 2560):
+            with Reader(large_print, url, storage_state=session, viewport={"width": width, "height": 900}) as reader:
+                for path in site.paths:
+                    assert reader.open(path).evaluate("getComputedStyle(document.body).fontSize") == "26px"
+                    assert not reader.page.evaluate(IS_WIDE), (path, width)
+                    assert reader.page.evaluate(TOO_LOW) == [], (path, width)
 
 
 @pytest.mark.parametrize("width", [300, 1024, 1280])

@@ -29,8 +29,8 @@ class _NoSuchStream(Exception):
 @needs(roles.VIEW)
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?a=` and `?b=` name two streams of the record. With `a` alone those of its session are offered, without it both
-    are asked for."""
+    """`?a=` and `?b=` name two streams of the record. With `a` alone, those of its session are offered; without it,
+    both are asked for."""
     found: dict[str, Stream] = {}
     problems: dict[str, str] = {}
     for side in ("a", "b"):
