@@ -9,6 +9,9 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.presentation.block_views import VerdictView
 from streamviz.live.presentation.turn_drawing import _CHARACTER as CHARACTER
+from streamviz.live.presentation.turn_drawing import _DIGIT as DIGIT
+from streamviz.live.presentation.turn_drawing import _DIGIT_IN_NARROW_LANES as DIGIT_IN_NARROW_LANES
+from streamviz.live.presentation.turn_drawing import numbers_with_room
 from tests.e2e.scripts import page_of_ours
 
 STYLES = "".join(
@@ -480,6 +483,25 @@ def test_words_between_turns_overlap_in_no_window(chromium: Browser, width: int)
         page.goto("/")
         shown = [box for each in page.locator("text").all() if (box := each.bounding_box()) and each.is_visible()]
         assert len(shown) in (0, 9)
+        assert [one for one, other in pairwise(shown) if one["x"] + one["width"] > other["x"]] == []
+
+
+@pytest.mark.parametrize("width", [320, 720, 721, 800, 1024, 1240, 1241, 1440])
+def test_numbers_of_very_many_turns_overlap_in_no_window(chromium: Browser, width: int) -> None:
+    numbers = numbers_with_room({str(n): n / 2 for n in range(1, 200)}, DIGIT)
+    kept = numbers_with_room(numbers, DIGIT_IN_NARROW_LANES)
+    assert 10 < len(kept) < len(numbers)
+    css = {number: "turn-num" if number in kept else "turn-num is-spare" for number in numbers}
+    texts = "".join(
+        f'<text class="{css[number]}" text-anchor="middle" x="{middle}%" y="11">{number}</text>'
+        for number, middle in numbers.items()
+    )
+    lane = f'<li class="lane turn-lane"><span class="lane-name"></span><svg>{texts}</svg><span></span></li>'
+    turns = f'<div class="app"><nav class="nav"></nav><main class="main"><section class="turns waterfall">{lane}'
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{turns}", viewport={"width": width, "height": 300}) as page:
+        page.goto("/")
+        shown = [box for each in page.locator("text").all() if (box := each.bounding_box()) and each.is_visible()]
+        assert len(shown) >= len(kept)
         assert [one for one, other in pairwise(shown) if one["x"] + one["width"] > other["x"]] == []
 
 

@@ -69,7 +69,8 @@ def _turn(turn: DrawnTurn, url: str, selected: str) -> str:
 
 def _marks(turn: DrawnTurn) -> Iterator[str]:
     if turn.shown:
-        yield f'<text class="turn-num" text-anchor="middle" x="{turn.middle}" y="11">{turn.shown}</text>'
+        css = "turn-num is-spare" if turn.is_spare else "turn-num"
+        yield f'<text class="{css}" text-anchor="middle" x="{turn.middle}" y="11">{turn.shown}</text>'
     if turn.wait:
         yield f'<line class="turn-wait" {_line(turn.wait.x, turn.wait.end, "22.5", "22.5")}/>'
         yield f'<line class="turn-wait" {_line(turn.wait.x, turn.wait.x, "18", "27")}/>'

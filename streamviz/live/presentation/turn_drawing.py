@@ -16,6 +16,8 @@ from streamviz.live.presentation.views import LASTING_US, StreamView
 from streamviz.live.presentation.waterfall import Mark, Span
 
 _CHARACTER = 0.62
+_DIGIT = 0.95  # of a turn's number, which is bold
+_DIGIT_IN_NARROW_LANES = 2.5
 _NAME = 24
 _MOST_PAUSES = 200
 _BLOCKS = 1_500
@@ -36,10 +38,12 @@ class Bar(NamedTuple):
 
 
 class DrawnTurn(NamedTuple):
-    """A turn, or a failed attempt at one (`cross` is where it failed)."""
+    """A turn, or a failed attempt at one (`cross` is where it failed). `shown` is its number, "" if there is no room;
+    `is_spare`: narrow lanes have none."""
 
     number: str
     shown: str
+    is_spare: bool
     hit: Span
     middle: str
     wait: Span | None
@@ -102,6 +106,17 @@ def drawing_of(lines: Sequence[Line], streams: Mapping[UUID, StreamView], now: i
     )
 
 
+def numbers_with_room(middles: Mapping[str, float], digit: float) -> dict[str, float]:
+    """Of turns' numbers around these places, as many as do not overlap if a digit is `digit` wide (all per cent)."""
+    found, taken = {}, -100.0
+    for number, middle in middles.items():
+        half = len(number) * digit / 2 + 0.3
+        if middle - half > taken:
+            found[number] = middle
+            taken = middle + half
+    return found
+
+
 class _Pen(NamedTuple):
     scale: Scale
     streams: Mapping[UUID, StreamView]
@@ -109,31 +124,34 @@ class _Pen(NamedTuple):
     most: int
 
     def lane(self, line: Line) -> TurnLane:
-        drawn, taken = [], -100.0
+        drawn = []
+        middles = {turn.number: self._middle(self.streams[turn.stream]) for turn in line.turns}
+        numbers = numbers_with_room(middles, _DIGIT)
+        kept = numbers_with_room(numbers, _DIGIT_IN_NARROW_LANES)
         for turn in line.turns:
             drawn += [self._attempt(turn, self.streams[each]) for each in turn.attempts]
-            stream = self.streams[turn.stream]
-            middle = (self.scale.place(stream.requested_at) + self.scale.place(_end(stream, self.now))) / 2
-            half = len(turn.number) * _CHARACTER / 2 + 0.3
-            is_named = middle - half > taken
-            taken = middle + half if is_named else taken
-            drawn.append(self._turn(turn, stream, middle, is_named))
+            shown = turn.number if turn.number in numbers else ""
+            drawn.append(self._turn(turn, self.streams[turn.stream], shown, is_spare=turn.number not in kept))
         streaming = sum(
             _end(each, self.now) - each.requested_at for each in (self.streams[t.stream] for t in line.turns)
         )
         holds = self._holds(line)
         return TurnLane(line, drawn, holds, self._pauses(line, holds), self._hangs(line), lasted(streaming))
 
-    def _turn(self, turn: Turn, stream: StreamView, middle: float, is_named: bool) -> DrawnTurn:
+    def _middle(self, stream: StreamView) -> float:
+        return (self.scale.place(stream.requested_at) + self.scale.place(_end(stream, self.now))) / 2
+
+    def _turn(self, turn: Turn, stream: StreamView, shown: str, *, is_spare: bool) -> DrawnTurn:
         end, first = _end(stream, self.now), min([block.started_at for block in stream.blocks] or [0])
         bars = [self._bar(block, end) for block in stream.blocks[: self.most]]
         denied = [block for block in stream.blocks if block.is_denied]
         is_failed = stream.state(self.now).tone == "tone-deny" and not denied
         return DrawnTurn(
             turn.number,
-            turn.number if is_named else "",
+            shown,
+            is_spare,
             self.scale.span(stream.requested_at, end, 0.6),
-            f"{middle:.2f}%",
+            f"{self._middle(stream):.2f}%",
             self.scale.span(stream.requested_at, first or end),
             bars,
             self.scale.percent(denied[0].hold_ended_at or end) if denied else None,
@@ -145,7 +163,7 @@ class _Pen(NamedTuple):
         end = _end(stream, self.now)
         hit = self.scale.span(stream.requested_at, end, 0.5)
         words = f"Turn {turn.number}, an attempt that failed, {lasted(end - stream.requested_at)}"
-        return DrawnTurn(turn.number, "", hit, hit.x, None, [], None, hit, words)
+        return DrawnTurn(turn.number, "", False, hit, hit.x, None, [], None, hit, words)
 
     def _bar(self, block: BlockView, end: int) -> Bar:
         held = block.hold_ended_at or (end if block.held_at is not None else 0)
