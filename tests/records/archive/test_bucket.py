@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from select import select
 
 import pytest
@@ -80,15 +81,15 @@ def test_a_redirect_is_told_of_and_not_followed(status: int, call: Callable[[Buc
 
 
 def test_no_more_is_read_than_was_asked_for() -> None:
-    taken: list[bool] = []
+    taken = SimpleQueue[bool]()
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         without_end(handler)
-        taken.append(not handler.close_connection)
+        taken.put(not handler.close_connection)
 
     with answered(answer) as (bucket, _), pytest.raises(ObjectAway, match="other bytes than were asked for"):
         bucket.get("x", 5, 9)
-    assert taken == [False]
+    assert not taken.get(timeout=60)
 
 
 @pytest.mark.parametrize("body", [b"<html>Please sign in.</html>", PIECE], ids=["a page", "all of it"])
@@ -117,8 +118,8 @@ def test_a_body_that_breaks_off_is_no_object_that_is_cut_off() -> None:
 def slowly(handler: BaseHTTPRequestHandler, head: str) -> bool:
     """Send a head, and then a byte at a time, until the client is gone; returns whether it took all of them."""
     handler.close_connection = True
-    handler.wfile.write(head.encode())
     try:
+        handler.wfile.write(head.encode())
         for _ in range(PIECES):
             handler.wfile.write(b"x")
             if select([handler.connection], [], [], 0.01)[0]:
@@ -140,14 +141,14 @@ def slowly(handler: BaseHTTPRequestHandler, head: str) -> bool:
 )
 def test_a_storage_that_sends_a_byte_at_a_time_is_given_up_on(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_module, "WHOLE_SECONDS", 0.1)
-    taken: list[bool] = []
-    with answered(lambda handler: taken.append(slowly(handler, head))) as (bucket, called):
+    taken = SimpleQueue[bool]()
+    with answered(lambda handler: taken.put(slowly(handler, head))) as (bucket, called):
         with pytest.raises(ChunksAway, match="takes longer than") as raised:
             bucket.get("x", 0, 9999)
         assert not isinstance(raised.value, ObjectAway)
         with pytest.raises(ChunksAway, match="takes longer than"):
             bucket.get("x", 0, 9999)  # at once, without asking
-    assert taken == [False] * len(called)
+    assert not any([taken.get(timeout=60) for _ in called])
 
 
 def test_a_request_that_was_in_time_leaves_its_connection_to_the_next() -> None:
