@@ -49,7 +49,12 @@ def medium_at(address: str, type: str) -> Medium:
 
 def medium_of(data: str, type: str) -> Medium:
     """A medium whose bytes came with it, in base64."""
-    return Medium((type or _type_of(data))[:_LONGEST_TYPE], data, max(0, len(data) * 3 // 4 - data[-2:].count("=")))
+    return Medium((type or _type_of(data))[:_LONGEST_TYPE], data, size_of(data))
+
+
+def size_of(data: str) -> int:
+    """How many bytes a base64 text stands for."""
+    return max(0, len(data) * 3 // 4 - data[-2:].count("="))
 
 
 def _type_of(data: str) -> str:

@@ -14,7 +14,6 @@ class Opinion:
 
     began: int
     verdict: Verdict | None = None
-    consult: Consult | None = None
     question: Question | None = None
     failure: str = ""
     by: str = ""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, encode, objects
+from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.medium import size_of
 
 
 class PartKind(StrEnum):
@@ -59,7 +60,7 @@ def text(role: str, value: object, kind: PartKind = PartKind.TEXT) -> Iterator[P
 
 def call(role: str, name: object, arguments: object, call_id: object) -> Part:
     """A tool call; its arguments may have come as JSON or as text."""
-    given = _as_said(arguments)
+    given = as_json_text(arguments)
     return Part(PartKind.TOOL_CALL, role, given, as_text(name), as_text(call_id), _size(given))
 
 
@@ -87,7 +88,7 @@ def media(role: str, name: str, source: object) -> Part:
 
 def other(role: str, value: object) -> Part:
     """A part for anything unknown, as it is."""
-    said = _as_said(value)
+    said = as_json_text(value)
     return Part(PartKind.OTHER, role, said, as_text(as_object(value).get("type")), size=_size(said))
 
 
@@ -138,7 +139,7 @@ def _source(source: object) -> tuple[str, str, int]:
     )
     data = next((found for key in ("data", "file_data", "image_url") if (found := as_text(told.get(key)))), "")
     if data and not data.startswith(("data:", "http")):
-        return "", media_type[:_MEDIA_TYPE], _decoded(data)
+        return "", media_type[:_MEDIA_TYPE], size_of(data)
     where = ("url", "file_url", "fileUri", "file_uri", "filename", "file_id", "id")
     found = data or next((found for key in where if (found := as_text(told.get(key)))), "")
     address, inner_type, size = _address(found)
@@ -149,18 +150,7 @@ def _address(url: str) -> tuple[str, str, int]:
     if not url.startswith("data:"):
         return url, "", 0
     head, _, data = url[5:].partition(",")
-    return "", head[:_MEDIA_TYPE].partition(";")[0], _decoded(data)
-
-
-def _decoded(base64: str) -> int:
-    """How many bytes a base64 text stands for."""
-    return max(0, len(base64) * 3 // 4 - base64[-2:].count("="))
-
-
-def _as_said(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else encode(value).decode("utf-8", "replace")
+    return "", head[:_MEDIA_TYPE].partition(";")[0], size_of(data)
 
 
 def _size(said: str) -> int:

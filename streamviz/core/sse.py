@@ -15,6 +15,8 @@ import msgspec
 
 EVENT_STREAM = "text/event-stream"
 BOM = b"\xef\xbb\xbf"
+# A comment, which clients ignore, for formats that have no `ping`.
+KEEP_ALIVE = b": keep-alive\n\n"
 # A CR counts as a line end of its own only if no LF follows, or CRLF would read as an empty line.
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
@@ -200,8 +202,3 @@ def write_event(data: bytes, name: str = "") -> bytes:
     else:
         lines = b"".join(b"data: %b\n" % line for line in _LINE.split(data))
     return b"event: %b\n%b\n" % (name.encode(), lines) if name else lines + b"\n"
-
-
-def write_comment(text: str) -> bytes:
-    """A comment, which clients ignore: the keep-alive of formats that have no `ping`."""
-    return b": %b\n\n" % text.encode()

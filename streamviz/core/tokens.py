@@ -9,7 +9,7 @@ their counts include: Anthropic's `input_tokens` leave out what came from and we
 
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, is_number, objects
 from streamviz.core.usage import normalise
 
 # Gemini's names for service tiers. Others have the names that prices go by.
@@ -76,7 +76,6 @@ def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
 def _of_openai(usage: JsonObject) -> Tokens:
     """Usage of chat completions and of responses, whose counts include their parts, or should."""
     counts = normalise(usage)
-    assert counts is not None
     asked, said = _details(usage, "prompt"), _details(usage, "completion")
     read = _first(usage, "cache_read_input_tokens") if counts.cached_tokens is None else counts.cached_tokens
     written = _known(_first(asked, *_WRITTEN), _first(usage, *_WRITTEN))
@@ -99,7 +98,6 @@ def _of_openai(usage: JsonObject) -> Tokens:
 
 def _of_anthropic(usage: JsonObject) -> Tokens:
     counts = normalise(usage)
-    assert counts is not None
     # Compacting the conversation is billed, and reported nowhere else.
     compacted = [each for each in objects(usage.get("iterations")) if each.get("type") == "compaction"]
     parts = [usage, *compacted]
@@ -123,7 +121,6 @@ def _of_anthropic(usage: JsonObject) -> Tokens:
 def _of_gemini(usage: JsonObject) -> Tokens:
     """Gemini's usage, which leaves out counts of 0: the total shows what is missing."""
     counts = normalise(usage)
-    assert counts is not None
     asked = _sum(counts.input_tokens, _first(usage, "toolUsePromptTokenCount"))
     said, total = _sum(counts.output_tokens, counts.reasoning_tokens), counts.total_tokens
     if asked is not None and total is not None and total >= asked:
@@ -164,9 +161,7 @@ def _told_cost(usage: JsonObject) -> float | None:
 
 
 def _dollars(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST_DOLLARS:
-        return None
-    return float(value)
+    return float(value) if is_number(value) and 0 <= value < MOST_DOLLARS else None
 
 
 def _details(usage: JsonObject, of: str) -> JsonObject:

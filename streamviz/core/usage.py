@@ -48,10 +48,8 @@ _GEMINI: tuple[tuple[Path, ...], ...] = (
 )
 
 
-def normalise(usage: JsonObject | None) -> Usage | None:
-    """The counts of a usage object of any wire format; None if there is none."""
-    if usage is None:
-        return None
+def normalise(usage: JsonObject) -> Usage:
+    """The counts of a usage object of any wire format."""
     return Usage(*[_first(usage, paths) for paths in _paths(usage)])
 
 

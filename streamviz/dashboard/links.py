@@ -10,13 +10,13 @@ from streamviz.live.filter_terms import quoted_if_needed
 from streamviz.live.presentation.figures import UNKNOWN
 
 
-def page_url(page: str, time: Mapping[str, str], written: str = "") -> str:
+def page_url(page: str, time: Mapping[str, str], written: str) -> str:
     """The URL of a page of history, for a time span as it is in URLs, and a filter."""
     query = {**({"q": written} if written else {}), **time}
     return f"{_address(page)}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
 
 
-def sessions_url(time: Mapping[str, str], written: str = "") -> str:
+def sessions_url(time: Mapping[str, str], written: str) -> str:
     """The same for the Sessions page."""
     return page_url("sessions", time, written)
 

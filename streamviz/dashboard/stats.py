@@ -83,7 +83,7 @@ class Stats(NamedTuple):
         return [change.mark for change in self.changes]
 
 
-def stats_of(span: Timespan, group: str, compared: Compared, by: str = "", only: str = "") -> Stats:
+def stats_of(span: Timespan, group: str, compared: Compared, by: str, only: str) -> Stats:
     """The statistics of a time span, by one of GROUPINGS or by TOOL, and of what they are compared with. If there are
     very many groups, it has those with the most of one of LARGEST, or of streams. If `only` one of the CSV tables is
     wanted, what others show may be missing."""

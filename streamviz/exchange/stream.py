@@ -82,7 +82,6 @@ class LiveStream:
     passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
     passed_at: "array[int]" = field(default_factory=lambda: array("q"))
     made_at: "array[int]" = field(default_factory=lambda: array("q"))
-    last_sent_at: int | None = None
     upstream_first_at: int | None = None
     client_first_at: int | None = None
     ended_at: int | None = None
@@ -119,6 +118,11 @@ class LiveStream:
     def frame_count(self) -> int:
         """How many frames its client was sent."""
         return len(self.passed_seqs) + len(self.made_at)
+
+    @property
+    def last_sent_at(self) -> int | None:
+        """When its client was last sent anything."""
+        return max((*self.passed_at[-1:], *self.made_at[-1:]), default=None)
 
     @property
     def outcome(self) -> str:

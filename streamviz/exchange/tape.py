@@ -33,7 +33,6 @@ class Tape:
         now = stream.context.now()
         self._note_verdicts()
         self._entries.append(FramesSent.of(stream.id, stream.frame_count, now, frames))
-        stream.last_sent_at = now
         for frame in frames:
             if frame.seq is not None and frame.origin == UPSTREAM:
                 stream.passed_seqs.append(frame.seq)

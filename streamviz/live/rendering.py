@@ -180,7 +180,7 @@ async def panes(
     pace: Pace,
     first: int | None = None,
     *,
-    moment: Moment | None = None,
+    moment: Moment | None,
     taken: int = 0,
     asked: str = "",
 ) -> SafeString:

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, is_number
 from streamviz.policies.optional_parts import optional_parts
 
 
@@ -105,7 +105,7 @@ def integer(value: object, default: int) -> int:
 
 def number(value: object) -> float | None:
     """A number, if one was given."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 def shortened(text: str, most: int) -> str:

@@ -192,7 +192,7 @@ def test_what_it_writes_has_no_line_end_that_only_some_clients_know(text: str) -
 
 
 def test_a_comment_means_nothing_to_a_client() -> None:
-    assert [event.data for event in read(sse.write_comment("keep-alive"))] == [None]
+    assert [event.data for event in read(sse.KEEP_ALIVE)] == [None]
 
 
 @pytest.mark.parametrize("line", [b"a\n", b":\n", b"data: 1\n", b"a\r", b"data\r\n"])

@@ -26,7 +26,6 @@ def test_it_finds_the_counts_of_each_format(usage: dict[str, Any], want: Usage) 
 
 def test_unknown_usage_is_none_and_not_zero() -> None:
     assert normalise({}) == Usage(None, None, None, None, None)
-    assert normalise(None) is None
 
 
 @pytest.mark.parametrize("odd", ["three", -1, 1.5, True, [], {}])

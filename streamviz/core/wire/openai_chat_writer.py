@@ -70,14 +70,14 @@ class ChatWriter(Composer):
         return [sse.write_event(DONE)]
 
     def keep_alive(self) -> bytes:
-        return sse.write_comment("keep-alive")
+        return sse.KEEP_ALIVE
 
     def fail(self, failure: StreamFailed) -> bytes:
         if self.asks_again_after_errors and failure.code in FINAL:
             return self._refusal(failure.message)
         code = TOLD_FINAL if self.knows_openai_codes_alone and failure.code in FINAL else failure.code
         body = error_body(failure.message, failure.kind or "upstream_error", code or None)
-        return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
+        return sse.write_event(encode(body)) + sse.write_event(DONE)
 
     def _refusal(self, why: str) -> bytes:
         """End the answer as one that a policy halted, with an error's words as its last text."""

@@ -147,7 +147,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         """OpenAI's own event: Codex gives up on a stream without one for 5 minutes, and a comment does not count. SDKs
         accept none before the response is created. If upstream's frames may follow, it repeats the last number."""
         if not self._has_begun and not self.counts_events:
-            return sse.write_comment("keep-alive")
+            return sse.KEEP_ALIVE
         if self._source:
             return self._write(("keepalive", {}))
         number = max(0, self._next_number - 1)

@@ -44,7 +44,7 @@ class _ChatWriter:
         return sse.write_event(DONE)
 
     def keep_alive(self) -> bytes:
-        return sse.write_comment("keep-alive")
+        return sse.KEEP_ALIVE
 
 
 class RunAnswer:

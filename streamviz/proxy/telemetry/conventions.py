@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import as_object
+from streamviz.core.json_value import as_object, is_number
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.outcome import Outcome
 from streamviz.core.tokens import Tokens
@@ -182,9 +182,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if abs(value) < _LARGEST else None
+    return float(value) if is_number(value) and abs(value) < _LARGEST else None
 
 
 def _whole(value: object) -> int | None:

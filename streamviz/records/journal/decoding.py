@@ -16,7 +16,7 @@ def records_in(data: bytes, marker: bytes = b"") -> tuple[list[AnyEntry], int]:
     return [entry for _, entry in placed], length
 
 
-def placed_in(data: bytes, marker: bytes = b"") -> tuple[list[tuple[int, AnyEntry]], int]:
+def placed_in(data: bytes, marker: bytes) -> tuple[list[tuple[int, AnyEntry]], int]:
     """Like `records_in`, with the offset of each record beside its entry."""
     placed: list[tuple[int, AnyEntry]] = []
     place = 0

@@ -127,7 +127,7 @@ class Pending:
             batch = self._batches[entry.stream_id] = Batch(entry.stream_id, self._worker, segment)
         batch.add(entry)
 
-    def take_due(self, everything: bool = False) -> list[Batch]:
+    def take_due(self, everything: bool) -> list[Batch]:
         """The batches that are to be stored now."""
         now = time.monotonic()
         due = [batch for batch in self._batches.values() if everything or batch.is_due(now)]

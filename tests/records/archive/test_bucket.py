@@ -148,7 +148,7 @@ def test_a_storage_that_sends_a_byte_at_a_time_is_given_up_on(head: str, monkeyp
         assert not isinstance(raised.value, ObjectAway)
         with pytest.raises(ChunksAway, match="takes longer than"):
             bucket.get("x", 0, 9999)  # at once, without asking
-    assert not any([taken.get(timeout=60) for _ in called])
+    assert not any(taken.get(timeout=60) for _ in called)
 
 
 def test_a_request_that_was_in_time_leaves_its_connection_to_the_next() -> None:
