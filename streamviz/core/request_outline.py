@@ -26,7 +26,7 @@ from streamviz.core.wire_format import WireFormat
 # Clients mark what a provider is to cache, and move the mark from turn to turn.
 _MARKS = ("cache_control", "id", "status")
 # How a text begins that streamviz adds to a client's last turn, and that the client does not repeat.
-ADDED = "[streamviz: your call of "
+NOTICE = "[streamviz: your call of "
 
 
 class RequestOutline(NamedTuple):
@@ -154,7 +154,7 @@ def _are_same(one: bytes, before: bytes) -> bool:
 def _may_be_same(one: bytes, before: bytes) -> bool:
     """Whether two turns may differ only in marks, which are short, and in what we added: if not, they need not be
     decoded."""
-    return abs(len(one) - len(before)) < 400 + len(one) // 4 or ADDED.encode() in before
+    return abs(len(one) - len(before)) < 400 + len(one) // 4 or NOTICE.encode() in before
 
 
 def _repeats(one: object, before: object) -> bool:
@@ -169,7 +169,7 @@ def _without_added(turn: object) -> object:
 
 
 def _is_added(part: object) -> bool:
-    return as_text(as_object(part).get("text")).startswith(ADDED)
+    return as_text(as_object(part).get("text")).startswith(NOTICE)
 
 
 def _normal(turn: bytes) -> object:

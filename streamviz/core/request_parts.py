@@ -43,8 +43,8 @@ class Part:
 
 ReadItem = Callable[[JsonObject], Iterator[Part]]
 
-ANSWERING = frozenset(("assistant", "model"))
-SYSTEM_ROLES = frozenset(("system", "developer"))
+ANSWERING = ("assistant", "model")
+SYSTEM_ROLES = ("system", "developer")
 # What another agent of Codex's says to the one that asks.
 BETWEEN_AGENTS = "agent_message"
 # How what OpenAI encrypts begins.

@@ -25,7 +25,7 @@ def parted(piece: Piece, source: int) -> tuple[Piece, Piece]:
     return Piece(piece.text[:source], source, False), Piece(piece.text[source:], left, False)
 
 
-def is_before(piece: Piece) -> bool:
+def is_earlier(piece: Piece) -> bool:
     """Whether a piece went out with an earlier block."""
     return not piece.source and not piece.is_changed
 

@@ -8,7 +8,7 @@ from streamviz.core.hooks import Failed, called, require_in_time
 from streamviz.core.judgements import ChainContext, Judgement
 from streamviz.core.policy import ActivePolicy, Edit, Reading, Tail
 from streamviz.core.readings import SHOWN_SPANS, checked_reading, placed, replaced
-from streamviz.core.running_pieces import Piece, cut, is_before
+from streamviz.core.running_pieces import Piece, cut, is_earlier
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _CONTEXT = 1
@@ -16,23 +16,23 @@ _CONTEXT = 1
 
 class Stage:
     """One policy's part: what it has not released yet, and what it found. `error` is what the policy raised already,
-    `before` the end of the previous text of this kind, which the client has: many clients join the texts of several
+    `earlier` the end of the previous text of this kind, which the client has: many clients join the texts of several
     blocks."""
 
-    def __init__(self, active: ActivePolicy, block: StreamBlock, error: BaseException | None, before: str) -> None:
+    def __init__(self, active: ActivePolicy, block: StreamBlock, error: BaseException | None, earlier: str) -> None:
         self.active = active
         self.halt: Verdict | None = None
         self.failure = ""
         self._block = block
         self._error = error
         self._on_delta = active.policy.on_delta
-        self._waiting: deque[Piece] = deque([Piece(before, 0, False)] if before else [])
+        self._waiting: deque[Piece] = deque([Piece(earlier, 0, False)] if earlier else [])
         self._before = ""
         self._counts: Counter[str] = Counter()
         self._spans: list[dict[str, object]] = []
-        self._before_it, self._has_before = before, bool(before)
+        self._earlier, self._has_earlier = earlier, bool(earlier)
         self._end = ""
-        self._gone = -len(before)
+        self._gone = -len(earlier)
         self._edited_to = 0
         self._took = 0
         self._found_at = 0
@@ -50,18 +50,18 @@ class Stage:
         else:
             gone = self._feed_all(is_whole, context)
         self._end = self.ending() if is_whole else ""
-        return self._without_before(gone) if self._has_before else gone
+        return self._without_earlier(gone) if self._has_earlier else gone
 
     def _reopen(self, end: str) -> None:
         """Go on with a text that was over: all that was kept back of it has gone out."""
         self._waiting.appendleft(Piece(end, 0, False))
-        self._before, self._has_before = "", True
+        self._before, self._has_earlier = "", True
         self._gone -= len(end)
 
-    def _without_before(self, gone: list[Piece]) -> list[Piece]:
+    def _without_earlier(self, gone: list[Piece]) -> list[Piece]:
         """The pieces that the client does not have yet; the text before them is at the front, and goes first."""
-        self._has_before = bool(self._waiting) and is_before(self._waiting[0])
-        return [piece for piece in gone if not is_before(piece)]
+        self._has_earlier = bool(self._waiting) and is_earlier(self._waiting[0])
+        return [piece for piece in gone if not is_earlier(piece)]
 
     def _feed_one(self, piece: Piece, is_whole: bool, context: ChainContext) -> list[Piece]:
         """Read one piece in the usual case: nothing waits, and nothing is found."""
@@ -107,7 +107,7 @@ class Stage:
         most = self.active.policy.look_back
         own = self._block.ending(min(most, max(0, self._block.length - self._edited_to)))
         is_all = len(own) == self._block.length and not self._edited_to
-        return (self._before_it + own)[-most:] if is_all and most else own
+        return (self._earlier + own)[-most:] if is_all and most else own
 
     @property
     def has_changed(self) -> bool:

@@ -13,7 +13,7 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.call_runners import Runner
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, objects
-from streamviz.core.request_outline import ADDED
+from streamviz.core.request_outline import NOTICE
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.denied_outputs import HALTED
 from streamviz.proxy.marks import looks_random
@@ -73,4 +73,4 @@ def _last_turns(fields: JsonObject) -> Iterator[JsonObject]:
 
 def _notice(name: str, why: str) -> JsonObject:
     called = _NOT_OF_A_NAME.sub("_", name[:_LONGEST_NAME])
-    return {"type": "text", "text": f"{ADDED}{called} was not carried out] {why}"}
+    return {"type": "text", "text": f"{NOTICE}{called} was not carried out] {why}"}

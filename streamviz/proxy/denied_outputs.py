@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, object_in
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.session_names import ADDED, conversation_of
 
@@ -91,14 +91,8 @@ def _not_given(stream: LiveStream) -> Iterator[tuple[ToolCallStreamBlock, str]]:
 
 def _carried_out(stream: LiveStream) -> set[str]:
     """The calls whose output is in the answer itself, such as those of a shell at the provider."""
-    return {_call_of(block.text) for block in stream.state.blocks if block.label == "shell_call_output"}
-
-
-def _call_of(output: str) -> str:
-    try:
-        return as_text(as_object(decode(output)).get("call_id"))
-    except ValueError:
-        return ""
+    outputs = (block.text for block in stream.state.blocks if block.label == "shell_call_output")
+    return {as_text(object_in(output).get("call_id")) for output in outputs}
 
 
 def _left(outputs: Sequence[JsonObject], known: set[str]) -> Iterator[JsonObject]:

@@ -91,7 +91,7 @@ def header(scope: HTTPScope, name: bytes) -> str:
     return ""
 
 
-def header_reader(scope: HTTPScope) -> Callable[[bytes], str]:
+def header_reader(scope: HTTPScope) -> Header:
     """The same, for a request in which many headers are looked up."""
     values = dict(reversed(list(scope["headers"])))
     return lambda name: text_of(values[name]) if name in values else ""

@@ -17,7 +17,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
 from streamviz.core.request import PLAIN
-from streamviz.core.request_parts import BETWEEN_AGENTS, readable
+from streamviz.core.request_parts import ANSWERING, BETWEEN_AGENTS, SYSTEM_ROLES, readable
 from streamviz.core.wire.gemini_request import either
 from streamviz.proxy.made_messages import beginning_of
 
@@ -45,9 +45,7 @@ _CALLS_IN_TEXT = re.compile(r"(?:\A|\n)Calling tools:\n(?=\[\{'id': ')")
 _CALL_IN_TEXT = re.compile(r"\{'id': '([^'\\]{1,200})', 'type': 'function', 'function': \{'name': '")
 _END_OF_CALLS = "}}]"
 _END_OF_CODE = "</code>"
-_SYSTEM_ROLES = ("system", "developer")
 _SYSTEM_FIELDS = ("system", "instructions", "systemInstruction", "system_instruction")
-_ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _NOTHING: Mapping[int, Instead] = {}
@@ -130,7 +128,7 @@ def turns_backwards(said: object) -> Iterator[Turn]:
     # The items of an answer have types of their own. Messages are complete and never joined.
     answer: list[JsonObject] = []
     for item in map(as_object, reversed(as_list(said))):
-        if item.get("role") in _SYSTEM_ROLES:
+        if item.get("role") in SYSTEM_ROLES:
             continue
         if "type" in item and _is_part_of_answer(item):
             answer.append(item)
@@ -146,7 +144,7 @@ def turns_backwards(said: object) -> Iterator[Turn]:
 def system_prompt_of(fields: JsonObject, turns: str) -> bytes:
     """A request's system prompt: what precedes its first turn, or has a field of its own."""
     said = map(as_object, as_list(fields.get(turns))[:_MOST_FIRST])
-    first = list(takewhile(lambda item: item.get("role") in _SYSTEM_ROLES, said))
+    first = list(takewhile(lambda item: item.get("role") in SYSTEM_ROLES, said))
     own = (fields[name] for name in _SYSTEM_FIELDS if name in fields)
     # Gemini's is a turn.
     first += [each if isinstance(each, dict) else {"content": each} for each in own]
@@ -219,7 +217,7 @@ def _is_part_of_answer(item: JsonObject) -> bool:
 
 def _turn(items: list[JsonObject]) -> Turn:
     first = items[0]
-    turn = Turn(is_answer=first.get("role") in _ANSWERING or _is_part_of_answer(first))
+    turn = Turn(is_answer=first.get("role") in ANSWERING or _is_part_of_answer(first))
     for item in items[:_MOST_ITEMS]:
         _read(item, turn)
     return turn

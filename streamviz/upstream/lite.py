@@ -117,12 +117,12 @@ litellm.CustomStreamWrapper._should_fail_on_clean_eof = _is_looked_at_here  # ty
 
 _redacted = secret_redaction.python_redact_string
 # LiteLLM's errors quote what it could not read, which can be a whole request.
-_MOST_OF_AN_ERROR = 4 * 1024
+_MOST_REDACTED = 4 * 1024
 
 
 def _redacted_beginning(text: str) -> str:
     """Redact only the beginning: searching for credentials takes 12 s per megabyte, several times for each error."""
-    return _redacted(text[:_MOST_OF_AN_ERROR])
+    return _redacted(text[:_MOST_REDACTED])
 
 
 secret_redaction.python_redact_string = _redacted_beginning

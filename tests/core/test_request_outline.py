@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.request_outline import ADDED, New, RequestOutline, new_in, outline_of
+from streamviz.core.request_outline import NOTICE, New, RequestOutline, new_in, outline_of
 from streamviz.core.wire import WIRE_FORMATS
 from tests.core.test_request_parts import SAID
 
@@ -48,7 +48,7 @@ def test_what_we_added_to_a_turn_is_not_missed_in_the_next_request(more: int) ->
     asked, thanks = ({"role": "user", "content": text} for text in ("Tidy up", "Thanks"))
     called = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]}
     answer = {"role": "assistant", "content": "Done."}
-    told = {"type": "text", "text": f"{ADDED}rm was not carried out] No."}
+    told = {"type": "text", "text": f"{NOTICE}rm was not carried out] No."}
     result = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
     sent, had = ({"role": "user", "content": [result, *added]} for added in ([told] * more, []))
     before = outline("anthropic_messages", [asked, called, sent])
