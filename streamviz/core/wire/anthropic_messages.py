@@ -46,7 +46,6 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def clear(self) -> None:
         super().clear()
         self._envelope = Envelope()
-        self.head: JsonObject = {}
         self._usage: JsonObject = {}
         self._unsealed: dict[int, StreamBlock] = {}
         self._parts: dict[int, JsonObject] = {}

@@ -55,7 +55,6 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def clear(self) -> None:
         super().clear()
         self._envelope = Envelope()
-        self.head: JsonObject = {}
         self._candidates: dict[int, _Candidate] = {}
         self._open_candidates = 0
         self._parts: dict[int, JsonObject] = {}

@@ -39,8 +39,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         super().clear()
         self._envelope = Envelope()
         self._choices: dict[int, Choice] = {}
-        # Filled in by the first chunk that has an id; a composer that continues the stream shares it.
-        self.head: JsonObject = {}
+        # The first chunk that has an id fills in `head`.
         self._has_id = False
         self._has_deltas = False
         self._has_own_usage = False
