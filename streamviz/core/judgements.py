@@ -140,6 +140,7 @@ class Unanswered:
     why: str
 
 
+NOBODY_ASKED = Unanswered("nobody was asked")
 Answer = ModelSaid | InParts | Judged | PersonDecided | Unanswered
 
 

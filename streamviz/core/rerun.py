@@ -10,7 +10,7 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.context import Frame, Price, unknown_price
 from streamviz.core.json_value import JsonObject
-from streamviz.core.judgements import Answer, ChainContext, Judgement, Question, Unanswered
+from streamviz.core.judgements import NOBODY_ASKED, Answer, ChainContext, Judgement, Question
 from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
@@ -56,7 +56,7 @@ def chunks_of(data: bytes) -> list[Chunk]:
 
 async def nobody(question: Question) -> Answer:
     """The answer if no model is to be asked."""
-    return Unanswered("nobody was asked")
+    return NOBODY_ASKED
 
 
 async def rerun(

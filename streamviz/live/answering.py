@@ -2,13 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from streamviz.core.judgements import Answer, Question, Unanswered
+from streamviz.core.judgements import Answer, Question
+from streamviz.core.rerun import nobody
 
-
-async def nobody(question: Question) -> Answer:
-    """The answer in a process that runs no streams."""
-    return Unanswered("nobody was asked")
-
-
-# Set by the worker when it starts.
+# Set by the worker when it starts; no other process runs streams.
 answer: Callable[[Question], Awaitable[Answer]] = nobody

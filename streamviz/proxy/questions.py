@@ -9,6 +9,7 @@ from streamviz.core.errors import ClientFacingError
 from streamviz.core.hooks import words
 from streamviz.core.judgements import NO_ANSWER, Answer, InParts, ModelSaid, PersonDecided, Question, Unanswered
 from streamviz.core.policy import Consult, Work
+from streamviz.core.rerun import nobody
 from streamviz.core.verdicts import Decision
 
 Consulting = Callable[[Consult], Awaitable[str]]
@@ -98,7 +99,7 @@ async def asked(question: Question, helpers: Helpers) -> Answer:
     if question.work is not None:
         return await helpers.work(question.work, question.seconds)
     if question.consult is None:
-        return Unanswered("nobody was asked")
+        return await nobody(question)
     parts = (_told(part, question.seconds, helpers) for part in question.consult.parts)
     return InParts(tuple(await asyncio.gather(*parts)))
 

@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 
-from streamviz.core.judgements import Judgement
+from streamviz.core.judgements import NOBODY_ASKED, Judgement
 from streamviz.core.rerun import Rerun
 from streamviz.core.verdicts import Decision
 
@@ -39,7 +39,7 @@ class Figures:
         """Count a stream that the policy was run over, compared with its recorded verdicts."""
         self.streams += 1
         self.asked += made.asked
-        judgements = [each for each in made.judgements if not each.failure.endswith("nobody was asked")]
+        judgements = [each for each in made.judgements if not each.failure.endswith(NOBODY_ASKED.why)]
         self.judged += bool(judgements)
         if made.longest_wait:
             self.waits.append(made.longest_wait)
