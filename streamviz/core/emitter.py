@@ -39,7 +39,7 @@ class Emitter(BlockLimit):
 
     def _require_asked(self, answer: int) -> None:
         if self.answers_asked is not None and answer >= self.answers_asked:
-            self._contradict("there are more answers than were asked for")
+            self._contradict("there are more answers than were requested")
 
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)

@@ -115,7 +115,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _index(self, payload: JsonObject, otherwise: int) -> int:
         index = as_index(payload.get("index"))
         if index is None and payload.get("index") is not None:
-            self._contradict("an index is no place")
+            self._contradict("an index is not a valid one")
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:
@@ -148,7 +148,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             # Some gateways repeat the start before each piece of a call, which leaves SDKs with an extra, empty block.
             self._places.append(None)
             if part.get("input"):
-                self._contradict("a call goes on in a block of its own")
+                self._contradict("a call continues in a block of its own")
                 self._grow(open_block, as_arguments(part["input"]))
             return
         self._place(self._start_block(self._index(payload, self._next_index), part))
@@ -165,7 +165,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         label = as_text(part.get("type"))
         kind = kind_of(part)
         if kind is BlockKind.TOOL_CALL and says_twice(part):
-            self._contradict("a call says twice what its tool is given")
+            self._contradict("a call gives its arguments twice")
         block = self._start(
             kind,
             index=index,
@@ -191,7 +191,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         place = as_index(payload.get("index")) or 0
         self._index_type = self._index_type or type(payload.get("index"))
         if type(payload.get("index")) is not self._index_type:
-            self._contradict("an index is told in two ways")
+            self._contradict("an index is given in two ways")
         word = as_text(delta.get("type"))
         target = self._unsealed.get(index)
         if word not in _KNOWN_DELTAS and target is not None and target.kind.is_opaque:
@@ -223,11 +223,11 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         """Grow a block by a text that the SDKs add to the block at `place`, which should be the same one."""
         there = self._places[place] if place < len(self._places) else block
         if there is not block and (there is None or not there.kind.is_opaque or block.ordinal in self._placed):
-            self._contradict("a delta is for another block than its index says")
+            self._contradict("a delta is for a block other than its index says")
         if text and block.ordinal in self._with_input:
             self._contradict("a call begins with its input and then has another")
         if text and self._shown.differ(block):
-            self._contradict("a text goes on otherwise than it is shown")
+            self._contradict("a text continues differently from how it is shown")
         self._grow(block, text)
 
     def _block_for(self, index: int, kind: BlockKind, label: str) -> StreamBlock:
@@ -255,7 +255,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _read_new_call(self, index: int, block: StreamBlock, delta: JsonObject) -> None:
         """Read a delta of unknown type that may be a call, or part of one."""
         if block.kind is BlockKind.TOOL_CALL:
-            self._contradict("a call goes on in a way that clients may not know")
+            self._contradict("a call continues in a way that clients may not know")
         self._start_block(index, delta)
 
     def _seal(self, index: int) -> None:

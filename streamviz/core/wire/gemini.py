@@ -196,7 +196,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     ) -> StreamBlock:
         """Start a block; whatever is open in the candidate is then complete."""
         if candidate.is_over:
-            self._contradict("a candidate goes on behind its end")
+            self._contradict("a candidate continues after its end")
         if candidate.unsealed:
             self._complete(candidate.unsealed[-1])
         candidate.text = candidate.call = candidate.sound = None

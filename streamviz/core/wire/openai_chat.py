@@ -107,7 +107,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _read_choice(self, payload: JsonObject, position: int) -> None:
         index = as_index(payload.get("index"))
         if index is None and payload.get("index") is not None:
-            self._contradict("the index of a choice is no place")
+            self._contradict("the index of a choice is not a valid one")
         number = position if index is None else index
         choice = self._choices.get(number) or self._begin_choice(number)
         before = len(self.state.events)
@@ -120,9 +120,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _check_choice(self, choice: Choice, payload: JsonObject) -> None:
         """Check that a choice goes on where it was, and not after its end."""
         if choice.is_finished and not self.has_end_mark:
-            self._contradict("a choice goes on behind its end")
+            self._contradict("a choice continues after its end")
         if choice.is_elsewhere(payload.get("index")):
-            self._contradict("the index of a choice is told in two ways")
+            self._contradict("the index of a choice is given in two ways")
 
     def _begin_choice(self, number: int) -> Choice:
         self._require_room(len(self._choices))
@@ -136,7 +136,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         delta, message = payload.get("delta"), as_object(payload.get("message"))
         if isinstance(delta, dict) and (not self.body or says(delta)):
             if not choice.has_delta and says_else(message, delta):
-                self._contradict("a message says something else than the delta beside it")
+                self._contradict("a message differs from the delta beside it")
             choice.has_delta = self._has_deltas = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:
@@ -162,7 +162,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if refusal := delta.get("refusal"):
             self._text(choice, BlockKind.REFUSAL, as_text(refusal))
             if not isinstance(refusal, str):
-                self._contradict("a refusal is no text")
+                self._contradict("a refusal is not a text")
         if audio := delta.get("audio"):
             self._read_audio(choice, audio, content)
         if images := delta.get("images"):
@@ -173,11 +173,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if calls := delta.get("tool_calls"):
             self._read_calls(choice, self._few(objects(calls)))
             if len(objects(calls)) < (len(calls) if isinstance(calls, list) else 1):
-                self._contradict("a call is no object")
+                self._contradict("a call is not an object")
         if call := delta.get("function_call"):
             self._read_legacy_call(choice, legacy_piece(as_object(call)))
             if not isinstance(call, dict):
-                self._contradict("a call is no object")
+                self._contradict("a call is not an object")
 
     def _content(self, choice: Choice, text: str) -> None:
         choice.has_text = True
@@ -192,9 +192,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
                 self._few(as_list(each.get(key)))
         text, signature, fields, is_odd = thinking_in(delta)
         if is_odd:
-            self._contradict("two fields say different thinking")
+            self._contradict("two fields have different thinking")
         if text and choice.thinks_elsewhere(fields):
-            self._contradict("thinking goes on in another field")
+            self._contradict("thinking continues in another field")
         self._text(choice, BlockKind.THINKING, text, signature)
         return text
 
@@ -225,7 +225,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             text = part_text(details, kind)
             if kind == "thinking" and thinking:
                 if not is_same(text, thinking):
-                    self._contradict("a part and a field say different thinking")
+                    self._contradict("a part and a field have different thinking")
             elif kind in ("thinking", "reasoning"):
                 self._text(choice, BlockKind.THINKING, text, as_text(details.get("signature")))
             elif text:
@@ -287,7 +287,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if block.is_complete:
             choice.open.append(block)
         if self._is_odd(block, piece, name):
-            self._contradict("a call is named twice, or goes on as another kind of call")
+            self._contradict("a call is named twice, or continues as another kind of call")
         if name and block.name:
             # A name in pieces, or one that is repeated and longer each time. SDKs disagree about both.
             name = name if name.startswith(block.name) else block.name + name

@@ -83,7 +83,7 @@ class OpenAIResponsesAggregator(TextReader):
         if name.startswith("response.") and name != kind:
             self._contradict("an event has the name of another")
         if any(isinstance(place := payload.get(member), int) and as_index(place) is None for member in _PLACES):
-            self._contradict("a place is no index")
+            self._contradict("a place is not an index")
 
     def _read_text(self, word: str, step: str, payload: JsonObject) -> None:
         if word == "content_part":
@@ -110,7 +110,7 @@ class OpenAIResponsesAggregator(TextReader):
         is_ended = status in _ENDED
         output = response.get("output")
         if output and len(objects(output)) != (len(output) if isinstance(output, list) else 1):
-            self._contradict("an output has what is no item")
+            self._contradict("an output contains something that is not an item")
         finder = self._known.finder()
         is_more = False
         for position, payload in enumerate(objects(output)):

@@ -43,7 +43,7 @@ class ItemReader(ThinkingReader):
         """Whether all of it may be read once more. If that is needed again and again, upstream contradicts itself."""
         self._reread[what] += 1
         if self._reread[what] > _MOST_REREAD:
-            self._contradict("the same is told again too often")
+            self._contradict("the same thing is repeated too often")
         return self._reread[what] <= _MOST_REREAD
 
     def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
@@ -61,7 +61,7 @@ class ItemReader(ThinkingReader):
         if _is_same_payload(payload, block.text):
             return
         if block.length or block.is_sealed:
-            self._contradict("a part is told again otherwise")
+            self._contradict("a part is repeated differently")
         else:
             self._grow(block, text)
 
@@ -89,7 +89,7 @@ class ItemReader(ThinkingReader):
                 self._end_arguments(block, item, {key: value for key, value in begun.items() if key not in came})
         fits = goes_on(expected, came)
         if came and not fits:
-            self._contradict("a call's arguments are not those that it was announced with")
+            self._contradict("a call's arguments differ from those it was announced with")
         if item.begun is not None and not (came and fits):
             text = as_arguments(item.begun)
             # A cut-off call that the provider runs could have gone on within its object. A client may run a call as it
@@ -110,7 +110,7 @@ class ItemReader(ThinkingReader):
         if item.writer is not None:
             self._end_arguments(block, item, whole_fields(details))
         if said is not None and not goes_on(item.begun, said) and item.type not in _PREVIEWED:
-            self._contradict("a call's arguments are not those that it was announced with")
+            self._contradict("a call's arguments differ from those it was announced with")
         self._complete_with(block, arguments_of(details) or ("" if block.length else as_arguments(item.begun)))
         item.begun = None
         self._tell_picture(item, picture_of(details))
@@ -120,7 +120,7 @@ class ItemReader(ThinkingReader):
         if type in CALLS and type != item.type:
             self._contradict("an item becomes one of another type")
         if says_two(details):
-            self._contradict("a call tells its arguments twice, and differently")
+            self._contradict("a call gives its arguments twice, and differently")
 
     def _announce(self, block: ToolCallStreamBlock, item: Item, said: object) -> None:
         """Note the arguments that a call is announced with; those that come later begin with them."""
@@ -150,7 +150,7 @@ class ItemReader(ThinkingReader):
         if not (new_name or new_id):
             return
         if block.is_sealed:
-            self._contradict("a call gets its name or id behind its end")
+            self._contradict("a call gets its name or id after its end")
         else:
             self._grow(block, id=new_id, name=new_name)
 
@@ -170,7 +170,7 @@ class ItemReader(ThinkingReader):
             return
         came = writer.fields
         if any(whole.get(key) is not None and whole[key] != value for key, value in came.items()):
-            self._contradict("a call's arguments are not what came before")
+            self._contradict("a call's arguments differ from what came before")
         self._grow(block, writer.end(whole))
 
     def _write_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
@@ -178,7 +178,7 @@ class ItemReader(ThinkingReader):
         if not text:
             return
         if block.is_sealed or (block.length and item.writer is None):
-            self._contradict("a call's arguments go on behind their end")
+            self._contradict("a call's arguments continue after their end")
             return
         item.writer = item.writer or ArgumentsWriter({})
         key = key_of(item, field)
@@ -191,7 +191,7 @@ class ItemReader(ThinkingReader):
         came = None if item.writer is None else item.writer.said.get((key, number))
         if came is not None:
             if whole and not self.state.contradiction and "".join(came) != whole:
-                self._contradict("a call's arguments are not what came before")
+                self._contradict("a call's arguments differ from what came before")
         elif not block.length:
             self._write_argument(block, item, field, {**payload, "delta": whole})
 
@@ -200,7 +200,7 @@ class ItemReader(ThinkingReader):
         if field not in ("arguments", "input"):
             self._write_argument(block, item, field, payload)
         elif block.is_complete:
-            self._contradict("a call's arguments go on behind their end")
+            self._contradict("a call's arguments continue after their end")
         else:
             self._grow(block, as_json_text(payload.get("delta")))
 
@@ -211,7 +211,7 @@ class ItemReader(ThinkingReader):
         if not picture or picture == item.picture:
             return
         if item.picture or (item.media is not None and item.media.is_sealed):
-            self._contradict("an image is told again otherwise")
+            self._contradict("an image is repeated differently")
             return
         item.picture = picture
         self._grow(item.media or self._start_media(item), picture)
@@ -220,7 +220,7 @@ class ItemReader(ThinkingReader):
         if not preview:
             return
         if item.picture or (item.block is not None and item.block.is_sealed):
-            self._contradict("an image is told again otherwise")
+            self._contradict("an image is repeated differently")
         else:
             self._grow(item.media or self._start_media(item), preview)
 
@@ -246,9 +246,9 @@ class ItemReader(ThinkingReader):
         """What a whole text adds to the part that came; it has to begin with that part."""
         goes_on = len(whole) >= block.length and whole.startswith(block.text)
         if whole and not goes_on and not self._is_same_call(block, whole):
-            self._contradict("a text is told again otherwise")
+            self._contradict("a text is repeated differently")
         elif goes_on and block.is_sealed and len(whole) > block.length:
-            self._contradict("a text goes on behind its end")
+            self._contradict("a text continues after its end")
         return whole[block.length :] if goes_on else ""
 
     def _is_same_call(self, block: StreamBlock, whole: str) -> bool:

@@ -39,7 +39,7 @@ class TextReader(ItemFinder):
             kinds = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.THINKING)
             said = ["".join(part.text for part in item.parts.values() if part.kind is kind) for kind in kinds]
             if any(text not in said for text in beside):
-                self._contradict("a message says a text that is none of its parts")
+                self._contradict("a message has a text that is in none of its parts")
 
     def _read_part(self, payload: JsonObject, part: JsonObject, is_whole: bool) -> None:
         if not is_whole and as_list(part.get("logprobs")):
@@ -62,12 +62,12 @@ class TextReader(ItemFinder):
         texts = texts_in(part)
         self._complete_with(block, texts[0] if texts else "", is_complete=False)
         if len(texts) > 1:
-            self._contradict("a part of a message says two texts")
+            self._contradict("a part of a message has two texts")
         if data := part.get("data"):
             if block.kind is BlockKind.CONTENT and isinstance(data, str):
                 self._hear_whole(item, position, data)
             else:
-                self._contradict("a sound is no text in a message's part")
+                self._contradict("a sound is in a part of a message that cannot have one")
 
     def _part(self, item: Item, position: int, label: str) -> StreamBlock:
         kind = kind_of(label)
@@ -104,7 +104,7 @@ class TextReader(ItemFinder):
         if not text:
             return
         if self._shown.differ(block):
-            self._contradict("a text goes on otherwise than it is shown")
+            self._contradict("a text continues differently from how it is shown")
         self._check_place(block)
         if block.kind is BlockKind.THINKING and block is item.block:
             part = thought_of(word, payload)
@@ -113,7 +113,7 @@ class TextReader(ItemFinder):
             return
         self._check_event(block, None, payload)
         if block.is_complete:
-            self._contradict("text goes on behind its end")
+            self._contradict("text continues after its end")
         else:
             self._grow(block, text)
 
@@ -123,7 +123,7 @@ class TextReader(ItemFinder):
         types = tuple(map(type, map(payload.get, _OF_TEXTS)))
         kind, form = payload.get("type"), (logprobs in (None, []) or are_likely(logprobs), types)
         if self._added_by.setdefault((block.ordinal, part), (kind, form)) != (kind, form):
-            self._contradict("a text goes on in another event")
+            self._contradict("a text continues in another kind of event")
         if block.kind is not BlockKind.TOOL_CALL and self._forms.setdefault(kind, form) != form:
             self._contradict("a text is in events of other types than the texts before it")
 
@@ -137,7 +137,7 @@ class TextReader(ItemFinder):
             item.unsealed.append(block)
             self._unsealed[item.place] = item
         if block.is_complete:
-            self._contradict("a sound goes on behind its end")
+            self._contradict("a sound continues after its end")
         elif not is_word(data):
             self._contradict("a sound is a text")
         elif data:
@@ -150,7 +150,7 @@ class TextReader(ItemFinder):
         if block is None or not block.length:
             self._hear(item, position, data)
         elif self._may_reread(block.ordinal) and not is_same_sound(block.text, data):
-            self._contradict("a sound is told again otherwise")
+            self._contradict("a sound is repeated differently")
 
     def _end_sound(self, payload: JsonObject) -> None:
         item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
@@ -213,7 +213,7 @@ class TextReader(ItemFinder):
         """The text in `field`; no other may have a different one, as some clients take the first they find."""
         whole = as_json_text(payload.get(field))
         if any(payload.get(key) and as_json_text(payload[key]) != whole for key in _WHOLES):
-            self._contradict("the end of a text tells two")
+            self._contradict("the end of a text gives two texts")
         return whole
 
     def _read_whole_argument(self, word: str, payload: JsonObject) -> None:

@@ -32,7 +32,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if texts:
             self._think(item, place, texts[0])
         if len(texts) > 1:
-            self._contradict("a part of the thinking says two texts")
+            self._contradict("a part of the thinking has two texts")
 
     def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
         """Add to a part of the thinking what has not come yet."""
@@ -41,7 +41,7 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if block is None or not whole or is_told:  # LiteLLM's proxy streams a summary, and at the end it is content
             return
         if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
-            self._contradict("thinking is told again otherwise")
+            self._contradict("thinking is repeated differently")
         elif len(whole) > known.length:
             self._tell_whole(block)
             self._think_on(item, block, part, whole[known.length :])
@@ -53,17 +53,17 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
 
     def _check_place(self, block: StreamBlock) -> None:
         if self._shown.is_late(block):
-            self._contradict("a text comes behind one that is after it")
+            self._contradict("a text comes after a later one")
 
     def _think_on(self, item: Item, block: StreamBlock, part: tuple[str, int], text: str) -> None:
         known = item.thoughts.setdefault(part, Thought())
         if self._shown.comes_late((block.ordinal, part[0]), part[1]):
-            self._contradict("a part of the thinking comes behind one that is after it")
+            self._contradict("a part of the thinking comes after a later one")
         if block.is_sealed:
-            self._contradict("thinking goes on behind its end")
+            self._contradict("thinking continues after its end")
         elif known.length and known is not item.latest_thought:
             # Clients keep the parts apart; here they are one text.
-            self._contradict("a part of the thinking goes on behind another")
+            self._contradict("a part of the thinking continues after another has begun")
         else:
             item.latest_thought = known
             known.pieces.append(text)

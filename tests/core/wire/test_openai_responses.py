@@ -71,7 +71,7 @@ BEGUN = {
 def test_what_is_told_again_and_again_contradicts(what: str) -> None:
     begun, again = AGAIN[what]
     assert not take_in(begun, BEGUN[what], *[again] * 10).state.contradiction
-    assert "told again too often" in take_in(begun, BEGUN[what], *[again] * 100).state.contradiction
+    assert "repeated too often" in take_in(begun, BEGUN[what], *[again] * 100).state.contradiction
 
 
 def read(*payloads: object) -> list[tuple[str, ...]]:

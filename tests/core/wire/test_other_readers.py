@@ -478,7 +478,7 @@ def test_of_a_text_clients_may_lack_the_end() -> None:
         stream = chunks(delta(role="assistant", content="for"), odd)
         assert state_of("openai_chat", stream).state.contradiction in (
             "",
-            "upstream contradicts itself: a call is no object",
+            "upstream contradicts itself: a call is not an object",
         )
 
 
