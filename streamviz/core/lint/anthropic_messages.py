@@ -34,16 +34,16 @@ class AnthropicMessagesLinter(Linter):
 
     rules = {
         **EVERYWHERE,
-        "event_name_differs": "an event is named as its type says",
+        "event_name_differs": "an event's name is its type",
         "start_missing": "a stream begins with message_start",
         "start_not_empty": "message_start has no content",
         "start_has_stop_reason": "stop_reason is null in message_start",
         "block_overlaps": "a block ends before the next begins",
-        "index_reused": "each block has an index of its own",
-        "outside_block": "deltas and stops are of the open block",
+        "index_reused": "each block, item or call has an index of its own",
+        "outside_block": "deltas and stops belong to the open block",
         "block_without_stop": "each block has a content_block_stop",
-        "finish_missing": "message_delta says why the message ended",
-        "usage_missing": "message_start and message_delta tell the usage",
+        "finish_missing": "each answer says why it ended",
+        "usage_missing": "a finished stream reports its usage",
     }
 
     def __init__(self) -> None:

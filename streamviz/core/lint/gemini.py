@@ -11,9 +11,9 @@ class GeminiLinter(Linter):
         "not_json": EVERYWHERE["not_json"],
         "event_named": "events have no name",
         "call_without_name": "a functionCall has a name",
-        "finish_missing": "each candidate has a finishReason",
-        "after_finish": "nothing is said behind finishReason",
-        "usage_missing": "the last response tells the usage",
+        "finish_missing": "each answer says why it ended",
+        "after_finish": "nothing follows the reason why an answer ended",
+        "usage_missing": "a finished stream reports its usage",
         "foreign_end_mark": "there is no [DONE]",
     }
 
@@ -43,7 +43,7 @@ class GeminiLinter(Linter):
     def _read_candidate(self, candidate: JsonObject, index: int) -> None:
         parts = objects_in(as_object(candidate.get("content")).get("parts"))
         if self._candidates.get(index) and any(part.get("text") or "functionCall" in part for part in parts):
-            self._note("after_finish", "more behind finishReason")
+            self._note("after_finish", "more after finishReason")
         for part in parts:
             if "functionCall" in part:
                 self._read_call(as_object(part["functionCall"]), index)

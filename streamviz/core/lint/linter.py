@@ -55,9 +55,9 @@ class Linter(ABC):
             return
         payload = value_in(chunk.data)
         if not isinstance(payload, dict):
-            self._note("not_json", "the data is no JSON object")
+            self._note("not_json", "the data is not a JSON object")
         elif self._has_ended and not self._may_follow(payload):
-            self._note("after_end", "an event behind the last word")
+            self._note("after_end", "an event after the last word")
         else:
             self._read(payload, chunk.name)
 

@@ -49,22 +49,22 @@ class OpenAIChatLinter(Linter):
         **EVERYWHERE,
         "id_changes": "all chunks have the same id",
         "id_empty": "each chunk has an id",
-        "error_sent": "errors are told before a stream begins",
+        "error_sent": "errors are reported before a stream begins",
         "not_a_chunk": "each event is a chunk with choices",
         "event_named": "events have no name",
         "empty_choices": "only the chunk with usage has no choice",
         "delta_missing": "each choice has a delta",
         "message_beside_delta": "a choice of a chunk has no message beside its delta",
         "content_not_text": "content is text",
-        "role_missing": "a choice says its role",
-        "tool_calls_not_list": "tool_calls is a list where it is there",
+        "role_missing": "a choice states its role",
+        "tool_calls_not_list": "tool_calls, if present, is a list",
         "index_missing": "each piece of a tool call has an index",
-        "index_reused": "an index stays that of one tool call",
+        "index_reused": "each block, item or call has an index of its own",
         "index_not_from_0": "tool calls are numbered from 0",
-        "finish_missing": "each choice has a finish_reason",
+        "finish_missing": "each answer says why it ended",
         "finish_repeated": "a choice has one finish_reason",
         "finish_not_tool_calls": "finish_reason is tool_calls where tools are called",
-        "after_finish": "nothing is said behind finish_reason",
+        "after_finish": "nothing follows the reason why an answer ended",
         "usage_beside_choices": "usage is in a chunk of its own",
     }
 
@@ -124,20 +124,20 @@ class OpenAIChatLinter(Linter):
         known.has_role |= bool(delta.get("role"))
         content = delta.get("content")
         if content is not None and not isinstance(content, str):
-            self._note("content_not_text", "content is no text")
+            self._note("content_not_text", "content is not text")
         if known.has_finished and (content or delta.get("tool_calls")):
-            self._note("after_finish", "more behind finish_reason")
+            self._note("after_finish", "more after finish_reason")
         self._read_calls(delta, known)
         if finish := as_text(choice.get("finish_reason")):
             if known.has_finished:
                 self._note("finish_repeated", "finish_reason again")
             elif known.calls and finish == "stop":
-                self._note("finish_not_tool_calls", "stop behind tool calls")
+                self._note("finish_not_tool_calls", "stop after tool calls")
             known.has_finished = True
 
     def _read_calls(self, delta: JsonObject, known: "_Choice") -> None:
         if "tool_calls" in delta and not isinstance(delta["tool_calls"], list):
-            self._note("tool_calls_not_list", "tool_calls is no list")
+            self._note("tool_calls_not_list", "tool_calls is not a list")
         for call in objects_in(delta.get("tool_calls")):
             index, id = call.get("index"), as_text(call.get("id"))
             if not isinstance(index, int):

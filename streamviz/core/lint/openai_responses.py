@@ -20,15 +20,15 @@ class OpenAIResponsesLinter(Linter):
 
     rules = {
         **EVERYWHERE,
-        "event_name_differs": "an event is named as its type says",
+        "event_name_differs": "an event's name is its type",
         "sequence_number_missing": "each event has a sequence_number",
         "sequence_number_skips": "sequence numbers go up by one",
         "foreign_end_mark": "there is no [DONE]",
         "item_overlaps": "an item is done before the next is added",
         "item_id_changes": "an item keeps its id",
-        "index_reused": "each item has an output_index of its own",
+        "index_reused": "each block, item or call has an index of its own",
         "deltas_differ": "deltas add up to what is done",
-        "usage_missing": "a completed response tells its usage",
+        "usage_missing": "a finished stream reports its usage",
     }
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class OpenAIResponsesLinter(Linter):
             self._note("sequence_number_missing", "no sequence_number")
             return
         if self._number is not None and number != self._number + 1:
-            self._note("sequence_number_skips", f"{number} behind {self._number}")
+            self._note("sequence_number_skips", f"{number} after {self._number}")
         self._number = number
 
     def _add(self, payload: JsonObject) -> None:

@@ -202,3 +202,9 @@ def test_an_answer_that_is_no_stream_has_no_rules() -> None:
     linter.read(Chunk(0, 0, b"{}", b"{}"))
     linter.end()
     assert linter.notes == []
+
+
+def test_a_rule_has_the_same_words_in_every_format() -> None:
+    """Pages look them up by its name alone."""
+    rules = {(name, demand) for linter in LINTERS.values() for name, demand in linter.rules.items()}
+    assert rules == set(LINT_RULES.items())
