@@ -10,6 +10,8 @@ from typing import Any
 from django.db import OperationalError, transaction
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from streamviz.records.migrations import _partitions
+
 log = logging.getLogger(__name__)
 
 # The key by which each is partitioned; whoever locks several does so in this order, which is the writer's.
@@ -30,77 +32,6 @@ TRIES = 100
 PAUSE_SECONDS = 3.0
 
 LEFT_BOUND = "streams of more than %d days ahead cannot be stored until you migrate again, or have Postgres run: %s"
-
-PARTITIONS = r"""
-DROP FUNCTION streamviz_make_day(date);
-
-CREATE FUNCTION streamviz_day_of(id uuid) RETURNS date LANGUAGE sql IMMUTABLE AS $$
-    SELECT date(
-        to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) AT TIME ZONE 'UTC'
-    )
-$$;
-
--- All but the default one, each with the first day in it and the first behind it.
-CREATE FUNCTION streamviz_partitions(parent text) RETURNS TABLE (child text, first date, behind date)
-LANGUAGE sql STABLE AS $$
-    SELECT
-        c.relname::text,
-        coalesce(streamviz_day_of(substring(bound FROM 'FROM \(''([0-9a-f-]{36})''\)')::uuid), '-infinity'),
-        streamviz_day_of(substring(bound FROM 'TO \(''([0-9a-f-]{36})''\)')::uuid)
-    FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, LATERAL pg_get_expr(c.relpartbound, c.oid) AS bound
-    WHERE inhparent = parent::regclass AND bound <> 'DEFAULT'
-$$;
-
--- The partition of a day, of so many days from a Monday on, as far as they have none yet. It is attached, as one that
--- is created in its place would lock all others. What is inserted into the default one meanwhile would be in the way,
--- so nothing is: attaching takes the same lock a moment later.
-CREATE FUNCTION streamviz_make_partition(parent text, day date, days integer) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    rest text := parent || '_default';
-    child text;
-    since date;
-    until date;
-    lower uuid;
-    upper uuid;
-    key text;
-    columns text;
-BEGIN
-    IF EXISTS (SELECT FROM streamviz_partitions(parent) AS p WHERE p.first <= day AND day < p.behind) THEN
-        RETURN;
-    END IF;
-    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', rest);
-    -- Somebody else may have made it while this waited.
-    IF EXISTS (SELECT FROM streamviz_partitions(parent) AS p WHERE p.first <= day AND day < p.behind) THEN
-        RETURN;
-    END IF;
-    since := day - (day - date '2000-01-03') % days;
-    SELECT
-        greatest(since, max(p.behind) FILTER (WHERE p.behind <= day)),
-        least(since + days, min(p.first) FILTER (WHERE p.first > day))
-    INTO since, until FROM streamviz_partitions(parent) AS p;
-    lower := streamviz_first_id(since::timestamp AT TIME ZONE 'UTC');
-    upper := streamviz_first_id(until::timestamp AT TIME ZONE 'UTC');
-    child := parent || to_char(since, '_YYYYMMDD');
-    EXECUTE format(
-        'CREATE TABLE %I (LIKE %I INCLUDING ALL) %s', child, parent,
-        (SELECT 'WITH (' || array_to_string(reloptions, ', ') || ')' FROM pg_class WHERE oid = rest::regclass)
-    );
-    SELECT attname INTO key FROM pg_partitioned_table
-    JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] WHERE partrelid = parent::regclass;
-    SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO columns FROM pg_attribute
-    WHERE attrelid = parent::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
-    -- They are moved, and neither stored nor deleted.
-    EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', rest);
-    EXECUTE format(
-        'WITH moved AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *)'
-        ' INSERT INTO %I (%s) SELECT %s FROM moved',
-        rest, key, lower, key, upper, child, columns, columns
-    );
-    EXECUTE format('ALTER TABLE %I ENABLE TRIGGER USER', rest);
-    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, lower, upper);
-END
-$$;
-"""
 
 _LOCK = f"LOCK TABLE {', '.join(TABLES)} IN ACCESS EXCLUSIVE MODE"
 _UNCHECK = "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days"
@@ -197,7 +128,8 @@ def _partition_all(cursor: Any, bound: str) -> None:
     for table, column in ALSO_BEGIN_OTHERS.items():
         for (name,) in _rows(cursor, _INDEX_OF, [table, column]):
             cursor.execute(f"DROP INDEX {name}")
-    cursor.execute(PARTITIONS)
+    cursor.execute("DROP FUNCTION streamviz_make_day(date)")
+    cursor.execute(_partitions.FUNCTIONS)
     # It names the table that it was made from, whatever that is called.
     [(view,)] = _rows(cursor, "SELECT pg_get_viewdef('records_frame')", [])
     cursor.execute("DROP VIEW records_frame")

@@ -37,7 +37,9 @@ def drop(name: str) -> Callable[[Any, Any], None]:
 
 def _add_part(cursor: Any, name: str, partition: str, definition: str) -> None:
     part = f"{name}_{partition}"
+    # In a transaction nothing can be made while others write; a new database has no others.
+    how = "" if cursor.db.in_atomic_block else "CONCURRENTLY"
     # One that was given up is there, and of no use.
-    cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
-    cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {definition}")
+    cursor.execute(f"DROP INDEX {how} IF EXISTS {part}")
+    cursor.execute(f"CREATE INDEX {how} {part} ON {partition} {definition}")
     cursor.execute(f"ALTER INDEX {name} ATTACH PARTITION {part}")

@@ -1,7 +1,8 @@
-"""The runs in partitions of a day each, compressed, and the views that give one row a chunk and a frame.
+"""The runs in partitions of a day each, compressed, and the views that give one row a chunk and a frame."""
 
-Streams have ids that begin with the time (UUIDv7), so that the id alone says in which day's partition a stream is.
-"""
+import django.contrib.postgres.fields
+import django.db.models.deletion
+from django.db import migrations, models
 
 TABLES = """
 CREATE TABLE records_upstreamrun (
@@ -52,43 +53,8 @@ ALTER TABLE records_upstreamrun_default SET (toast_tuple_target = 128);
 ALTER TABLE records_clientrun_default SET (toast_tuple_target = 128);
 """
 
-# Attached, as a partition that is created in its place would lock all others. What is inserted into the default one
-# meanwhile would be in the way, so nothing is: attaching takes the same lock a moment later.
-DAYS = """
-CREATE FUNCTION streamviz_first_id(at timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
-    SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
-$$;
-
-CREATE FUNCTION streamviz_make_day(day date) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    parent text;
-    child text;
-    first uuid := streamviz_first_id(day::timestamp AT TIME ZONE 'UTC');
-    behind uuid := streamviz_first_id((day + 1)::timestamp AT TIME ZONE 'UTC');
-BEGIN
-    FOREACH parent IN ARRAY ARRAY['records_upstreamrun', 'records_clientrun'] LOOP
-        child := parent || to_char(day, '_YYYYMMDD');
-        CONTINUE WHEN to_regclass(child) IS NOT NULL;
-        EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
-        -- Somebody else may have made it while this waited.
-        CONTINUE WHEN to_regclass(child) IS NOT NULL;
-        EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (toast_tuple_target = 128)', child, parent);
-        EXECUTE format(
-            'WITH moved AS (DELETE FROM %I WHERE stream_id >= %L AND stream_id < %L RETURNING *)'
-            ' INSERT INTO %I SELECT * FROM moved',
-            parent || '_default',
-            first,
-            behind,
-            child
-        );
-        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, first, behind);
-    END LOOP;
-END
-$$;
-"""
-
 # Adding nothing to the payload makes Postgres decompress it once, and not once a chunk.
-VIEWS = """
+CHUNKS = """
 CREATE VIEW records_chunk AS
 SELECT
     run.stream_id,
@@ -102,16 +68,45 @@ CROSS JOIN LATERAL (
     SELECT n, later, length, sum(length) OVER (ORDER BY n) AS ends
     FROM unnest(run.offsets, run.lengths) WITH ORDINALITY AS each(later, length, n)
 ) AS item;
+"""
+# As `core/unasked_usage.py` takes it off. NULL where there is nothing to be taken off.
+FRAMES = """
+CREATE FUNCTION streamviz_without_usage(raw bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    member bytea;
+    at int;
+BEGIN
+    FOREACH member IN ARRAY ARRAY[',"usage":null'::bytea, ', "usage": null'::bytea] LOOP
+        at := position(member IN raw);
+        IF at > 0 AND position(member IN substring(raw FROM at + 1)) = 0 THEN
+            RETURN overlay(raw PLACING ''::bytea FROM at FOR length(member));
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
 
-CREATE VIEW records_frame AS
+CREATE FUNCTION streamviz_chunk(of_stream uuid, wanted int) RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT substring(
+        payload
+        FROM (SELECT coalesce(sum(length), 0) FROM unnest(lengths[1:wanted - first_seq]) AS length)::int + 1
+        FOR lengths[wanted - first_seq + 1]
+    )
+    FROM records_upstreamrun WHERE stream_id = of_stream AND first_seq <= wanted ORDER BY first_seq DESC LIMIT 1
+$$;
+
+CREATE OR REPLACE VIEW records_frame AS
 SELECT
     run.stream_id,
     run.first_frame + item.n - 1 AS number,
     timestamptz 'epoch' + (run.first_at + item.later) * interval '1 microsecond' AS sent_at,
     run.first_seq + item.n - 1 AS seq,
     CASE WHEN run.first_seq IS NULL THEN run.origin ELSE 'upstream' END AS origin,
-    CASE WHEN run.first_seq IS NULL
+    CASE
+        WHEN run.first_seq IS NULL
         THEN substring(whole.payload FROM (item.ends - item.length + 1)::int FOR item.length)
+        WHEN (SELECT hides_usage FROM records_stream WHERE id = run.stream_id)
+        THEN streamviz_without_usage(streamviz_chunk(run.stream_id, (run.first_seq + item.n - 1)::int))
     END AS made
 FROM records_clientrun AS run
 CROSS JOIN LATERAL (SELECT run.payload || ''::bytea AS payload OFFSET 0) AS whole
@@ -120,3 +115,59 @@ CROSS JOIN LATERAL (
     FROM unnest(run.offsets, run.lengths) WITH ORDINALITY AS each(later, length, n)
 ) AS item;
 """
+
+# Made by `TABLES`.
+STATE = [
+    migrations.CreateModel(
+        name="UpstreamRun",
+        fields=[
+            (
+                "pk",
+                models.CompositePrimaryKey(
+                    "stream_id", "first_seq", blank=True, editable=False, primary_key=True, serialize=False
+                ),
+            ),
+            ("first_seq", models.IntegerField()),
+            ("first_at", models.BigIntegerField()),
+            ("offsets", django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None)),
+            ("lengths", django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None)),
+            ("payload", models.BinaryField(null=True)),
+            (
+                "stream",
+                models.ForeignKey(
+                    db_constraint=False,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="upstream_runs",
+                    to="records.stream",
+                ),
+            ),
+        ],
+    ),
+    migrations.CreateModel(
+        name="ClientRun",
+        fields=[
+            (
+                "pk",
+                models.CompositePrimaryKey(
+                    "stream_id", "first_frame", blank=True, editable=False, primary_key=True, serialize=False
+                ),
+            ),
+            ("first_frame", models.IntegerField()),
+            ("first_at", models.BigIntegerField()),
+            ("offsets", django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None)),
+            ("first_seq", models.IntegerField(null=True)),
+            ("origin", models.TextField(blank=True)),
+            ("lengths", django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None)),
+            ("payload", models.BinaryField()),
+            (
+                "stream",
+                models.ForeignKey(
+                    db_constraint=False,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="client_runs",
+                    to="records.stream",
+                ),
+            ),
+        ],
+    ),
+]

@@ -1,4 +1,4 @@
-"""The tables of what an operator sets up, and of what streamviz notes of itself."""
+"""Policies, their versions and back-tests."""
 
 import django.core.validators
 import django.db.models.deletion
@@ -99,7 +99,6 @@ def _rule_fields():
         ),
     ]
 
-
 TABLES = [
     migrations.CreateModel(
         name="Policy",
@@ -112,91 +111,33 @@ TABLES = [
         options={"verbose_name_plural": "policies", "ordering": ["order", "name"]},
     ),
     migrations.CreateModel(
-        name="RetentionRun",
+        name="PolicyVersion",
         fields=[
             ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("started_at", models.DateTimeField()),
-            ("ended_at", models.DateTimeField(null=True)),
-            ("freed", models.JSONField(default=list)),
-        ],
-        options={"ordering": ["-started_at"]},
-    ),
-    migrations.CreateModel(
-        name="Route",
-        fields=[
-            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("name", models.CharField(help_text="The model name that clients ask for.", max_length=200, unique=True)),
+            *_rule_fields(),
+            ("number", models.PositiveIntegerField()),
+            ("changed_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("reason", models.CharField(blank=True, max_length=500)),
             (
-                "target",
-                models.CharField(help_text="The model as LiteLLM names it, such as openai/gpt-4.1.", max_length=200),
-            ),
-            (
-                "base_url",
-                models.CharField(
-                    blank=True,
-                    help_text="Where it is served, if not at its provider's.",
-                    max_length=500,
-                    verbose_name="base URL",
-                ),
-            ),
-            (
-                "credential",
-                models.CharField(
-                    blank=True, help_text="The environment variable that holds the credential.", max_length=100
-                ),
-            ),
-        ],
-        options={"ordering": ["name"]},
-    ),
-    migrations.CreateModel(
-        name="SignInAttempt",
-        fields=[
-            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("account", models.CharField(db_index=True, max_length=64)),
-            ("address", models.CharField(db_index=True, max_length=50)),
-            ("at", models.DateTimeField(db_index=True)),
-        ],
-    ),
-    migrations.CreateModel(
-        name="Worker",
-        fields=[
-            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("started_at", models.DateTimeField()),
-            ("policies", models.JSONField(default=dict)),
-        ],
-    ),
-    migrations.CreateModel(
-        name="ApiKey",
-        fields=[
-            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("name", models.CharField(max_length=100, unique=True)),
-            ("prefix", models.CharField(editable=False, max_length=8)),
-            ("digest", models.CharField(editable=False, max_length=64, unique=True)),
-            ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-            ("revoked_at", models.DateTimeField(editable=False, null=True)),
-            (
-                "models_scope",
-                models.CharField(
-                    blank=True,
-                    db_default="",
-                    default="",
-                    help_text="Models this key may call: comma-separated, * and ? are wildcards, empty means all.",
-                    max_length=1000,
-                    verbose_name="models",
-                ),
-            ),
-            (
-                "created_by",
+                "changed_by",
                 models.ForeignKey(
-                    editable=False,
                     null=True,
                     on_delete=django.db.models.deletion.SET_NULL,
                     related_name="+",
                     to=settings.AUTH_USER_MODEL,
                 ),
             ),
+            (
+                "policy",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="versions", to="records.policy"
+                ),
+            ),
         ],
-        options={"verbose_name": "API key", "ordering": ["-created_at"]},
+        options={
+            "ordering": ["-number"],
+            "constraints": [models.UniqueConstraint(fields=("policy", "number"), name="policy_version_number")],
+        },
     ),
     migrations.CreateModel(
         name="Backtest",
@@ -242,35 +183,5 @@ TABLES = [
             ),
         ],
         options={"ordering": ["-pk"]},
-    ),
-    migrations.CreateModel(
-        name="PolicyVersion",
-        fields=[
-            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            *_rule_fields(),
-            ("number", models.PositiveIntegerField()),
-            ("changed_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ("reason", models.CharField(blank=True, max_length=500)),
-            (
-                "changed_by",
-                models.ForeignKey(
-                    null=True,
-                    on_delete=django.db.models.deletion.SET_NULL,
-                    related_name="+",
-                    to=settings.AUTH_USER_MODEL,
-                ),
-            ),
-            (
-                "policy",
-                models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="versions", to="records.policy"
-                ),
-            ),
-        ],
-        options={"ordering": ["-number"]},
-    ),
-    migrations.AddConstraint(
-        model_name="policyversion",
-        constraint=models.UniqueConstraint(fields=("policy", "number"), name="policy_version_number"),
     ),
 ]
