@@ -11,7 +11,7 @@ import msgspec
 from streamviz.core.context import Frame
 from streamviz.core.json_value import JsonObject, as_object
 
-# The record's views remove the same (records/migrations/_tokens.py).
+# The record's views remove the same (records/migrations/_runs.py).
 _NULLS = (b',"usage":null', b', "usage": null')
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 

@@ -1,104 +1,87 @@
-"""A database of commit 20421b6, before its fifteen migrations became one: `former.sql`."""
+"""Databases of before the first release go on: those of commit 20421b6, before its fifteen migrations became one, and
+those that each later migration of then left."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from threading import Event
-from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg.types.json import Jsonb
 
-from streamviz.records.database import conninfo
-from streamviz.records.migrations import _days
+from streamviz.records.migrations import _days, _former
 from streamviz.records.partitions import STREAMS, days_left_out, make_days
 from tests.e2e.proxied import until
-from tests.records.conftest import Query
+from tests.records.former import (
+    STEPS,
+    Rows,
+    Schema,
+    as_far_as,
+    as_former,
+    differences,
+    former_database,
+    migrate,
+    rows,
+    schema,
+    start_to_migrate,
+    take,
+)
 from tests.records.history import id_at
-from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
+from tests.services import NewDatabase, fresh_database
 
 pytestmark = pytest.mark.slow
 
-FORMER = Path(__file__).parent / "former.sql"
-TABLES = """
-SELECT relname FROM pg_class
-WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-    AND (relname ~ '^records_' OR relname = 'auth_user')
-"""
-# Partitions of days, which exist only for days with streams, and of everything stored before there were partitions.
-DAY = "'_[0-9]{8}|_past$|^past_'"
-SCHEMA = {
-    "columns": f"""
-        SELECT relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, attstorage,
-            attcompression, pg_get_expr(adbin, adrelid)
-        FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
-            LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
-        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0 AND NOT attisdropped
-            AND relname !~ {DAY}
-    """,
-    "tables": f"SELECT relname, relkind, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-    f" AND relname !~ {DAY}",
-    "indexes": f"SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ {DAY}",
-    "constraints": f"""
-        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
-        WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text !~ {DAY} AND contype <> 'n'
-    """,
-    # A condition that was written out and parsed again has other parentheses.
-    "triggers": "SELECT translate(pg_get_triggerdef(oid), '()', '') FROM pg_trigger WHERE NOT tgisinternal"
-    f" AND tgrelid::regclass::text !~ {DAY}",
-    "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
-    "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
-}
 IS_DATED = """
 SELECT DISTINCT stream.id = %s, is_dated FROM records_stream AS stream
 JOIN records_session AS session ON session.id = session_id ORDER BY is_dated
 """
-Rows = dict[str, list[dict[str, Any]]]
+WAITING = "SELECT FROM pg_locks WHERE NOT granted"
+LABELLED = "UPDATE records_session SET label = 'told'"
+NAMED = """
+UPDATE records_stream SET is_named = true WHERE session_id = (SELECT session_id FROM records_stream LIMIT 1)
+"""
+# All that the first of the record's migrations does is done by then.
+BREAKS_OFF = """
+CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'breaks off'; END $$;
+CREATE TRIGGER breaks_off BEFORE INSERT ON django_migrations
+    FOR EACH ROW WHEN (NEW.app = 'records' AND NEW.name = '0001_initial') EXECUTE FUNCTION break_off()
+"""
+# What a step of then would change if it were taken again.
+CHANGED_SINCE = {
+    "0016_tokens": """
+        UPDATE records_stream SET input_tokens = 4,
+            usage = '{"input_tokens": 4, "output_tokens": 100, "cache_read_input_tokens": 1000}'
+    """,
+    "0020_session_name": f"{LABELLED}; {NAMED}",
+    "0033_runs": "UPDATE records_route SET version = 3",
+    "0038_dated_sessions": "UPDATE records_session SET is_dated = false",
+    "0040_undated_sessions": "UPDATE records_session SET is_dated = true",
+    "0041_key_owner": "UPDATE records_apikey SET owner = 'another'",
+}
 
 
 @pytest.fixture
 def former_url(postgres: dict[str, Any]) -> Iterator[str]:
-    """The URL of such a database, with rows in each table for streams and policies."""
-    with fresh_database(postgres) as url:
-        with psycopg.connect(url) as connection:
-            connection.execute("SET check_function_bodies = off")
-            connection.execute(FORMER.read_text())
+    with former_database(postgres) as url:
         yield url
 
 
-def migrate(url: str, var: Path, *to: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks", *to]
-    environment = clean_environment(DATABASE_URL=url, VAR_DIR=str(var))
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def new(new_database: NewDatabase) -> Schema:
+    """The schema of a new database."""
+    with new_database() as url:
+        return schema(url)
 
 
-def rows(url: str) -> Rows:
-    with psycopg.connect(url) as connection:
-        tables = [name for (name,) in connection.execute(TABLES).fetchall()]
-        return {
-            name: [row for (row,) in connection.execute(f"SELECT to_jsonb(t) FROM {name} AS t ORDER BY t::text")]
-            for name in tables
-        }
-
-
-def schema(url: str) -> dict[str, set[tuple[Any, ...]]]:
-    with psycopg.connect(url) as connection:
-        return {what: {tuple(map(str, row)) for row in connection.execute(query)} for what, query in SCHEMA.items()}
-
-
-def as_far_as(then: Rows, now: Rows) -> Rows:
-    """The current rows, with only the columns of that time: later migrations may have added some."""
-    known = {table: found[0].keys() if found else set() for table, found in then.items()}
-    return {
-        table: [{name: value for name, value in row.items() if name in known[table]} for row in now[table]]
-        for table in then
-    }
+def upgrade(url: str) -> None:
+    """As `migrate` does, within this process."""
+    with as_former(url) as connection:
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 def without_numbers(found: Rows) -> Rows:
@@ -155,12 +138,63 @@ def test_what_has_ids_of_days_to_come_is_put_aside_and_moved_once_they_have_part
         assert {(True, False), (False, True)} <= set(connection.execute(IS_DATED, [id_at(at)]).fetchall())
 
 
-def test_a_former_database_is_as_a_new_one_is(former_url: str, new_database: NewDatabase, tmp_path: Path) -> None:
-    assert migrate(former_url, tmp_path).returncode == 0
-    with new_database() as url:
-        new, former = schema(url), schema(former_url)
-    for what in SCHEMA:
-        assert former[what] - new[what] == new[what] - former[what] == set(), what
+def test_each_former_database_becomes_as_a_new_one_is(
+    former_url: str, new: Schema, postgres: dict[str, Any], django_db_setup: None, django_db_blocker: Any
+) -> None:
+    """With all that is in it, and what was done once is not done again."""
+    assert [*STEPS] == [*_former.STEPS]
+    template = urlsplit(former_url).path[1:]
+    with django_db_blocker.unblock():
+        for name in ("0015_limits_that_bind", *STEPS):
+            with psycopg.connect(former_url) as connection:
+                if name in STEPS:
+                    take(connection, name)
+                connection.execute(CHANGED_SINCE.get(name, "SELECT"))
+            with fresh_database(postgres, template) as url:
+                before = without_numbers(rows(url))
+                upgrade(url)
+                assert differences(url, new) == {}, name
+                assert as_far_as(before, without_numbers(rows(url))) == before, name
+
+
+@pytest.mark.parametrize(
+    ("at", "lock"),
+    [
+        ("0019", "records_session IN ACCESS EXCLUSIVE MODE"),
+        ("0036", "records_block IN ACCESS EXCLUSIVE MODE"),
+        # An index is half made by then.
+        ("0041", "records_verdict_default IN ROW EXCLUSIVE MODE"),
+    ],
+)
+def test_an_upgrade_that_was_killed_is_gone_on_with(
+    at: str, lock: str, postgres: dict[str, Any], new: Schema, tmp_path: Path
+) -> None:
+    with former_database(postgres, at) as url:
+        before = without_numbers(rows(url))
+        with psycopg.connect(url) as other, psycopg.connect(url, autocommit=True) as watching:
+            other.execute(f"LOCK {lock}")
+            with start_to_migrate(url, tmp_path) as killed:
+                until(lambda: watching.execute(WAITING).fetchall())
+                killed.kill()
+        assert differences(url, new) != {}
+        assert migrate(url, tmp_path).returncode == 0
+        assert differences(url, new) == {}
+        assert as_far_as(before, without_numbers(rows(url))) == before
+
+
+def test_a_first_start_that_breaks_off_is_gone_on_with(
+    new: Schema, postgres: dict[str, Any], tmp_path: Path, django_db_setup: None, django_db_blocker: Any
+) -> None:
+    with fresh_database(postgres) as url:
+        with django_db_blocker.unblock(), as_former(url) as connection:
+            MigrationRecorder(connection).ensure_schema()
+        with psycopg.connect(url) as other:
+            other.execute(BREAKS_OFF)
+        assert "breaks off" in migrate(url, tmp_path).stderr
+        with psycopg.connect(url) as other:
+            other.execute("DROP FUNCTION break_off CASCADE")
+        assert migrate(url, tmp_path).returncode == 0
+        assert differences(url, new) == {}
 
 
 def test_an_older_one_is_refused_and_left_as_it_is(former_url: str, tmp_path: Path) -> None:
@@ -193,142 +227,26 @@ def test_cached_tokens_of_before_are_counted_and_priced(former_url: str, tmp_pat
     assert added_up == (0, 1_000)
 
 
-class Partitioning:
-    """The migration that partitions streams, run on such a database, with a hook before each statement."""
-
-    def __init__(self, url: str) -> None:
-        self.statements: list[str] = []
-        self.before: Callable[[str], None] = lambda _: None
-        self._connection = connections["former"]
-        self._url = url
-
-    def run(self) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = 20")
-        with self._connection.execute_wrapper(self._see):
-            _days.partition(None, SimpleNamespace(connection=self._connection))
-
-    def _see(self, execute: Callable[..., Any], statement: str, *rest: Any) -> Any:
-        self.statements.append(statement)
-        self.before(statement)
-        return execute(statement, *rest)
-
-    def number(self, part: str) -> int:
-        """How many statements contain this."""
-        return sum(part in each for each in self.statements)
-
-    def left(self) -> list[str]:
-        """The tables that refuse rows of later days."""
-        with psycopg.connect(self._url) as connection:
+def test_names_that_clients_gave_are_no_labels(postgres: dict[str, Any], tmp_path: Path) -> None:
+    with former_database(postgres, "0019") as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(LABELLED)
+            connection.execute(NAMED)
+        assert migrate(url, tmp_path).returncode == 0
+        with psycopg.connect(url) as connection:
             found = connection.execute(
-                "SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = 'before_days'"
-            )
-            return [name for (name,) in found]
+                "SELECT DISTINCT is_named, label, name FROM records_stream"
+                " JOIN records_session AS session ON session.id = session_id ORDER BY 1"
+            ).fetchall()
+    assert found == [(False, "told", ""), (True, "", "told")]
 
 
-@pytest.fixture
-def partitioning(
-    former_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Partitioning]:
-    assert migrate(former_url, tmp_path, "records", "0036").stderr == ""
-    name = psycopg.conninfo.conninfo_to_dict(former_url)["dbname"]
-    monkeypatch.setitem(connections.settings, "former", {**connections.settings["default"], "NAME": name})
-    monkeypatch.setattr(_days, "PAUSE_SECONDS", 0)
-    with django_db_blocker.unblock():
-        yield Partitioning(former_url)
-        connections["former"].close()
-        del connections["former"]
-
-
-def test_a_reader_is_waited_for_without_reading_all_again(partitioning: Partitioning, former_url: str) -> None:
-    with psycopg.connect(former_url) as reader:
-
-        def see(statement: str) -> None:
-            if statement == _days._LOCK:
-                is_first = partitioning.number(_days._LOCK) == 1
-                reader.execute("SELECT FROM records_block" if is_first else "ROLLBACK")
-
-        partitioning.before = see
-        partitioning.run()
-    assert partitioning.number(_days._LOCK) == 2
-    assert partitioning.number("VALIDATE") == len(STREAMS)
-    assert partitioning.left() == []
-
-
-def test_given_up_it_leaves_tables_that_take_all_days(
-    partitioning: Partitioning, former_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_days, "TRIES", 3)
-    with psycopg.connect(former_url) as reader:
-
-        def see(statement: str) -> None:
-            if statement == _days._LOCK:
-                reader.execute("SELECT FROM records_stream")
-            elif "stall DROP" in statement and partitioning.number(_days._LOCK):
-                # The first attempt is over.
-                assert partitioning.left() == ["records_stream", "records_stall"]
-                reader.rollback()
-
-        partitioning.before = see
-        with pytest.raises(OperationalError, match="are in use"):
-            partitioning.run()
-    assert partitioning.left() == []
-
-
-def test_what_it_has_to_leave_bounded_is_in_the_log(
-    partitioning: Partitioning, former_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(_days, "TRIES", 3)
-    with psycopg.connect(former_url) as reader:
-
-        def see(statement: str) -> None:
-            if statement == _days._LOCK:
-                reader.execute("SELECT FROM records_block")
-
-        partitioning.before = see
-        with pytest.raises(OperationalError, match="are in use"):
-            partitioning.run()
-    assert partitioning.left() == ["records_block"]
-    [said] = [record.getMessage() for record in caplog.records if record.name == _days.__name__]
-    assert said.endswith("ALTER TABLE records_block DROP CONSTRAINT IF EXISTS before_days")
-
-
-def test_a_lock_that_came_to_a_deadlock_is_tried_again(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_days, "PAUSE_SECONDS", 0)
-    tries: list[str] = []
-
-    def step() -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET LOCAL deadlock_timeout = 10")
-            cursor.execute("LOCK records_stall IN ACCESS EXCLUSIVE MODE")
-            tries.append("again" if tries else "once")
-            if len(tries) == 1:
-                has_locked.set()
-                until(lambda: bool(query("SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND NOT granted")))
-            cursor.execute("LOCK records_lintnote IN ACCESS EXCLUSIVE MODE")
-
-    def lock_otherwise() -> None:
-        with psycopg.connect(conninfo()) as connected:
-            connected.execute("SET deadlock_timeout = 60000; LOCK records_lintnote IN ACCESS EXCLUSIVE MODE")
-            has_locked.wait()
-            connected.execute("LOCK records_stall IN ACCESS EXCLUSIVE MODE")
-
-    has_locked = Event()
-    with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(lock_otherwise)
-        until(lambda: bool(query("SELECT 1 FROM pg_locks WHERE relation = 'records_lintnote'::regclass")))
-        _days._patiently(step)
-        other.result()
-    assert len(tries) > 1
-
-
-def test_interrupted_it_leaves_tables_that_take_all_days(partitioning: Partitioning) -> None:
-    def interrupt(statement: str) -> None:
-        if statement.startswith("ALTER TABLE records_block VALIDATE"):
-            raise KeyboardInterrupt
-
-    partitioning.before = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        partitioning.run()
-    assert partitioning.number("ADD CONSTRAINT before_days") == 2
-    assert partitioning.left() == []
+def test_routes_get_their_first_version(postgres: dict[str, Any], tmp_path: Path) -> None:
+    with former_database(postgres, "0032") as url:
+        assert migrate(url, tmp_path).returncode == 0
+        with psycopg.connect(url) as connection:
+            found = connection.execute(
+                "SELECT version, number, route.target = told.target FROM records_route AS route"
+                " JOIN records_routeversion AS told ON route_id = route.id"
+            ).fetchall()
+    assert found == [(1, 1, True)]

@@ -248,8 +248,10 @@ INDEXES = [
 
 # Figures of very many verdicts and holds are estimated from those of one stream in four, or fewer of those.
 _BYTE = "get_byte(uuid_send(stream_id), 15)"
-add_verdict_sample = _indexes.add("verdict_sample", "records_verdict", f"(({_BYTE}), at) WHERE {_BYTE} < 64")
-add_held_sample = _indexes.add(
-    "held_sample", "records_block", f"(({_BYTE}), held_at) WHERE held_at IS NOT NULL AND {_BYTE} < 64"
+VERDICT_SAMPLE = ("verdict_sample", "records_verdict", f"(({_BYTE}), at) WHERE {_BYTE} < 64")
+HELD_SAMPLE = (
+    "held_sample",
+    "records_block",
+    f"(({_BYTE}), held_at) WHERE held_at IS NOT NULL AND {_BYTE} < 64",
 )
-SAMPLED = [migrations.RunPython(add_verdict_sample), migrations.RunPython(add_held_sample)]
+LATER_INDEXES = [_indexes.create(*VERDICT_SAMPLE), _indexes.create(*HELD_SAMPLE)]

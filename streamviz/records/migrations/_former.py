@@ -15,6 +15,7 @@ from streamviz.records.migrations import (
     _changes,
     _days,
     _half_hours,
+    _indexes,
     _limits,
     _runs,
     _search,
@@ -77,8 +78,8 @@ def _columns(of: str, *names: str) -> Step:
     return add
 
 
-def _indexes(of: str, *names: str, concurrently: bool = False) -> Step:
-    """Those that a try that was given up has left may be of no use."""
+def _indexes_of(of: str, *names: str, concurrently: bool = False) -> Step:
+    """Anew, where there are some: one of before has other columns, one that was given up is of no use."""
 
     def add(apps: Any, editor: Any) -> None:
         model = apps.get_model("records", of)
@@ -107,13 +108,13 @@ STEPS: dict[str, tuple[Step, ...]] = {
         _columns("halfhour", "cached_tokens", "estimated"),
         _columns("stream", "cache_read_tokens", "cache_written_tokens", "reasoning_tokens"),
         _columns("stream", "is_estimated", "hides_usage"),
-        _indexes("stream", "stream_newest"),
+        _indexes_of("stream", "stream_newest"),
         _sql("DROP TRIGGER streamviz_ended ON records_stream", _half_hours.ADD_UP, _half_hours.ENDED, _runs.FRAMES),
         _tokens.count_anew,
     ),
     "0017_conversations": (
         _columns("stream", "asked", "is_named", "marks", "parent", "relation"),
-        _indexes("stream", "stream_of_parent", "stream_by_mark", "stream_asking"),
+        _indexes_of("stream", "stream_of_parent", "stream_by_mark", "stream_asking"),
     ),
     "0018_settle_moved": (),
     "0019_left_out": (_columns("stream", "left_out"),),
@@ -128,7 +129,7 @@ STEPS: dict[str, tuple[Step, ...]] = {
     "0025_saved_views": (_tables("SavedView"),),
     "0026_default_provider": (_columns("apikey", "default_provider"),),
     "0027_annotations": (_tables("Annotation"),),
-    "0028_not_run": (_indexes("stream", "stream_not_run"),),
+    "0028_not_run": (_indexes_of("stream", "stream_not_run"),),
     "0029_downloads": (_tables("Download"),),
     "0030_stalls": (_tables("Stall"),),
     "0031_reserved_by_period": (_sql(_RESERVED_BY_PERIOD, _limits.RESERVE, _limits.SETTLE),),
@@ -148,18 +149,18 @@ STEPS: dict[str, tuple[Step, ...]] = {
     "0039_archived_length": (_sql(_LENGTH_OF_ARCHIVED),),
     "0040_undated_sessions": (_sql(_NOT_DATED),),
     "0041_key_owner": (_columns("apikey", "owner"), _sql(_OWNERS_OF_KEYS)),
-    "0042_policy_samples": (_blocks.add_verdict_sample, _blocks.add_held_sample),
+    "0042_policy_samples": (_indexes.add(*_blocks.VERDICT_SAMPLE), _indexes.add(*_blocks.HELD_SAMPLE)),
     "0043_stream_sampled": (
-        _streams.add_sampled,
-        _streams.add_sampled_less,
+        _indexes.add(*_streams.SAMPLED),
+        _indexes.add(*_streams.SAMPLED_LESS),
         _drop("stream_sample"),
-        _streams.add_costly,
+        _indexes.add(*_streams.COSTLY),
     ),
     "0044_session_beginnings": (
-        _indexes("session", "session_of_label", "session_of_name", "session_undated", concurrently=True),
+        _indexes_of("session", "session_of_label", "session_of_name", "session_undated", concurrently=True),
         _drop("session_label", "session_name", concurrently=True),
     ),
-    "0045_unusual_ends": (_streams.add_unusual_end,),
+    "0045_unusual_ends": (_indexes.add(*_streams.UNUSUAL_END),),
     "0046_deleted_sessions": (_tables("DeletedSession"),),
     "0047_session_age": (),
     "0048_deciders": (_sql(_changes.OF_DECIDERS),),
@@ -188,5 +189,9 @@ def upgrade(name: str) -> migrations.RunPython:
 
 def note_all(_: Any, editor: Any) -> None:
     """Note that a new database lacks nothing."""
+    # Django notes a migration in its transaction only if nothing is left to do by then.
+    for statement in editor.deferred_sql:
+        editor.execute(statement)
+    editor.deferred_sql.clear()
     for name in STEPS:
         MigrationRecorder(editor.connection).record_applied("records", name)

@@ -1,7 +1,9 @@
-"""Indexes of partitioned tables, made while others write: a partition at a time, and none of them locked."""
+"""Indexes of partitioned tables, whose parts are named after the whole and the partition."""
 
 from collections.abc import Callable
 from typing import Any
+
+from django.db import migrations
 
 # Those that have no part of the index yet. What is attached meanwhile brings its own.
 _WITHOUT = """
@@ -14,7 +16,8 @@ WHERE inhparent = %s::regclass AND NOT EXISTS (
 
 
 def add(name: str, table: str, definition: str) -> Callable[[Any, Any], None]:
-    """The step of a migration that is not atomic. A try that was given up is gone on with."""
+    """The step of a migration that is not atomic: a partition at a time, while others write. A try that was given up is
+    gone on with."""
 
     def run(_: Any, editor: Any) -> None:
         with editor.connection.cursor() as cursor:
@@ -24,6 +27,18 @@ def add(name: str, table: str, definition: str) -> Callable[[Any, Any], None]:
                 _add_part(cursor, name, partition, definition)
 
     return run
+
+
+def create(name: str, table: str, definition: str) -> migrations.RunSQL:
+    """The operation for a table that is new, with the default partition alone."""
+    part = f"{name}_{table}_default"
+    return migrations.RunSQL(
+        f"""
+        CREATE INDEX {name} ON ONLY {table} {definition};
+        CREATE INDEX {part} ON {table}_default {definition};
+        ALTER INDEX {name} ATTACH PARTITION {part};
+        """
+    )
 
 
 def drop(name: str) -> Callable[[Any, Any], None]:
@@ -37,9 +52,7 @@ def drop(name: str) -> Callable[[Any, Any], None]:
 
 def _add_part(cursor: Any, name: str, partition: str, definition: str) -> None:
     part = f"{name}_{partition}"
-    # In a transaction nothing can be made while others write; a new database has no others.
-    how = "" if cursor.db.in_atomic_block else "CONCURRENTLY"
     # One that was given up is there, and of no use.
-    cursor.execute(f"DROP INDEX {how} IF EXISTS {part}")
-    cursor.execute(f"CREATE INDEX {how} {part} ON {partition} {definition}")
+    cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
+    cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {definition}")
     cursor.execute(f"ALTER INDEX {name} ATTACH PARTITION {part}")

@@ -1,5 +1,7 @@
 """Partitions by the time in the ids of streams, which begin with it (UUIDv7): what is over is dropped whole."""
 
+from typing import Any
+
 from django.db import migrations
 
 FIRST_ID = """
@@ -80,11 +82,11 @@ $$;
 class CreatePartitioned(migrations.CreateModel):
     """A table in partitions by `key`, of which it has one for all that has no other. Django knows no partitions."""
 
-    def __init__(self, key, **given):
+    def __init__(self, key: str, **given: Any) -> None:
         super().__init__(**given)
         self.key = key
 
-    def database_forwards(self, app_label, schema_editor, from_state, to_state):
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         plain = schema_editor.sql_create_table
         schema_editor.sql_create_table = f"{plain} PARTITION BY RANGE ({self.key})"
         super().database_forwards(app_label, schema_editor, from_state, to_state)

@@ -99,6 +99,7 @@ def _rule_fields():
         ),
     ]
 
+
 TABLES = [
     migrations.CreateModel(
         name="Policy",

@@ -247,20 +247,21 @@ _ALL = """(requested_at) INCLUDE (
     id, requested_model, provider, key_id, session_id, outcome, input_tokens, output_tokens, cache_read_tokens,
     cost, is_estimated, upstream_first_at, client_first_at, ended_at, itl_p50_us
 )"""
-add_sampled = _indexes.add("stream_sampled", "records_stream", f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 16")
-add_sampled_less = _indexes.add("stream_sampled_less", "records_stream", f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 1")
+SAMPLED = ("stream_sampled", "records_stream", f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 16")
+SAMPLED_LESS = ("stream_sampled_less", "records_stream", f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 1")
 # Streams that cost much are found by what they cost, those that ended in an unusual way by that.
-add_costly = _indexes.add("stream_costly", "records_stream", "(cost, requested_at) WHERE cost >= 0.05")
+COSTLY = ("stream_costly", "records_stream", "(cost, requested_at) WHERE cost >= 0.05")
 _USUAL = ("", "stop", "end_turn", "tool_calls", "tool_use", "completed", "STOP")
-add_unusual_end = _indexes.add(
-    "stream_unusual_end", "records_stream", f"(requested_at DESC, id DESC) WHERE NOT finish_reason IN {_USUAL}"
+UNUSUAL_END = (
+    "stream_unusual_end",
+    "records_stream",
+    f"(requested_at DESC, id DESC) WHERE NOT finish_reason IN {_USUAL}",
 )
-
-SAMPLED = [
-    migrations.RunPython(add_sampled),
-    migrations.RunPython(add_sampled_less),
+LATER_INDEXES = [
+    _indexes.create(*SAMPLED),
+    _indexes.create(*SAMPLED_LESS),
     migrations.SeparateDatabaseAndState(
-        [migrations.RunPython(add_costly), migrations.RunPython(add_unusual_end)],
+        [_indexes.create(*COSTLY), _indexes.create(*UNUSUAL_END)],
         [
             migrations.AddIndex(
                 "stream",
