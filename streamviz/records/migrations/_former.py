@@ -44,10 +44,6 @@ INSERT INTO records_routeversion
 SELECT id, 1, target, base_url, credential, executor, parameters, now(), '' FROM records_route;
 UPDATE records_route SET version = 1;
 """
-# A table that has just been made has it.
-_LENGTH_OF_ARCHIVED = """
-ALTER TABLE records_archivedpart ADD COLUMN IF NOT EXISTS length bigint DEFAULT 0 NOT NULL CHECK (length >= 0)
-"""
 # Imported streams may have ids that do not tell when they were requested. This reads index stream_newest from end to
 # end, in a transaction of its own: adding the column keeps everybody from the sessions for as long as its own takes.
 _NOT_DATED = """
@@ -70,10 +66,16 @@ def _tables(*names: str) -> Step:
 
 
 def _columns(of: str, *names: str) -> Step:
+    """Those that it lacks: a table that an earlier step has made has all."""
+
     def add(apps: Any, editor: Any) -> None:
         model = apps.get_model("records", of)
+        with editor.connection.cursor() as cursor:
+            found = editor.connection.introspection.get_table_description(cursor, model._meta.db_table)
+        there = {column.name for column in found}
         for name in names:
-            editor.add_field(model, model._meta.get_field(name))
+            if name not in there:
+                editor.add_field(model, model._meta.get_field(name))
 
     return add
 
@@ -146,14 +148,14 @@ STEPS: dict[str, tuple[Step, ...]] = {
     "0036_archive": (_tables("ArchiveObject", "ArchivedPart"),),
     "0037_days_of_streams": (_days.partition,),
     "0038_dated_sessions": (_columns("session", "is_dated"),),
-    "0039_archived_length": (_sql(_LENGTH_OF_ARCHIVED),),
+    "0039_archived_length": (_columns("archivedpart", "length"),),
     "0040_undated_sessions": (_sql(_NOT_DATED),),
     "0041_key_owner": (_columns("apikey", "owner"), _sql(_OWNERS_OF_KEYS)),
     "0042_policy_samples": (_indexes.add(*_blocks.VERDICT_SAMPLE), _indexes.add(*_blocks.HELD_SAMPLE)),
     "0043_stream_sampled": (
         _indexes.add(*_streams.SAMPLED),
         _indexes.add(*_streams.SAMPLED_LESS),
-        _drop("stream_sample"),
+        _indexes.drop("stream_sample"),
         _indexes.add(*_streams.COSTLY),
     ),
     "0044_session_beginnings": (
@@ -172,7 +174,7 @@ NOT_ATOMIC |= {"0044_session_beginnings", "0045_unusual_ends"}
 
 
 def upgrade(name: str) -> migrations.RunPython:
-    """The operation that takes this step, in a transaction with the note of it unless it is none of those."""
+    """The operation that takes this step and notes it, in one transaction unless the step cannot be in one."""
     is_atomic = name not in NOT_ATOMIC
 
     def forwards(apps: Any, editor: Any) -> None:

@@ -42,7 +42,7 @@ def create(name: str, table: str, definition: str) -> migrations.RunSQL:
 
 
 def drop(name: str) -> Callable[[Any, Any], None]:
-    """The step back."""
+    """The step that takes one away."""
 
     def run(_: Any, editor: Any) -> None:
         editor.execute(f"DROP INDEX IF EXISTS {name}")
