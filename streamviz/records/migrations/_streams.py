@@ -214,6 +214,7 @@ END
 $$;
 """
 
+# In this order: the names of their parts depend on it.
 INDEXES = [
     migrations.AddIndex("stream", each)
     for each in (
