@@ -1,7 +1,7 @@
 """The whole schema, by topic: what is in the modules beside this one whose names begin with an underscore.
 
-For new databases. Those of before the first release, which have the migrations that this one replaces, are brought to it
-by `0050_former_databases`.
+For new databases. Those of before the first release, which have the migrations that this one replaces, are brought to
+it by `0050_former_databases`.
 """
 
 from django.conf import settings
