@@ -12,6 +12,7 @@ from streamviz.core.verdicts import Mode
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.spending import spent_by
 from streamviz.proxy.worker import Worker
+from streamviz.records.moments import as_datetime
 from streamviz.records.tallies import Amounts, OfKey
 
 _KEYS = UUID("9b0f7a52-8a3c-4c0e-8a55-1d0c6d7a4e21")
@@ -72,7 +73,7 @@ def tally_of(stream: LiveStream, period: str) -> UUID:
 
 
 def _began(stream: LiveStream, period: str) -> str:
-    return datetime.fromtimestamp(stream.requested_at / 1_000_000, UTC).strftime(_BEGINNINGS[period])
+    return as_datetime(stream.requested_at).strftime(_BEGINNINGS[period])
 
 
 def _of_key(stream: LiveStream, period: str) -> OfKey:

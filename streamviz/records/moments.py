@@ -1,7 +1,7 @@
 """Times in µs since the epoch: a clock that never goes back, and conversions to and from datetimes."""
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -16,6 +16,11 @@ def as_datetime(microseconds: int) -> datetime:
 def as_microseconds(moment: datetime) -> int:
     """How many µs after the epoch a moment is."""
     return (moment - _EPOCH) // MICROSECOND
+
+
+def midnight(day: date) -> datetime:
+    """When a day begins, in UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def since_boot() -> int:

@@ -10,6 +10,7 @@ import psycopg
 from django.conf import settings
 
 from streamviz.records.ids import milliseconds_of
+from streamviz.records.moments import midnight
 
 RUNS = ("records_upstreamrun", "records_clientrun")
 # In the order in which they are dropped. Request words come first: those that a session loses with a stream are
@@ -105,7 +106,7 @@ def days_around(now: datetime) -> set[date]:
 
 def days_left_out(connection: psycopg.Connection, tables: Iterable[str], since: date) -> set[date]:
     """The days from `since` on that have rows of these tables in the default partition. Raises psycopg.Error."""
-    first = datetime(since.year, since.month, since.day, tzinfo=UTC)
+    first = midnight(since)
     found: set[UUID] = set()
     for table in tables:
         found |= {row[0] for row in connection.execute(_IN_DEFAULT.format(table=table, key=key_of(table)), [first])}

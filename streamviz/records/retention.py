@@ -6,7 +6,7 @@ that has a star, or whose session has one, is kept with all of its chunks for as
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from streamviz.records.archive.statements import FORGET_DAY, FORGET_STREAMS
 from streamviz.records.deletion import delete_streams
 from streamviz.records.dropping import delete_empty_sessions, drop, first_of_streams, partitions_before
 from streamviz.records.models import Backtest, RetentionRun
+from streamviz.records.moments import midnight
 from streamviz.records.partitions import RUNS as TABLES
 from streamviz.records.partitions import STREAMS, Partition
 from streamviz.records.request_index import write_again
@@ -95,7 +96,7 @@ class Retaining:
     def _first_kept(self) -> datetime:
         """The midnight before which no day's chunks are kept."""
         first = (self._now - timedelta(days=self._retention.days_of_chunks)).date()
-        return datetime.combine(first, time(), UTC)
+        return midnight(first)
 
     def _plan_chunks(self) -> Iterator[Freed]:
         for day in self._expired_days():
@@ -121,18 +122,18 @@ class Retaining:
         return int(count)
 
     def _drop_day(self, day: date, say: Say) -> Freed:
-        size, midnight = _size_of_day(day), datetime.combine(day, time(), UTC)
+        size, begins = _size_of_day(day), midnight(day)
         with transaction.atomic(), connection.cursor() as cursor:
             # Readers and writers of chunks wait meanwhile, so this must not queue behind a slow query.
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-            kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=midnight))]
+            kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=begins))]
             for table in TABLES:
                 child = partition(table, day)
                 cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
                 # That day has no partition any more, so these go to the default one.
                 cursor.execute(f"INSERT INTO {table} SELECT * FROM {child} WHERE stream_id = ANY(%s)", [kept])  # noqa: S608
                 cursor.execute(f"DROP TABLE {child}")
-            cursor.execute(FORGET_DAY, {"day": midnight, "kept": kept})
+            cursor.execute(FORGET_DAY, {"day": begins, "kept": kept})
         say(f"dropped the chunks of {day}: {megabytes(size)}, streams kept: {len(kept)}")
         return Freed("chunks", f"day {day}", 1, size)
 
@@ -203,7 +204,7 @@ def first_stream_kept(retention: Retention, now: datetime) -> datetime | None:
     if not retention.stream_days:
         return None
     day = (now - timedelta(days=retention.stream_days)).astimezone(UTC).date()
-    return datetime.combine(day, time(), UTC)
+    return midnight(day)
 
 
 def days() -> list[date]:
@@ -225,7 +226,7 @@ def megabytes(size: int) -> str:
 def _size_of_day(day: date) -> int:
     """The size of a day's chunks, in Postgres and in the archive."""
     names = [partition(table, day) for table in TABLES]
-    [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": datetime.combine(day, time(), UTC)})
+    [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": midnight(day)})
     return int(size)
 
 

@@ -2,7 +2,6 @@
 take many times as long (`python -m bench.markup`)."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from html import escape
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from streamviz.dashboard.turn_links import TurnLinks
 from streamviz.live.presentation.turn_drawing import Bar, DrawnTurn, TurnLane
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.records.models import Annotation
+from streamviz.records.moments import as_datetime
 
 register = template.Library()
 
@@ -40,7 +40,7 @@ def time_url(links: TurnLinks, turn: Turn, is_cut: bool) -> str:
 @register.simple_tag
 def clock(microseconds: int) -> SafeString:
     """A time of day to the ms, with its date on hover; a script shows it in the viewer's time zone."""
-    at = datetime.fromtimestamp(microseconds / 1_000_000, UTC).astimezone(timezone.get_current_timezone())
+    at = as_datetime(microseconds).astimezone(timezone.get_current_timezone())
     shown = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
     marks = at.isoformat(), microseconds // 1000, f"{at:%Y-%m-%d %H:%M:%S %Z}"
     return format_html('<time datetime="{}" data-at="{}" data-shows="ms" title="{}">{}</time>', *marks, shown)

@@ -1,6 +1,5 @@
 """The figures at the head of a stream's page."""
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from streamviz.core.tokens import Tokens
@@ -9,6 +8,7 @@ from streamviz.live.presentation.durations import age, exact, lasted
 from streamviz.live.presentation.figures import UNKNOWN, about, count, money
 from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
+from streamviz.records.moments import as_datetime
 
 
 class Fact(NamedTuple):
@@ -27,7 +27,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
     return [
         Fact("Model", stream.model, _upstream(stream)),
         Fact("Key", one_line(stream.key_name, 100) or UNKNOWN),
-        Fact("Started", f"{_time(stream.requested_at):%d %b %H:%M:%S} UTC", at_ms=stream.requested_at // 1000),
+        Fact("Started", f"{as_datetime(stream.requested_at):%d %b %H:%M:%S} UTC", at_ms=stream.requested_at // 1000),
         *([] if stream.status is None else [Fact("HTTP", str(stream.status), stream.endpoint)]),
         Fact("TTFT upstream", exact(stream.since_start(stream.upstream_first_at))),
         Fact("TTFT client", exact(stream.since_start(stream.client_first_at))),
@@ -40,10 +40,6 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         *([Fact("Part", one_line(stream.part, 60), "of a run")] if stream.part else ()),
         *([Fact("Left out", stream.left_out, "had no place")] if stream.left_out else ()),
     ]
-
-
-def _time(at: int) -> datetime:
-    return datetime.fromtimestamp(at / 1_000_000, UTC)
 
 
 def _finish(stream: StreamView) -> list[Fact]:

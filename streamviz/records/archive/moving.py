@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID, uuid4
@@ -17,6 +17,7 @@ from streamviz.records.archive.packing import packed, unpacked
 from streamviz.records.archive.parts import IndexRow, Runs, parts
 from streamviz.records.archive.rows import ClientRow, UpstreamRow
 from streamviz.records.ids import milliseconds_of
+from streamviz.records.moments import midnight
 from streamviz.records.partitions import day_of
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Archiving:
         return moved
 
     def _move(self, before: date) -> Moved:
-        behind, after, moved = _midnight(before), _FIRST, Moved()
+        behind, after, moved = midnight(before), _FIRST, Moved()
         while not self._is_over():
             found = self._connection.execute(sql.NEXT, {"after": after, "behind": behind, "most": MOST_STREAMS})
             streams = found.fetchall()
@@ -179,7 +180,7 @@ class Archiving:
 
     def behind(self, before: date) -> float:
         """For how many seconds the oldest runs of ended streams that are still here have been due; 0 if none are."""
-        since = _midnight(before)
+        since = midnight(before)
         found = self._connection.execute(sql.NEXT, {"after": _FIRST, "behind": since, "most": MOST_STREAMS})
         first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
         return 0.0 if first is None else since.timestamp() - milliseconds_of(first) / 1000
@@ -250,7 +251,3 @@ def _whole(piece: bytes, length: int) -> bytes:
     except ValueError as error:
         raise ObjectLost(f"an object of the archive is damaged ({error})") from None
     return piece
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
