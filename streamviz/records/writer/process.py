@@ -56,7 +56,7 @@ class Writer:
         with self._alone():
             upkeep.start(stop)
             while not stop.is_set():
-                stop.wait(self._turn(upkeep.trouble))
+                stop.wait(self._round(upkeep.trouble))
             self.finish()
             upkeep.end(UPKEEP_SECONDS)
 
@@ -123,7 +123,7 @@ class Writer:
         self._moving.clear()
         self._store.close()
 
-    def _turn(self, upkeep_trouble: str) -> float:
+    def _round(self, upkeep_trouble: str) -> float:
         """Do one round; gives how many seconds to wait before the next."""
         self._status.upkeep(upkeep_trouble)
         self._vitals.look()

@@ -28,8 +28,8 @@ ON CONFLICT DO NOTHING
 """
 # Another import may be storing the same stream.
 WAIT_FOR_IMPORTS = "SELECT pg_advisory_xact_lock(x'494D504F5254'::bigint)"
-FORGET_STREAMS = "DELETE FROM records_deletedstream WHERE stream_id = ANY(%s)"
-FORGET_SESSIONS = "DELETE FROM records_deletedsession WHERE session_id = ANY(%s)"
+FORGET_STREAM_DELETIONS = "DELETE FROM records_deletedstream WHERE stream_id = ANY(%s)"
+FORGET_SESSION_DELETIONS = "DELETE FROM records_deletedsession WHERE session_id = ANY(%s)"
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
 UPSERT_SESSION = f"""

@@ -96,8 +96,9 @@ class Store:
 
 def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """Forget that these streams, and their sessions, were deleted."""
-    cursor.execute(sql.FORGET_STREAMS, [as_array(batch.stream_id for batch in batches)])
-    cursor.execute(sql.FORGET_SESSIONS, [as_array(batch.opened.session_id for batch in batches if batch.opened)])
+    cursor.execute(sql.FORGET_STREAM_DELETIONS, [as_array(batch.stream_id for batch in batches)])
+    sessions = as_array(batch.opened.session_id for batch in batches if batch.opened)
+    cursor.execute(sql.FORGET_SESSION_DELETIONS, [sessions])
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
