@@ -1,6 +1,6 @@
 """What tells a model of denied calls in Anthropic's format, where no text may follow a call that the client got.
 
-The model is told in the client's next request, in texts behind the results of that answer's other calls. Anthropic's
+The model is told in the client's next request, in texts after the results of that answer's other calls. Anthropic's
 API takes texts there, but not before results. What comes before them stays in the prompt cache, except for models that
 forget their thinking at each text of a user's (Haiku, and those before Opus 4.5 and Sonnet 4.6).
 """

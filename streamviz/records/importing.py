@@ -117,7 +117,7 @@ class Importing:
         if not number:
             raise NotAnExport("The file is empty.")
         if not self._is_over:
-            raise NotAnExport(f"It is cut off behind line {number}: the streams before the last one are stored.")
+            raise NotAnExport(f"It is cut off after line {number}: the streams before the last one are stored.")
         with _faults_at(number):
             self._store_stream()
 

@@ -232,7 +232,7 @@ def _verdicts(recorded: Recorded) -> Iterator[str]:
             continue
         block = blocks.get(verdict.ordinal)
         if block is None:
-            yield f"verdict {verdict.number} is about block {verdict.ordinal}, which there is not"
+            yield f"verdict {verdict.number} is about block {verdict.ordinal}, which does not exist"
         elif (
             _withholds(verdict) and block.held_at is not None and not sent.isdisjoint((block.first_seq, block.last_seq))
         ):

@@ -42,7 +42,7 @@ def sayable(target: Target, items: list[object], left_out: list[str]) -> list[ob
 
 
 def _with_results_first(items: list[object]) -> list[object]:
-    """The items with what a user said between calls and their results behind the results: in other formats, those come
+    """The items with what a user said between calls and their results after the results: in other formats, those come
     directly after the calls. OpenAI's responses may have them anywhere."""
     ahead = Counter(_call_id(item) for item in items if _kind(item) in _RESULTS)
     made, waiting, said = list[object](), set[str](), list[object]()

@@ -446,7 +446,7 @@ def test_cut_off_between_any_two_lines_it_stores_whole_streams_and_the_rest_at_t
     lines = list(export([session]))
     for cut in range(2, len(lines), 3):
         delete_session(session)
-        with pytest.raises(NotAnExport, match=f"cut off behind line {cut}"):
+        with pytest.raises(NotAnExport, match=f"cut off after line {cut}"):
             take(lines[:cut])
         kept = {row[0]["id"]: row[0] for row in query(TABLES["stream"])}
         whole = {row[0]["id"]: row[0] for row in before["stream"]}

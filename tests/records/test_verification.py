@@ -60,7 +60,7 @@ DAMAGE = {
         "UPDATE records_clientrun SET first_seq = 1",
         "block 1 was denied by verdict 0 and sent",
     ),
-    "a verdict is about no block": ("UPDATE records_verdict SET ordinal = 7", "is about block 7, which there is not"),
+    "a verdict is about no block": ("UPDATE records_verdict SET ordinal = 7", "is about block 7, which does not exist"),
     "a policy is gone": (
         "UPDATE records_verdict SET policy_version_id = 999999",
         "verdict 0 is of a policy that is not on record",

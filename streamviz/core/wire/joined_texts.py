@@ -55,11 +55,11 @@ class ShownTexts:
         self._places[block.ordinal] = place
 
     def is_late(self, block: StreamBlock) -> bool:
-        """Whether a text that is added to this block comes behind one of a later place."""
+        """Whether a text that is added to this block comes after one of a later place."""
         return block.kind in _TEXTS and self.comes_late(block.kind, *self._places.get(block.ordinal, ()))
 
     def comes_late(self, series: Hashable, *place: int) -> bool:
-        """Whether what comes now at this place of a series comes behind something of a later place."""
+        """Whether what comes now at this place of a series comes after something of a later place."""
         furthest = self._furthest.get(series, place)
         self._furthest[series] = max(furthest, place)
         return place < furthest
@@ -70,7 +70,7 @@ class ShownTexts:
 
     def differ(self, block: StreamBlock) -> bool:
         """Whether a delta that adds a text to this block makes such a client show something that nobody read: the text
-        goes on behind a later one, or some of what came before it is not shown."""
+        goes on after a later one, or some of what came before it is not shown."""
         if block.kind not in _TEXTS:
             return False
         latest = self._latest.get(block.kind, 0)

@@ -53,7 +53,7 @@ def _unwrapped(text: str) -> str:
         return text
     before, behind = text[:start].strip(), text[end + 1 :].strip()
     if before and behind and not _FENCE.search(before):
-        raise NoPlan("there are words before the JSON and behind it: write the JSON alone")
+        raise NoPlan("there are words before and after the JSON: write the JSON alone")
     return text[start : end + 1]
 
 
