@@ -24,6 +24,7 @@ from streamviz.core.wire.openai_responses_calls import (
 )
 from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_parts import payload_of
+from streamviz.core.wire.openai_responses_seals import summary_in
 from streamviz.core.wire.openai_responses_thinking import ThinkingReader
 
 # How often a whole text may be read again, to compare it with a repetition.
@@ -48,6 +49,8 @@ class ItemReader(ThinkingReader):
 
     def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
         payload = payload_of(details)
+        if summary := summary_in(details):
+            payload["content"] = summary
         begun = item.told.pop(block.ordinal, {})
         if not goes_on(begun, payload):
             self._contradict("a part is not what it was announced as")

@@ -243,9 +243,11 @@ def test_a_summary_that_litellm_does_not_encrypt_is_read() -> None:
         ([summary], True),
     ):
         item = {"type": "compaction", "id": "i", "encrypted_content": json.dumps(block)}
-        state, told = read("openai_responses", event("output_item.done", item=item))
+        whole = {"type": "response.completed", "response": {"status": "completed", "output": [item]}}
+        state, told = read("openai_responses", event("output_item.done", item=item), whole)
         assert bool(state.contradiction) is is_odd
         assert is_odd or summary["content"] in told
+        assert is_odd or json.loads(state.blocks[0].text)["content"] == summary["content"]
 
 
 AGENT = {"agent_name": "/root"}
