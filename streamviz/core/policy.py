@@ -160,10 +160,9 @@ class Policy:
         return False
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
-        """Read a running text as it comes; only called if `watches` says so.
+        """Read a running text as it comes, behind the end of the last of its kind; only called if `watches` says so.
 
-        The end of the previous text of the same kind may precede it, which the client has: an edit there changes
-        nothing. If a policy holds the block, it is called once with all of the text.
+        If a policy holds the block, it is called once with all of the text.
         """
         return Reading(len(tail.text))
 

@@ -46,11 +46,10 @@ class OpenAIResponsesBodyComposer(Composer):
         said = [event for event in events if not isinstance(event, _ENDS)]
         data = encode(self._body)
         chunk = Chunk(0, 0, data, data)
-        own = _blocks_in(chunk)
-        # The last words before a halt have no place in upstream's output.
-        begun = {event.ordinal for event in said if isinstance(event, BlockStarted) and event.index is not None}
-        self._composer.carry_part(chunk, (), said, _changed(own, said))
-        self._composer.leave_out(block for block in own if block.ordinal not in begun)
+        aggregator = OpenAIResponsesAggregator()
+        aggregator.aggregate(chunk)
+        self._composer.carry_part(chunk, (), said, _changed(aggregator.state.blocks, said))
+        self._composer.leave_out(aggregator.state.blocks, said)
         body = self._composer.whole(self._body)
         if any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
             body |= {"status": "incomplete", "incomplete_details": {"reason": HALTED}}
@@ -62,12 +61,6 @@ class OpenAIResponsesBodyComposer(Composer):
 
     def fail(self, failure: StreamFailed) -> bytes:
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
-
-
-def _blocks_in(chunk: Chunk) -> Sequence[StreamBlock]:
-    aggregator = OpenAIResponsesAggregator()
-    aggregator.aggregate(chunk)
-    return aggregator.state.blocks
 
 
 def _changed(blocks: Sequence[StreamBlock], said: Sequence[StreamEvent]) -> Set[int]:

@@ -1,6 +1,6 @@
 """Writing OpenAI's responses: events as the frames of a response stream, among upstream's own frames."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.blocks import ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import is_input
 from streamviz.core.errors import FINAL
 from streamviz.core.events import (
@@ -120,6 +120,15 @@ class OpenAIResponsesComposer(ResponseWriter):
             item = self._places.get(block.index)
             for held in () if item is None else item.blocks:
                 self._mark(held)
+
+    def leave_out(self, blocks: Iterable[StreamBlock], said: Iterable[StreamEvent]) -> None:
+        """Note which of upstream's blocks are not `said`, not even changed: of their items the client gets only the
+        others. The last words before a halt have no place in upstream's output."""
+        begun = {event.ordinal for event in said if isinstance(event, BlockStarted) and event.index is not None}
+        for block in blocks:
+            item = None if block.index is None or block.ordinal in begun else self._places.get(block.index)
+            if item is not None:
+                item.is_ours = True
 
     def _compose_for(self, chunk: Chunk, events: Sequence[StreamEvent], changed: Set[int]) -> list[bytes]:
         """Compose what replaces a chunk; blocks that are not `changed` keep upstream's items and parts."""

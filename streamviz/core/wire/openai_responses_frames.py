@@ -6,7 +6,6 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.events import BlockSealed, BlockStarted, StreamEvent
 from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.core.wire.openai_responses import is_response
-from streamviz.core.wire.openai_responses_words import item_type_in
 
 ADDED = "response.output_item.added"
 ITEM_DONE = "response.output_item.done"
@@ -18,13 +17,6 @@ _TELLING = ("", ADDED, PART_ADDED)
 def id_in(payload: JsonObject) -> str:
     """The id of the item that a frame is about."""
     return as_text(payload.get("item_id")) or as_text(as_object(payload.get("item")).get("id"))
-
-
-def told_in(payload: JsonObject) -> JsonObject:
-    """What a frame that adds to an item says of the item itself. The reader matches items by that, whatever a policy
-    then puts in the item's place."""
-    type = item_type_in(as_text(payload.get("type")))
-    return {"id": id_in(payload), **({"type": type} if type else {})}
 
 
 def response_in(payload: JsonObject) -> JsonObject | None:

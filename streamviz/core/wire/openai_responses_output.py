@@ -1,10 +1,10 @@
 """The items of the response that a client has, and which of upstream's items each stands for."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock, new_block
+from streamviz.core.blocks import new_block
 from streamviz.core.calls import made_id
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
@@ -18,19 +18,12 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, objects
 from streamviz.core.wire.openai_responses_calls import is_call
-from streamviz.core.wire.openai_responses_frames import (
-    ADDED,
-    ITEM_DONE,
-    PART_ADDED,
-    id_in,
-    payload_in,
-    response_in,
-    told_in,
-)
+from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
 from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
 from streamviz.core.wire.openai_responses_parts import is_speech
 from streamviz.core.wire.openai_responses_places import made_by_call, type_of
+from streamviz.core.wire.openai_responses_words import item_type_in
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "compaction": "cmp"}
@@ -113,12 +106,6 @@ class ClientOutput(Composer):
             item = self._places[place] = self._add_item(type, wire, details, is_added=True)
         return item
 
-    def leave_out(self, blocks: Iterable[StreamBlock]) -> None:
-        """Note blocks that the client does not get, not even changed: of their items it gets only the others."""
-        for block in blocks:
-            if block.index is not None and (item := self._places.get(block.index)) is not None:
-                item.is_ours = True
-
     # What a chunk says about items
 
     @property
@@ -138,7 +125,10 @@ class ClientOutput(Composer):
             self._fresh.extend(self._new_items(response))
             return
         index, details = as_index(payload.get("output_index")), as_object(payload.get("item"))
-        self._fresh.append((index, details or told_in(payload)))
+        # Of the type as which readers match it, whatever a policy puts in its place.
+        type = item_type_in(as_text(payload.get("type")))
+        told: JsonObject = {"id": id_in(payload), **({"type": type} if type else {})}
+        self._fresh.append((index, details or told))
         if payload.get("type") == ADDED and details.get("type") == "message" and self._at_hand is None:
             # For the client it can begin before there is a block in it.
             place = self._next_place if index is None else index
