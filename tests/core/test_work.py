@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext, Judged, Question, Unanswered
 from streamviz.core.policy import TakesLong
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import ALLOW, Decision, Mode, Verdict
+from streamviz.evaluation.tasks import answer_in, carry_out, encoded, task_in, task_of
 from streamviz.policies import build_short
-from tests.core.support import Run, active, call, calls, chunks, delta
+from tests.core.support import Opinion, Run, active, call, calls, chunks, delta
 
 LONG = json.dumps({"command": "x" * 20_000})
 CALL = calls(call(0, "x", "run", LONG))
@@ -51,6 +53,18 @@ async def test_what_a_process_denies_is_denied() -> None:
     sent = answer(it, question, Judged(DENIED))
     assert "[no]" in sent
     assert "xxx" not in sent
+
+
+async def test_a_process_knows_the_end_of_the_text_before() -> None:
+    rule = build_short("text_rule", {"patterns": ["secret"], "replacement": "[gone]"})
+    it = Run([active(rule), active(Opinion(lambda _: None, [BlockKind.CONTENT]), name="holder")])
+    texts = ({"content": f"{'x' * 300} sec"}, {"reasoning_content": "Well."}, {"content": "ret is"})
+    await it.finish(chunks(*(delta(**text) for text in texts), delta(finish="stop")))
+    for number, question in list(it.context.questions.items()):
+        assert question.work is not None
+        told = answer_in(carry_out(task_in(encoded(task_of(question.work, question.seconds)))))
+        it.chain.answer(number, told, it.processor.state, it.context)
+    assert it.client_state.blocks[2].text == "[gone] is"
 
 
 @pytest.mark.parametrize("fail_open", [False, True])
