@@ -505,6 +505,21 @@ def test_numbers_of_very_many_turns_overlap_in_no_window(chromium: Browser, widt
         assert [one for one, other in pairwise(shown) if one["x"] + one["width"] > other["x"]] == []
 
 
+@pytest.mark.parametrize("width", [320, 395, 440])
+def test_what_became_of_a_call_has_a_line_of_its_own_where_cards_are_narrow(chromium: Browser, width: int) -> None:
+    words = "never sent to the client · 78 characters, 0.7 s · held 0.70 s"
+    head = f"""<div style="width: {width}px"><div class="block-cards"><article class="block-card"><header
+        class="card-head"><span class="kind kind-tool">ƒ</span><h3>run_shell</h3><span class="row-meta">{words}</span>
+        <span class="verdict verdict-deny">deny</span><button class="button button-bare" data-raw>Raw</button></header>"""
+    with page_of_ours(chromium, f'<!doctype html><meta charset="utf-8">{STYLES}{head}') as page:
+        page.goto("/")
+        name, meta = page.locator("h3").bounding_box(), page.locator(".row-meta").bounding_box()
+        assert name is not None
+        assert meta is not None
+        assert meta["y"] >= name["y"] + name["height"] - 4
+        assert meta["height"] < 48
+
+
 def test_a_turns_long_number_lies_over_nothing(chromium: Browser) -> None:
     with page_of_ours(chromium, f"<!doctype html>{STYLES}{TURN}") as page:
         page.goto("/")
