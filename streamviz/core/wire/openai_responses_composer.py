@@ -24,7 +24,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
-from streamviz.core.wire.openai_responses_frames import says_nothing, tells_items
+from streamviz.core.wire.openai_responses_frames import id_in, says_nothing, tells_items
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
 from streamviz.core.wire.openai_responses_parts import is_speech
 from streamviz.core.wire.openai_responses_places import (
@@ -95,7 +95,9 @@ class OpenAIResponsesComposer(ResponseWriter):
         item = self._follow(events) or item
         if item is None:
             return [payload] if says_nothing(payload) else []
-        if item.is_gone or not is_carried(item, payload):
+        named = self._by_id.get(id_in(payload), item)
+        # Its place may be another item's: a reader that goes by the id takes it for what was changed.
+        if item.is_gone or not is_carried(item, payload) or (named is not item and named.is_ours):
             return []
         self._has_begun = True
         return [{**payload, "output_index": item.place} if "output_index" in payload else payload]

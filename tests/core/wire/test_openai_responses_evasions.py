@@ -275,6 +275,21 @@ async def test_a_denied_call_is_not_told_in_place_of_an_allowed_one(
     read_by_sdk(tape)
 
 
+async def test_the_end_of_a_replaced_text_is_not_told_at_the_place_of_a_call() -> None:
+    called = {"type": "mcp_call", "id": "i", "name": "look", "arguments": "{}"}
+    at = {"item_id": "m", "content_index": 0}
+    frames = [
+        added({**called, "arguments": ""}, 1),
+        done(called, 0),
+        say("content_part.added", 1, **at, part=PART),
+        say("output_text.done", 1, **at, text=POISON, logprobs=[]),
+        say("content_part.done", 0, **at, part={**PART, "text": POISON}),
+    ]
+    tape = await through(chunks(CREATED, *frames, finish(called)))
+    assert "[no]" in tape.decode()
+    assert POISON not in acted_on(payloads(tape))
+
+
 async def test_arguments_told_as_an_object_at_their_end_are_judged() -> None:
     frame = say("function_call_arguments.done", 0, item_id="fc", arguments={"a": POISON})
     tape = await through(chunks(CREATED, added({**EVIL, "arguments": ""}), frame))
