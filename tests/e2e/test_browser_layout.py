@@ -510,8 +510,7 @@ def test_what_became_of_a_call_has_a_line_of_its_own_where_cards_are_narrow(chro
     words = "never sent to the client · 78 characters, 0.7 s · held 0.70 s"
     head = f"""<div style="width: {width}px"><div class="block-cards"><article class="block-card"><header
         class="card-head"><span class="kind kind-tool">ƒ</span><h3>run_shell</h3><span class="row-meta">{words}</span>
-        <span class="verdict verdict-deny">deny</span><button class="button button-bare" data-raw>Raw</button>
-        </header>"""
+        <span class="verdict verdict-deny">deny</span><button class="button button-bare" data-raw>Raw</button>"""
     with page_of_ours(chromium, f'<!doctype html><meta charset="utf-8">{STYLES}{head}') as page:
         page.goto("/")
         name, meta = page.locator("h3").bounding_box(), page.locator(".row-meta").bounding_box()
