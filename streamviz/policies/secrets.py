@@ -34,7 +34,7 @@ SHAPES: dict[str, list[Shape]] = {
         )
     ],
     "web token": [Shape("web token", _START + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")],
-    "e-mail": [Shape("e-mail", r"\b[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")],
+    "e-mail": [Shape("e-mail", r"\b[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?:\b|_)")],
     "card": [Shape("card", r"\b[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", is_card)],
     "iban": [Shape("iban", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b", is_iban)],
     "ssn": [Shape("ssn", r"\b\d{3}[- ]\d{2}[- ]\d{4}\b", is_ssn)],
