@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamviz.core.calls import LEGACY_CALL, RESULT_ENDINGS, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
-from streamviz.core.request_parts import BETWEEN_AGENTS
+from streamviz.core.request_parts import BETWEEN_AGENTS, readable
 from streamviz.core.request_tools import OWN_KINDS, every_tool, told_by
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 
@@ -168,7 +168,7 @@ def _parts_in(said: list[object]) -> Iterator[str]:
         elif isinstance(part, list):
             yield from _parts_in(part)
         elif isinstance(part, dict):
-            yield from _parts_in([part.get(name) for name in _IN_PARTS])
+            yield from _parts_in([*map(part.get, _IN_PARTS), readable(part) or None])
 
 
 def _role_of(item: JsonObject) -> str:

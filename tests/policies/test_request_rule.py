@@ -133,6 +133,9 @@ CACHED = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
             {"type": "input_text", "text": "a sec"}, {"type": "input_text", "text": "ret"}]}]}, "user"),
         ("openai_responses", {"input": [{"type": "function_call_output", "call_id": "x", "output": [
             {"type": "input_text", "text": "a sec"}, {"type": "input_text", "text": "ret"}]}]}, "tool"),
+        ("openai_responses", {"input": [{"type": "agent_message", "content": [
+            {"type": "encrypted_content", "encrypted_content": "a sec"}, {"type": "input_text", "text": "ret"}]}]},
+         "user"),
         ("gemini", {"contents": [{"role": "user", "parts": [
             {"text": "a sec", "thoughtSignature": "x"}, {"text": "ret"}]}]}, "user"),
         ("gemini", {"contents": [{"role": "user", "parts": [{"text": "a sec"}]}, {"parts": [{"text": "ret"}]}]},
