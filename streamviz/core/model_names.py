@@ -31,12 +31,16 @@ def fits_called(name: str, glob: str) -> bool:
     overlook case, blanks around a name and what comes before a point, slash or colon (`functions.bash`), and take
     hyphens and blanks for underscores."""
     called, wanted = _looked_up(name), glob.lower().translate(_ALIKE)
-    return fits(called, wanted) or fits(called, f"*.{wanted}")
+    return fits_in_any_case(name, glob) or fits(called, wanted) or fits(called, f"*.{wanted}")
+
+
+def without_blanks(name: str) -> str:
+    """A name without the blanks around it, of which JavaScript takes a byte order mark for one."""
+    return name.replace("\ufeff", "").strip()
 
 
 def _looked_up(name: str) -> str:
-    bare = name.replace("\ufeff", "").strip().lower()
-    return _ADDED.sub("", bare).strip().translate(_ALIKE)
+    return _ADDED.sub("", without_blanks(name).lower()).strip().translate(_ALIKE)
 
 
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:

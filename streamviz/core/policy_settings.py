@@ -3,9 +3,16 @@
 from dataclasses import dataclass
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import called_by_name, calls_by_name, in_namespace, may_stand_for_others
+from streamviz.core.calls import (
+    FREE_TEXT,
+    called_by_name,
+    calls_by_name,
+    in_namespace,
+    is_ordinary,
+    may_stand_for_others,
+)
 from streamviz.core.events import BlockKind
-from streamviz.core.model_names import fits_called
+from streamviz.core.model_names import fits_called, without_blanks
 from streamviz.core.verdicts import Decision
 
 
@@ -32,12 +39,11 @@ class BlockScope:
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
         name = block.name or block.label
-        if is_nameless(name) or (not is_whole and may_stand_for_others(name)):
+        if is_nameless(block) or (not is_whole and may_stand_for_others(name)):
             return True
-        names = names_of(block)
-        if calls_by_name(name) and len(names) == 1:
+        if calls_by_name(name) and not called_by_name(block.text):
             return True  # it cannot be read which tool it calls
-        return any(fits_called(name, glob) for name in names for glob in self.tools)
+        return any(fits_called(name, glob) for name in names_of(block) for glob in self.tools)
 
 
 ALL_BLOCKS = BlockScope()
@@ -52,9 +58,11 @@ def names_of(block: StreamBlock) -> tuple[str, ...]:
     return (name, *filter(None, (outer, inner)))
 
 
-def is_nameless(name: str) -> bool:
-    """Whether a call names no tool. A client may run any then: OpenClaw looks for a name in the call's id."""
-    return not name.strip()
+def is_nameless(block: StreamBlock) -> bool:
+    """Whether a call names no tool, not even by its type. A client may run any then: OpenClaw looks for a name in the
+    call's id."""
+    is_of_any = is_ordinary(block.label) or block.label in FREE_TEXT
+    return not without_blanks(block.name or ("" if is_of_any else block.label))
 
 
 @dataclass(frozen=True, slots=True)

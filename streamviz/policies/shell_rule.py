@@ -6,7 +6,7 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Policy
-from streamviz.core.policy_settings import names_of
+from streamviz.core.policy_settings import is_nameless, names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_json import read
 from streamviz.policies.parameters import check, shortened, texts
@@ -102,7 +102,7 @@ class ShellRule(Policy):
         """Raises ValueError if the arguments, or the commands in them, cannot be read within bounds."""
         if not isinstance(block, ToolCallStreamBlock):
             return None
-        of_shell = any(is_shell(name, self._tools) for name in names_of(block))
+        of_shell = is_nameless(block) or any(is_shell(name, self._tools) for name in names_of(block))
         # The body of a loop is read once per round.
         self.require_short(block.length <= _SHORT and "for" not in block.arguments)
         lines = lines_in(read(block), of_shell=of_shell)

@@ -131,28 +131,29 @@ class ToolRule(Policy):
         if not isinstance(block, ToolCallStreamBlock):
             return None
         names = names_of(block)
-        called = names[-1]
-        if calls_by_name(block.name):
+        may_be_any = is_nameless(block)
+        called = "" if may_be_any else names[-1]
+        name = next((name for name in self._names if self._is_any(names, name, may_be_any=may_be_any)), None)
+        is_named = name is not None or not self._names
+        if calls_by_name(block.name) and (self._allows_only or not is_named):
             self.require_short(_is_short((), block.arguments))
             read(block)  # or it is unclear which tool it calls
-        name = next((name for name in self._names if any(self._fits(each, name) for each in names)), None)
-        is_named = name is not None or not self._names
         found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)
         if is_match is self._allows_only:
             return ALLOW
         if self._allows_only:
-            return Verdict(
-                Decision.DENY, f"{shortened(called, _LONGEST_NAME)} is not among what is allowed.", self._text
-            )
+            return Verdict(Decision.DENY, f"{_shown(called)} is not among what is allowed.", self._text)
         return Verdict(Decision.DENY, _reason(called, name, found), self._text, _evidence(name, found))
 
-    def _fits(self, called: str, name: str) -> bool:
+    def _is_any(self, names: Sequence[str], wanted: str, *, may_be_any: bool) -> bool:
+        """Whether a call by one of these names is, or may be, of the wanted tool."""
         if self._allows_only:
-            return fits(called, name)
-        if is_nameless(called) or fits_called(called, name):
-            return True
-        return self._normalises and fits_called(folded(called), folded(name))
+            return any(fits(name, wanted) for name in names)
+        return may_be_any or any(self._fits(name, wanted) for name in names)
+
+    def _fits(self, called: str, name: str) -> bool:
+        return fits_called(called, name) or (self._normalises and fits_called(folded(called), folded(name)))
 
     def _found(self, block: ToolCallStreamBlock) -> Found | None:
         """The first rule that these arguments match. Raises ValueError if they cannot be read."""
@@ -216,7 +217,10 @@ def _evidence(name: str | None, found: Found | None) -> JsonObject:
 
 def _reason(called: str, name: str | None, found: Found | None) -> str:
     """Which name and which pattern, in words, without the arguments, which may hold a secret."""
-    shown = shortened(called, _LONGEST_NAME)
-    why = [f"its name matches {name}"] if name is not None else []
+    why = [f"its name matches {name}" if called else f"it may be a call of {name}"] if name is not None else []
     why += [f"its arguments match {found.rule.words}"] if found is not None else []
-    return f"{shown} is denied: {' and '.join(why) or 'every tool call is'}."
+    return f"{_shown(called)} is denied: {' and '.join(why) or 'every tool call is'}."
+
+
+def _shown(called: str) -> str:
+    return shortened(called, _LONGEST_NAME) or "A call without a name"

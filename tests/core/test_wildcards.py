@@ -3,7 +3,7 @@
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.model_names import fits, matching
+from streamviz.core.model_names import fits, fits_called, matching
 from streamviz.core.policy_settings import BlockScope
 from streamviz.core.verdicts import Mode
 from streamviz.executors.mcp_tools import McpServer
@@ -46,10 +46,25 @@ def test_brackets_are_brackets_in_every_scope() -> None:
     assert not BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name="bashful"))
 
 
-@pytest.mark.parametrize("name", [" bash", "functions.bash", "bash:0", ""])
+@pytest.mark.parametrize("name", ["bash:0", "bash()", " bash", "mcp:2/bash"])
+def test_a_tool_has_the_name_that_it_is_called_by(name: str) -> None:
+    assert fits_called(name, name)
+
+
+@pytest.mark.parametrize("name", [" bash", "functions.bash", "bash:0"])
 def test_a_scope_of_tools_has_all_that_clients_run_as_them(name: str) -> None:
     assert BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name=name))
-    assert is_shell(name or "bash", ["bash"])
+    assert is_shell(name, ["bash"])
+
+
+@pytest.mark.parametrize("name", ["", " ", "\ufeff"])
+@pytest.mark.parametrize("label", ["", "custom", "custom_tool_call", "function_call"])
+def test_a_scope_of_tools_has_a_call_without_a_name(name: str, label: str) -> None:
+    assert BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", name=name, label=label))
+
+
+def test_a_call_may_have_the_name_of_its_type() -> None:
+    assert not BlockScope(tools=("bash",)).applies(ToolCallStreamBlock(0, "x", label="shell_call"))
 
 
 def test_brackets_are_brackets_in_what_may_be_used_or_deleted() -> None:

@@ -61,6 +61,12 @@ def test_a_call_whose_tool_is_unclear_does_not_go_out(arguments: str) -> None:
     assert b"mcp__admin" not in play.sent
 
 
+def test_a_pattern_is_found_in_a_call_whose_tool_is_unclear() -> None:
+    policy = build("tool_rule", {"arguments": [{"pattern": "rm -rf"}]})
+    [denied] = denials(read(policy, arguments=CALLED[:-1]))
+    assert denied.reason == "tool_call is denied: its arguments match rm -rf."
+
+
 def test_other_tools_that_take_a_name_are_known_by_their_own() -> None:
     assert not denials(read(build("tool_rule", {"names": ["mcp__admin__*"]}), name="install"))
     assert names_of(call_of("install", CALLED)) == ("install",)
@@ -80,4 +86,7 @@ def test_the_scope_of_a_policy_does_too(glob: str, applies: bool) -> None:
     scope, whole = BlockScope(tools=(glob,)), call_of("tool_call", CALLED)
     assert scope.applies(whole) is applies
     assert scope.may_apply(call_of("tool_call", CALLED[:12]))
-    assert scope.applies(call_of("tool_call", CALLED[:12]))
+    cut_off = call_of("tool_call", CALLED[:12])
+    assert scope.applies(cut_off)
+    cut_off.namespace = "mcp__x"
+    assert scope.applies(cut_off)

@@ -1064,6 +1064,11 @@ def test_it_knows_the_tools_of_agents(name: str, arguments: JsonObject) -> None:
     assert judge(policy, block(raw.replace("rm", "ls"), name=name)).decision is Decision.ALLOW
 
 
+def test_a_call_without_a_name_may_be_of_a_shell() -> None:
+    assert judge(build("shell_rule", {}), block('{"line": "rm -rf /"}')).decision is Decision.DENY
+    assert judge(build("shell_rule", {}), block('{"line": "ls"}')).decision is Decision.ALLOW
+
+
 def test_it_reads_json_within_json() -> None:
     policy = build("shell_rule", {"tools": ["*"]})
     hidden = "".join(f"\\u{ord(letter):04x}" for letter in "rm -rf /etc")

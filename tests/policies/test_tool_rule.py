@@ -59,6 +59,8 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
         (["web-search"], "Web Search", True),  # Hermes
         (["bash"], "", True),  # OpenClaw finds the name in an id such as `functions.bash:0`
         (["bash"], " ", True),
+        (["bash"], "\ufeff", True),
+        (["bash:0"], "bash:0", True),
         (["container.exec"], "container.exec", True),
         (["bash"], "bash.read", False),
         (["bash"], "rebash", False),
@@ -71,6 +73,13 @@ def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell
 )
 def test_a_name_is_denied_by_globs(names: list[str], name: str, denied: bool) -> None:
     assert denies({"names": names}, {}, name) is denied
+
+
+def test_a_call_without_a_name_may_be_of_any_tool() -> None:
+    made = ToolCallStreamBlock(0, "x", label="custom_tool_call")
+    verdict = judge({"names": ["bash"]}, made)
+    assert verdict is not None
+    assert verdict.reason == "A call without a name is denied: it may be a call of bash."
 
 
 def test_what_alone_is_allowed_is_named_as_written() -> None:
