@@ -52,3 +52,4 @@ class Summary:
             yield BlockStarted(at, BlockKind.OTHER, label=COMPACTION)
             yield BlockDelta(at, encode({SEAL: sealed}).decode())
             yield BlockSealed(at)
+        self._pieces.clear()  # some providers repeat the end

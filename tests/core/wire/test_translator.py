@@ -307,6 +307,14 @@ def test_a_summary_is_a_compaction_that_can_be_read() -> None:
     assert "Five steps." in told
 
 
+def test_there_is_one_summary_though_its_end_is_told_twice() -> None:
+    translator = Translator("openai_chat", "openai_responses", summary=Summary())
+    stream = chunks(delta(content="Five steps."), delta(finish="stop"), delta(finish="stop"))
+    data = b"".join(map(translator.take, stream)) + translator.end()
+    [compaction] = payloads(data)[-1]["response"]["output"]
+    assert summary_in(compaction) == "Five steps."
+
+
 def test_an_answer_without_a_text_is_no_summary() -> None:
     translator = Translator("openai_chat", "openai_responses", summary=Summary())
     data = b"".join(map(translator.take, chunks(delta(finish="stop")))) + translator.end()
