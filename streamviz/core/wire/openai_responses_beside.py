@@ -186,10 +186,11 @@ def _item_says_beside(item: object) -> bool:
 
 def _other_says(item: JsonObject) -> bool:
     """Whether an item other than a message or thinking has text where clients look for an answer's. What agents say to
-    each other is for none of these: policies for texts read it with the envelope."""
+    each other is for none of these: policies for texts read it with the envelope, but for what is encrypted."""
     kind = as_text(item.get("type"))
     if kind == BETWEEN_AGENTS:
-        return any(may_be_call(as_object(part)) for part in each_of(item.get("content")))
+        parts = map(as_object, each_of(item.get("content")))
+        return any(may_be_call(part) or has_text(part.get(SEAL)) for part in parts)
     return not kind.endswith(RESULT_ENDINGS) and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
 
 

@@ -277,6 +277,7 @@ def test_what_openais_agents_say_to_each_other_is_read(part: Any) -> None:
         {"content": [{"type": "tool_use", "name": "run_shell", "input": {}}]},
         {"content": {"type": "tool_use", "name": "run_shell", "input": {}}},
         {"content": [], "text": SAID},
+        {"content": [{"type": "encrypted_content", "encrypted_content": SAID}]},
     ],
 )
 def test_what_openais_agents_say_to_each_other_is_no_call_and_in_its_content(members: Any) -> None:
