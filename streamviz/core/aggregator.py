@@ -234,7 +234,8 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         told = self._told_beside(payload, name)
         return Beside(self._says_beside(payload, name), told)
 
-    def _text_place(self, payload: json_value.JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: json_value.JsonObject) -> TextPlace | None:
         """The place of the text that a payload just read adds to a block, if another text there would change nothing
         else: neither the state nor what is found beside it."""
         return None

@@ -1,6 +1,7 @@
 """Chunks that differ from the previous one only in their text are read like any other."""
 
 import json
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,21 +28,24 @@ FILTERED = b'"index":0,"content_filter_results":{"hate":{"filtered":false,"sever
 class _Chat(OpenAIChatAggregator):
     """Parses every chunk in full."""
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         return None
 
 
 class _Messages(AnthropicMessagesAggregator):
     """Parses every event in full."""
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         return None
 
 
 class _Responses(OpenAIResponsesAggregator):
     """Parses every event in full."""
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         return None
 
 
@@ -154,6 +158,16 @@ def test_nothing_is_worked_out_before_the_next_chunk_comes() -> None:
     aggregator.aggregate(first)
     assert aggregator._repeats._before is None
     assert aggregator._repeats.text_of(second.raw) == "b"
+
+
+def test_nothing_is_left_of_a_stream_that_was_cut_off() -> None:
+    """It goes at once, not when garbage is collected."""
+    aggregator = OpenAIChatAggregator()
+    for chunk in parse(chat('""') + chat('"a"')):
+        aggregator.aggregate(chunk)
+    left = weakref.ref(aggregator)
+    del aggregator
+    assert left() is None
 
 
 def test_padding_makes_no_chunk_another() -> None:

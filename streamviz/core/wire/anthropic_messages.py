@@ -60,7 +60,8 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._with_input: set[int] = set()
         self._shown = ShownTexts()
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         delta = as_object(payload.get("delta"))
         plain = _PLAIN_DELTAS.get(as_text(delta.get("type")))
         if plain is None or len(delta) != 2 or payload.keys() != _DELTA or as_index(payload["index"]) is None:

@@ -55,7 +55,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         has_needless = beside.chat_has_needless(payload, has_deltas=self._has_deltas)
         return super()._look_beside(payload, name)._replace(has_needless=has_needless)
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         match payload.get("choices"):
             case [dict() as choice] if beside.is_plain(choice):
                 return beside.text_place(choice.get("delta"))

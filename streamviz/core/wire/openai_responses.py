@@ -37,7 +37,8 @@ class OpenAIResponsesAggregator(TextReader):
     Both stay the same objects for the whole stream.
     """
 
-    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+    @staticmethod
+    def _text_place(payload: JsonObject) -> TextPlace | None:
         is_plain = (
             as_text(payload.get("type")) in _PLAIN_DELTAS and _DELTA.issuperset(payload) and not payload.get("logprobs")
         )
