@@ -1,5 +1,7 @@
 """tool_schema: the arguments of a tool call must satisfy the schema that the request gave for the tool."""
 
+from itertools import chain
+
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.call_runners import Runner
 from streamviz.core.context import StreamingContext
@@ -7,6 +9,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text, encode
 from streamviz.core.model_names import fits_called
 from streamviz.core.policy import Policy
+from streamviz.core.policy_settings import is_nameless
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_json import read
 from streamviz.policies.json_schema import checked_by_any
@@ -61,17 +64,19 @@ class ToolSchema(Policy):
             return None
         self.require_short(context.request.size <= _SHORT_REQUEST)
         name = shortened(block.name, _LONGEST_NAME)
-        schemas = None if block.is_free_text else self._schemas_of(block.name, context.request.tool_schemas)
+        schemas = None if block.is_free_text else self._schemas_of(block, context.request.tool_schemas)
         if schemas is None:
             return self._without_schema(block, context)
         self.require_short(len(block.arguments) <= _SHORT and _is_simple(schemas))
         return self._judge(name, read(block), schemas)
 
-    def _schemas_of(self, name: str, declared: dict[str, list[object]]) -> list[object] | None:
+    def _schemas_of(self, block: StreamBlock, declared: dict[str, list[object]]) -> list[object] | None:
         """The schemas of a tool. Where a call of one that is not declared may be allowed, some clients run another."""
+        name, is_any = block.name, is_nameless(block)
         if name in declared or not self._allows_undeclared:
             return declared.get(name)
-        return [schema for other, own in declared.items() if fits_called(name, other) for schema in own] or None
+        fitting = (own for other, own in declared.items() if is_any or fits_called(name, other))
+        return [*chain.from_iterable(fitting)] or None
 
     def _without_schema(self, block: ToolCallStreamBlock, context: StreamingContext) -> Verdict | None:
         """Judge a call of a tool without a schema, such as a custom one or one that the provider defines."""

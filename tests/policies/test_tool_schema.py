@@ -52,7 +52,7 @@ def test_arguments_are_checked(format: str, arguments: str, rule: str | None) ->
     assert verdict.evidence.get("rule") == rule
 
 
-@pytest.mark.parametrize("name", ["List", "functions.list", " list"])
+@pytest.mark.parametrize("name", ["List", "functions.list", " list", "", " "])
 def test_where_other_tools_may_be_called_what_clients_run_as_a_declared_one_is_checked(name: str) -> None:
     rule = build("tool_schema", {"undeclared": "allow"})
     assert judge(rule, block('{"path": "/etc/x"}', name=name), declaring()).decision is Decision.DENY
