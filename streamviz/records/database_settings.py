@@ -44,8 +44,10 @@ def postgres(
 
 def _has_bare_mark(url: str) -> bool:
     """Whether a part of the password would be taken for the host or the database, which errors name."""
-    user, at, place = url.partition("?")[0].partition("://")[2].partition("@")
-    return bool(at) and ("/" in user or "@" in place)
+    user, at, place = url.partition("://")[2].partition("@")
+    if "/" in user:
+        return bool(at) and "?" not in user  # there is no password, and @ is in a parameter
+    return "@" in place.partition("?")[0]
 
 
 def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:

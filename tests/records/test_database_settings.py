@@ -48,7 +48,13 @@ def test_a_broken_database_url_is_refused_without_its_password(monkeypatch: pyte
     assert "hunter2" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql://ann:hid/den@db/records", "postgresql://ann:hid@den@db/records?x=@"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("postgresql://ann:hid/den@db/records", "postgresql://ann:hid@den@db/records?x=@"),
+        "postgresql://ann:h?id@den@db/records",
+    ],
+)
 def test_a_password_of_which_a_part_would_count_as_the_place_is_not_told(
     monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
@@ -56,3 +62,11 @@ def test_a_password_of_which_a_part_would_count_as_the_place_is_not_told(
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL, / must be written as %2F") as refusal:
         database_settings.postgres("DATABASE_URL")
     assert "den" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://db/r?user=ann@b&password=c@d", "postgresql://ann:c?d@db/r?options=a@b"])
+def test_a_mark_that_is_no_part_of_a_password_may_be_bare(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    database = database_settings.postgres("DATABASE_URL")
+    assert database
+    assert (database["HOST"], database["NAME"]) == ("db", "r")
