@@ -18,6 +18,8 @@ _SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}"
 _HAS_SCHEME = re.compile(_SCHEME, re.IGNORECASE)
 _PARTS = re.compile(rf"({_SCHEME}[/\\]*)?([^/\\?#]*@)?([^?#]*)(\?[^#]*)?(#.*)?", re.IGNORECASE | re.DOTALL)
 _HYPHENS = str.maketrans("", "", "_-")
+# No place has a longer one. Letters other than ASCII's take long: other threads wait meanwhile.
+_LONGEST_NAME = 1_000
 _HOLDING: frozenset[type] = frozenset({dict, list})
 Change = Callable[[object], object]
 Places = Mapping[str, "Places | Change"]
@@ -176,7 +178,7 @@ def _changed(value: object, places: Places) -> object:
         return _masked(value) if is_any_masked else value
     new, others = {}, places.get("*")
     for name, member in value.items():
-        place = places.get(name.lower().translate(_HYPHENS), others)
+        place = places.get(name[:_LONGEST_NAME].lower().translate(_HYPHENS), others)
         if place is None:
             continue
         changed = place(member) if callable(place) else _changed(member, place)

@@ -100,7 +100,8 @@ def _known(value: object) -> object:
 
 
 def _without_secrets(value: object) -> object:
-    """A JSON value with a mask in place of each text that is named as a credential; the same object if none is."""
+    """A JSON value with a mask in place of each text, or list of texts, that is named as a credential; the same object
+    if none is."""
     if isinstance(value, list):
         items = list(map(_without_secrets, value))
         return items if any(map(is_not, items, value)) else value
@@ -111,7 +112,11 @@ def _without_secrets(value: object) -> object:
 
 
 def _is_secret(name: str, member: object) -> bool:
-    return isinstance(member, str) and name.lower().translate(_HYPHENS).endswith(_SECRET)
+    texts = member if isinstance(member, list) else [member]
+    if not texts or not isinstance(texts[0], str):
+        return False
+    is_named = name[-_LONGEST_NAME:].lower().translate(_HYPHENS).endswith(_SECRET)
+    return is_named and all(isinstance(text, str) for text in texts)
 
 
 def _fields(body: bytes, between: bytes, known: Callable[[bytes], bytes], most: int) -> bytes:

@@ -226,6 +226,11 @@ FIELD = b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
         ("application/json", json.dumps({"document": {"url": "a.example?canary"}}).encode(), b'{"document"'),
         ("application/json", b'{"authorization": "canary"}', b'{"authorization":"***"}'),
         ("application/json", b'{"a":[{"b":{"Client-Secret":"canary"}}],"max_tokens":1}', b'{"a":[{"b":'),
+        (
+            "application/json",
+            b'{"seen":{"Authorization":["canary","canary"],"password":[]}}',
+            b'{"seen":{"Authorization"',
+        ),
         ("text/plain", b'{}\n{"accessToken": "canary", "x": {"secret": {}}}', b'{}\n{"accessToken":"***"'),
         (FORM, b"tools%5B0%5D[authorization]=canary&a[password]=canary&tools[][headers][x]=canary&a[0][b]=c", b"tools"),
         (MULTIPART, FIELD % b"api_key" + b"canary\r\n--b--", FIELD % b"api_key" + b"***\r\n--b--"),
