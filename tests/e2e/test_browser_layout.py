@@ -559,3 +559,26 @@ def test_a_badge_that_is_too_long_is_cut_in_its_words_and_says_when(chromium: Br
         line, when = (place["x"] + place["width"] for place in places if place is not None)
         assert when <= line
         assert page.locator(".verdict bdi").evaluate("element => getComputedStyle(element).textOverflow") == "ellipsis"
+
+
+def test_what_figures_are_compared_with_is_chosen_in_one_line_on_a_phone(chromium: Browser) -> None:
+    head = '<div class="part-head compare-with"><span>Compared with</span><nav class="segments"><a>the previous period'
+    html = f"{head}</a><a>a week earlier</a><a>nothing</a></nav></div>"
+    with page_of_ours(chromium, f'<!doctype html>{STYLES}<link rel="stylesheet" href="/css/stats.css">{html}') as page:
+        page.set_viewport_size({"width": 390, "height": 300})
+        page.goto("/")
+        boxes = [link.bounding_box() for link in page.locator(".segments a").all()]
+    assert len({box["y"] for box in boxes if box}) == 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_button_of_compare_is_as_high_as_the_field_beside_it(chromium: Browser, width: int) -> None:
+    form = """<form class="compare-form"><div class="compare-field"><input class="field"><p class="field-error">No
+    stream of the record has this id.</p></div><button class="button button-main">Compare</button></form>"""
+    styles = f'{STYLES}<link rel="stylesheet" href="/css/compare.css">'
+    with page_of_ours(chromium, f"<!doctype html>{styles}{form}") as page:
+        page.set_viewport_size({"width": width, "height": 300})
+        page.goto("/")
+        field, button = (page.locator(name).bounding_box() for name in (".field", ".button"))
+    assert field and button
+    assert (button["y"], button["height"]) == (field["y"], field["height"])
