@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from operator import is_not
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import quote_plus, unquote_to_bytes
 
 from django.conf import settings
 
@@ -57,7 +57,7 @@ def without_credentials_in(body: bytes, kind: str) -> bytes:
 
 
 def _lines(body: bytes, most: int) -> bytes:
-    pieces = list(_pieces(b"\n" + body))
+    pieces = list(_pieces(b"\n" + body, b"\n"))
     lines: list[bytes] = []
     for piece in pieces:
         lines += _LINE.findall(piece)
@@ -68,13 +68,13 @@ def _lines(body: bytes, most: int) -> bytes:
     return b"".join(_LINE.sub(_line, piece) for piece in pieces)[1:]
 
 
-def _pieces(body: bytes) -> Iterator[bytes]:
-    """Cut the body where lines begin."""
+def _pieces(data: bytes, first: bytes) -> Iterator[bytes]:
+    """Cut it where this byte is, with which each piece but the first begins."""
     start = 0
-    while start < len(body):
-        end = body.find(b"\n", start + _PIECE)
-        yield body[start : end if end > 0 else len(body)]
-        start = end if end > 0 else len(body)
+    while start < len(data):
+        end = data.find(first, start + _PIECE)
+        yield data[start : end if end > 0 else len(data)]
+        start = end if end > 0 else len(data)
 
 
 def _line(found: re.Match[bytes]) -> bytes:
@@ -128,10 +128,16 @@ def _fields(body: bytes, between: bytes, known: Callable[[bytes], bytes], most: 
 
 def _pair(pair: bytes) -> bytes:
     """A field of a form that is written as a query is."""
-    name, _, value = pair.decode("utf-8", "replace").partition("=")
-    text = unquote_plus(value)
-    known = _field(unquote_plus(name[: 4 * _LONGEST_NAME]), text)
-    return pair if known == text else f"{name}={quote_plus(known, safe='*')}".encode()
+    name, _, value = pair.partition(b"=")
+    text = _unquoted(value)
+    known = _field(_unquoted(name[: 4 * _LONGEST_NAME]), text)
+    return pair if known == text else b"%s=%s" % (name, quote_plus(known, safe="*").encode())
+
+
+def _unquoted(value: bytes) -> str:
+    """What a query says. In one go it would take 80 times as much memory if all of it is escaped."""
+    pieces = _pieces(value.replace(b"+", b" "), b"%")
+    return b"".join(map(unquote_to_bytes, pieces)).decode("utf-8", "replace")
 
 
 def _part(part: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from http import HTTPStatus
@@ -27,6 +28,7 @@ from streamviz.live.feed import Feed
 from streamviz.policies.registry import build
 from streamviz.proxy import asgi, destinations
 from streamviz.proxy.observers import Observers
+from streamviz.proxy.passed_bodies import without_credentials_in
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
@@ -274,6 +276,18 @@ async def test_a_body_that_is_nested_too_deeply_to_be_looked_through_is_not_reco
     client = Client(worker, "POST", body=body, kind="application/json")
     await client.task
     assert client.kept_body == "(nested too deeply)"
+
+
+def test_a_field_whose_value_is_escaped_takes_little_memory() -> None:
+    body = b"text=" + b"%C3%A9" * 300_000 + b"&api_key=canary"
+    tracemalloc.start()
+    try:
+        known = without_credentials_in(body, FORM)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert known == body.replace(b"canary", b"***")
+    assert most < 10 * len(body)
 
 
 async def test_a_line_that_is_nested_too_deeply_is_not_recorded(
