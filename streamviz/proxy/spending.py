@@ -38,9 +38,9 @@ def most_of(stream: LiveStream) -> Amounts:
 
 
 def add_up(stream: LiveStream) -> None:
-    """Set the tokens and the cost of a stream that ended: as reported by the provider, or else estimated. A stream that
-    called no model took no tokens and has no cost: a run's calls are streams with their own."""
-    if not stream.calls_model:
+    """Set the tokens and the cost of a stream that ended: as reported by the provider, or else estimated. A run took no
+    tokens and has no cost, as its calls are streams with their own. What never went upstream has no count of tokens."""
+    if not stream.calls_model and stream.life.was_forwarded:
         stream.tokens, stream.cost = Tokens(0, 0), None
         return
     stream.tokens = tokens_of(stream.state, stream.context.request)

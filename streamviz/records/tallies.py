@@ -28,12 +28,14 @@ _COUNT_SECONDS = 2.0
 RENEW_SECONDS = 20.0
 
 _RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"
-# What the record has of a key in a period, from before it was counted; requests that were denied are no streams. Uses
-# the index stream_of_key.
+# What the record has of a key in a period, from before it was counted; requests that were denied are no streams: these
+# never went upstream, so they have neither chunks nor a count of tokens. Uses the index stream_of_key.
 _BEGIN = """
 INSERT INTO records_sessiontally
     (session_id, began_at, touched_at, streams, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced)
-SELECT %(tally)s, %(since)s, now(), count(*) FILTER (WHERE stream.outcome <> 'halted' OR stream.chunk_count > 0),
+SELECT %(tally)s, %(since)s, now(), count(*) FILTER (
+        WHERE stream.outcome <> 'halted' OR stream.chunk_count > 0 OR stream.output_tokens IS NOT NULL
+    ),
     coalesce(sum(stream.block_count), 0), coalesce(sum(told.calls), 0),
     coalesce(sum(coalesce(stream.output_tokens, told.length / 4)), 0), coalesce(sum(stream.cost), 0),
     coalesce(bool_or(stream.output_tokens IS NULL AND stream.block_count > 0), false), 0

@@ -112,6 +112,20 @@ async def test_a_run_has_no_cost_and_so_none_that_is_not_known() -> None:
     assert (spent.streams, spent.output_tokens, spent.cost, spent.unpriced) == (1, 0, 0.0, 0)
 
 
+@pytest.mark.parametrize("calls_model", [True, False], ids=["call", "run"])
+async def test_what_was_denied_has_no_count_of_tokens_and_what_was_cancelled_later_has_one(calls_model: bool) -> None:
+    denied, cancelled = running(), running()
+    denied.stream.life.step(Event.DENIED)
+    cancelled.stream.life.step(Event.FORWARDED)
+    cancelled.stream.life.step(Event.CANCELLED)
+    for it in (denied, cancelled):
+        it.stream.calls_model = calls_model
+        add_up(it.stream)
+    assert denied.stream.tokens == Tokens()
+    assert cancelled.stream.tokens is not None
+    assert cancelled.stream.tokens.output == 0
+
+
 async def test_what_is_sent_again_from_the_record_reserves_and_costs_nothing() -> None:
     it = await Running(provider="replay", fields={"max_tokens": 500}).say("a")
     assert most_of(it.stream) == Amounts(0, 0.0)

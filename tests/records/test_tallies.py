@@ -183,20 +183,26 @@ async def test_a_key_is_counted_from_the_beginning_of_its_day(workers: list[Tall
         assert counts.is_estimate
 
 
-async def test_a_request_that_was_denied_does_not_count(workers: list[Tallies], query: Query) -> None:
+@pytest.mark.parametrize(
+    ("output_tokens", "counted"), [(None, 0), (0, 1)], ids=["denied", "cancelled before its first byte"]
+)
+async def test_of_what_ended_without_an_answer_only_what_went_upstream_counts(
+    workers: list[Tallies], query: Query, output_tokens: int | None, counted: int
+) -> None:
     [(key,)] = query(KEY, "ours", "ours", "ours")
-    session, denied = uuid.uuid4(), id_at(NOW)
+    session, ended = uuid.uuid4(), id_at(NOW)
     of_key = OfKey(key, "day", NOW - timedelta(days=1))
     told = {"session_id": session, "requested_at": as_microseconds(NOW), "key_id": key}
-    nothing: dict[str, Any] = {"outcome": "halted", "chunk_count": 0, "blocks": [], "cost": None, "output_tokens": None}
-    await asyncio.to_thread(write, [opened(denied, **told), closed(denied, **nothing)])
+    nothing: dict[str, Any] = {"outcome": "halted", "chunk_count": 0, "blocks": [], "cost": None}
+    nothing["output_tokens"] = output_tokens
+    await asyncio.to_thread(write, [opened(ended, **told), closed(ended, **nothing)])
     for number, (tally, period) in enumerate([(session, None), (uuid.uuid4(), of_key)], 1):
-        gone = id_at(NOW, number)
-        assert (await workers[0].reserve(tally, gone, Amounts(0, 0.0), period)).streams == 0
-        # One that was denied by a worker that is gone before it settled that.
+        gone, before = id_at(NOW, number), number * counted
+        assert (await workers[0].reserve(tally, gone, Amounts(0, 0.0), period)).streams == before
+        # One that ended so on a worker that is gone before it settled that.
         await asyncio.to_thread(write, [opened(gone, **told), closed(gone, **nothing)])
         query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
-        assert (await workers[1].reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)).streams == 0
+        assert (await workers[1].reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)).streams == before + counted
 
 
 async def test_a_key_that_has_done_too_much_to_be_counted_begins_at_nothing(

@@ -40,6 +40,7 @@ TABLES = [
 
 # One transaction each, also through a pooler: the session's row is locked from its first line to its end.
 # Of a session that nothing is stored of, the first stream tells: its id begins with when its server made it.
+# A halted stream without chunks and without a count of tokens never went upstream: it was denied, and does not count.
 RESERVE = """
 CREATE OR REPLACE FUNCTION streamviz_reserve(
     of_session uuid, of_stream uuid, of_worker uuid, most_tokens bigint, most_cost double precision, of_period text
@@ -56,7 +57,9 @@ BEGIN
         INSERT INTO records_sessiontally
         SELECT of_session, coalesce(min(stream.requested_at), to_timestamp(
             ('x' || left(replace(of_stream::text, '-', ''), 12))::bit(48)::bigint / 1000.0
-        )), now(), count(*) FILTER (WHERE stream.outcome <> 'halted' OR stream.chunk_count > 0),
+        )), now(), count(*) FILTER (
+            WHERE stream.outcome <> 'halted' OR stream.chunk_count > 0 OR stream.output_tokens IS NOT NULL
+        ),
             coalesce(sum(stream.block_count), 0), coalesce(sum(told.calls), 0),
             coalesce(sum(coalesce(stream.output_tokens, told.length / 4)), 0), coalesce(sum(stream.cost), 0),
             coalesce(bool_or(stream.output_tokens IS NULL AND stream.block_count > 0), false), 0
@@ -74,7 +77,9 @@ BEGIN
         WHERE session_id = of_session AND seen_at < now() - interval '2 minutes' RETURNING *
     ), told AS (
         SELECT count(*) AS reserved,
-            count(*) FILTER (WHERE stream.outcome = 'halted' AND stream.chunk_count = 0) AS denied,
+            count(*) FILTER (
+                WHERE stream.outcome = 'halted' AND stream.chunk_count = 0 AND stream.output_tokens IS NULL
+            ) AS denied,
             coalesce(sum(stream.block_count), 0) AS blocks,
             coalesce(sum((
                 SELECT count(*) FROM records_block WHERE stream_id = gone.stream_id AND kind = 'tool_call'
