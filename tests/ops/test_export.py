@@ -48,6 +48,10 @@ from streamviz import __main__
 django.setup()
 from streamviz.ops.management.commands.export import _save
 
+# Where tests run in the background, or under nohup, these are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 def lines():
     yield b"a line"
     print("half written", flush=True)
