@@ -9,7 +9,7 @@ whatever the tool takes.
 import json
 from collections.abc import Mapping
 
-from streamviz.core.json_value import JsonObject, as_text, decode, object_in
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode, object_in
 
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
@@ -86,8 +86,11 @@ def calls_by_name(name: str) -> bool:
 
 
 def called_by_name(arguments: str) -> str:
-    """The tool that such a call calls; empty if that cannot be read."""
-    return as_text(object_in(arguments).get("name"))
+    """The tool that such a call calls, or has called by calling itself; empty if that cannot be read."""
+    told = object_in(arguments)
+    while calls_by_name(name := as_text(told.get("name"))):
+        told = as_object(told.get("arguments"))
+    return name
 
 
 def as_arguments(value: object) -> str:

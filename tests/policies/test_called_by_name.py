@@ -55,6 +55,13 @@ def test_the_tool_that_calls_others_has_several_names(name: str) -> None:
     assert denied.reason == "mcp__admin__run is denied: its name matches mcp__admin__*."
 
 
+def test_a_tool_that_is_called_by_a_call_within_a_call_is_known() -> None:
+    policy = build("tool_rule", {"names": ["mcp__admin__*"]})
+    within = json.dumps({"name": "tool_call", "arguments": json.loads(CALLED)})
+    [denied] = denials(read(policy, arguments=within))
+    assert denied.reason == "mcp__admin__run is denied: its name matches mcp__admin__*."
+
+
 @pytest.mark.parametrize("arguments", [CALLED[:-1], '{"name": "ls", "name": "mcp__admin__run", "arguments": {}}'])
 def test_a_call_whose_tool_is_unclear_does_not_go_out(arguments: str) -> None:
     play = read(build("tool_rule", {"names": ["mcp__admin__*"]}), arguments=arguments)
