@@ -72,6 +72,36 @@ __main__.main()
     assert (exporting.returncode, list(tmp_path.iterdir())) == (-number, [])
 
 
+@pytest.mark.integration
+def test_the_next_export_removes_what_a_killed_one_left_but_not_what_another_is_writing(tmp_path: Path) -> None:
+    script = """
+import signal, sys
+from pathlib import Path
+import django
+django.setup()
+from streamviz.ops.management.commands.export import _save
+
+def lines():
+    yield b"a line" * 10_000
+    print("half written", flush=True)
+    signal.pause()
+
+_save(Path(sys.argv[1]), lines())
+"""
+    environment = clean_environment(DJANGO_SETTINGS_MODULE="streamviz.settings")
+    command = [sys.executable, "-c", script, str(tmp_path / "backup.jsonl")]
+    others = tmp_path / ".export-of-another-program"
+    others.write_bytes(b"theirs")
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as exporting:
+        assert exporting.stdout is not None
+        assert exporting.stdout.readline() == "half written\n"
+        _save(path := tmp_path / "of today.jsonl", [b"a line\n"])
+        assert len(list(tmp_path.iterdir())) == 3
+        exporting.kill()
+    _save(path, [b"a line\n"])
+    assert set(tmp_path.iterdir()) == {path, others}
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="root alone gives files away")
 def test_a_file_that_is_somebody_elses_stays_theirs(tmp_path: Path) -> None:
     path = tmp_path / "backup.jsonl"

@@ -1,5 +1,6 @@
 """`python manage.py export`: sessions as JSON lines, to be imported elsewhere."""
 
+import fcntl
 import os
 import shutil
 from argparse import ArgumentParser
@@ -18,6 +19,9 @@ from streamviz.ops.days import add_days, since
 from streamviz.records.archive.bucket import ObjectAway, ObjectLost
 from streamviz.records.exporting import export
 from streamviz.records.models import Session
+
+# How the names of files begin that are not whole yet.
+_HALF = ".streamviz-export-"
 
 
 class Command(BaseCommand):
@@ -80,8 +84,11 @@ def _save(path: Path, lines: Iterable[bytes]) -> None:
             there.writelines(lines)
         return
     path = path.resolve()
-    with NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as fresh:
+    _remove_half_ones(path.parent)
+    with NamedTemporaryFile(dir=path.parent, prefix=_HALF, delete=False) as fresh:
         try:
+            with suppress(OSError):  # not every file system can
+                fcntl.flock(fresh, fcntl.LOCK_EX)
             fresh.writelines(lines)
             fresh.flush()
             os.fsync(fresh.fileno())
@@ -91,6 +98,16 @@ def _save(path: Path, lines: Iterable[bytes]) -> None:
         except BaseException:
             os.unlink(fresh.name)
             raise
+
+
+def _remove_half_ones(folder: Path) -> None:
+    """Remove what exports that were killed have left in a folder: nobody has it locked. One that has just been made is
+    empty, and may not be locked yet."""
+    for half in folder.glob(f"{_HALF}*"):
+        with suppress(OSError), half.open("rb") as there:
+            fcntl.flock(there, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(there.fileno()).st_size:
+                half.unlink()
 
 
 def _hand_on(path: Path, fresh: str) -> None:
