@@ -44,6 +44,9 @@ _FIRST_WITH_END = 2
 
 # More than any field takes in Postgres; without a limit, reading a line might never end.
 LONGEST_LINE = 2**30
+# A line that is longer is read on only if it begins as those of an export do.
+_BEGINNING = b'{"'
+_READ_AT_ONCE = 2**16
 # How many characters of a fault an error quotes.
 _QUOTED = 300
 # Each version made here of a policy gets the next number, and the column holds up to 2**31.
@@ -289,7 +292,10 @@ def _checked_version(what: str, value: Line) -> int:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The non-empty lines of a file; one that is too long comes in pieces, none of which is a line of an export."""
-    while line := file.readline(LONGEST_LINE):
+    """The non-empty lines of a file; one that is too long, or begins as none of an export does and is long, comes in
+    pieces, none of which is a line of an export."""
+    while line := file.readline(_READ_AT_ONCE):
+        if line.startswith(_BEGINNING) and not line.endswith(b"\n"):
+            line += file.readline(LONGEST_LINE - len(line))
         if line.strip():
             yield line

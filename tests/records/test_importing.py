@@ -227,9 +227,17 @@ def test_what_is_too_large_for_postgres_is_no_export(denied: list[bytes], large:
 
 
 def test_a_line_without_an_end_is_read_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "LONGEST_LINE", 100)
-    endless = io.BytesIO(b'{"streamviz":{"version":2}}\n\n' + b"x" * 1000)
-    assert max(map(len, lines_of(endless))) == 100
+    monkeypatch.setattr(importing, "LONGEST_LINE", 100_000)
+    endless = io.BytesIO(b'{"streamviz":{"version":2}}\n\n{"' + b"x" * 1_000_000)
+    assert max(map(len, lines_of(endless))) == 100_000
+
+
+def test_a_file_that_is_no_export_is_told_without_reading_its_first_line_to_the_end() -> None:
+    """As with /dev/zero, which has no end."""
+    endless = io.BytesIO(b"\0" * 2**25)
+    with pytest.raises(NotAnExport, match="Line 1"):
+        take(lines_of(endless))
+    assert endless.tell() < 2**20
 
 
 def test_an_error_quotes_little_of_a_line() -> None:
