@@ -8,6 +8,7 @@ from django.core.management import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations import Migration, RunPython
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import DeadlockDetected, LockNotAvailable
@@ -38,6 +39,14 @@ class Command(MigrateCommand):
                 cursor.execute("RESET lock_timeout")
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
+    def migration_progress_callback(self, action: str, migration: Migration | None = None, fake: bool = False) -> None:
+        """Before a migration begins, have what Django puts off until its end done as its last operation: Django notes a
+        migration in its own transaction only if nothing is left to do by then, and one that was killed in between
+        could not be gone on with."""
+        if action == "apply_start" and migration is not None:
+            migration.operations.append(RunPython(_catch_up, RunPython.noop))
+        super().migration_progress_callback(action, migration, fake)
+
     def _tell_of_newer(self, connection: BaseDatabaseWrapper) -> None:
         """Warn of a newer database, but go on: so do older servers while they are replaced one by one."""
         newest = _last(MigrationRecorder(connection).applied_migrations())
@@ -58,6 +67,12 @@ class Command(MigrateCommand):
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(PAUSE_SECONDS)
         return super().handle(*args, **options)
+
+
+def _catch_up(_: Any, editor: Any) -> None:
+    for statement in editor.deferred_sql:
+        editor.execute(statement, params=None)
+    editor.deferred_sql.clear()
 
 
 def _last(migrations: Iterable[tuple[str, str]]) -> str:
