@@ -44,7 +44,9 @@ class Command(MigrateCommand):
         migration in its own transaction only if nothing is left to do by then, and one that was killed in between
         could not be gone on with."""
         if action == "apply_start" and migration is not None:
-            migration.operations.append(RunPython(_catch_up, RunPython.noop))
+            # Each migration has a list of its own, for this purpose.
+            last = RunPython(_catch_up, RunPython.noop)
+            migration.operations = [*migration.operations, last]  # type: ignore[misc]
         super().migration_progress_callback(action, migration, fake)
 
     def _tell_of_newer(self, connection: BaseDatabaseWrapper) -> None:
