@@ -160,7 +160,7 @@ def origins(name: str, *, may_be_all: bool = False) -> list[str]:
 
 def address(name: str, default: str = "") -> str:
     """An HTTP address. Raises ImproperlyConfigured, without repeating the value, if it is not one."""
-    return _url(name, ("http", "https"), "http://HOST:8001", default)
+    return _url(name, ("http", "https"), "http://HOST:PORT", default)
 
 
 def redis(name: str) -> str:
@@ -181,7 +181,7 @@ def _url(name: str, schemes: tuple[str, ...], example: str, default: str = "") -
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in schemes and bool(parts.path if parts.scheme == "unix" else parts.netloc)
-        is_one = is_one and parts.port != 0  # the port is parsed here: it may be no number
+        is_one = is_one and parts.port != 0  # the port is parsed here: it may not be a number
     except ValueError:
         is_one = False
     if url and not is_one:
@@ -198,11 +198,12 @@ def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
-    """One of `allowed`, ignoring case. Raises ImproperlyConfigured otherwise."""
-    word = text(name, default).upper()
-    if word not in allowed:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {word!r}.")
-    return word
+    """The one of `allowed` that is set, in whichever case. Raises ImproperlyConfigured if none is."""
+    word = text(name, default)
+    for each in allowed:
+        if word.lower() == each.lower():
+            return each
+    raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {word!r}.")
 
 
 def secret(name: str, least: int) -> str:

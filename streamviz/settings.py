@@ -79,7 +79,7 @@ CAPTURE_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_C
 if OTLP_ENDPOINT:
     if not environment.is_installed("opentelemetry.exporter.otlp.proto.http"):
         environment.miss("OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry", "opentelemetry-exporter-otlp-proto-http")
-    environment.choice("OTEL_EXPORTER_OTLP_PROTOCOL", ("HTTP/PROTOBUF",), "HTTP/PROTOBUF")
+    environment.choice("OTEL_EXPORTER_OTLP_PROTOCOL", ("http/protobuf",), "http/protobuf")
 
 # Whether administrators may make links through which anybody can read a stream or a session.
 PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
@@ -118,7 +118,7 @@ JOURNAL_DIR = VAR_DIR / "journal"
 JOURNAL_LIMITS = Limits(
     most_bytes=int(environment.amount("JOURNAL_MAX_MB", 4096, "a number of megabytes") * 2**20),
     most_seconds=environment.amount("JOURNAL_MAX_HOURS", 48, "a number of hours") * 3600,
-    refuses=environment.choice("JOURNAL_FULL", ("REFUSE", "UNRECORDED"), "REFUSE") == "REFUSE",
+    refuses=environment.choice("JOURNAL_FULL", ("refuse", "unrecorded"), "refuse") == "refuse",
 )
 
 # Processes that run hooks of policies that may take long, and how much memory each may use beyond its own size.
@@ -261,7 +261,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # files are served from where they are, so there is no collectstatic step
 
 LOG_LEVEL = environment.choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
-LOG_FORMAT = environment.choice("LOG_FORMAT", ("TEXT", "JSON"), "TEXT")
+LOG_FORMAT = environment.choice("LOG_FORMAT", ("text", "json"), "text")
 ACCESS_LOG = environment.flag("ACCESS_LOG", default=False)
 LOGGING = {
     "version": 1,
@@ -270,7 +270,7 @@ LOGGING = {
         "broken_off": {"()": "streamviz.serving.broken_off.BrokenOff"},
         "not_shown": {"()": "streamviz.serving.broken_off.NotShown"},
     },
-    "formatters": {"TEXT": {"()": "streamviz.logs.LineFormatter"}, "JSON": {"()": "streamviz.logs.JsonFormatter"}},
+    "formatters": {"text": {"()": "streamviz.logs.LineFormatter"}, "json": {"()": "streamviz.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
