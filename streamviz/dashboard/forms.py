@@ -297,7 +297,7 @@ class KeyForm(forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ("name", "models_scope", "default_provider")
-        labels: ClassVar = {"name": "Name", "models_scope": "Models", "default_provider": "Provider of other endpoints"}
+        labels: ClassVar = {"name": "Name", "models_scope": "Models", "default_provider": "Provider for other endpoints"}
         widgets: ClassVar = {
             "name": forms.TextInput({"placeholder": "e.g. review-bot"}),
             "models_scope": forms.TextInput({"placeholder": "all, or e.g. gpt-4o*"}),

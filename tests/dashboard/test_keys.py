@@ -8,7 +8,7 @@ import pytest
 from streamviz.records.models import ApiKey
 from tests.dashboard.conftest import Cast, recorded
 
-FIELDS = {"name": "Name", "models_scope": "Models", "default_provider": "Provider of other endpoints"}
+FIELDS = {"name": "Name", "models_scope": "Models", "default_provider": "Provider for other endpoints"}
 
 
 def test_each_field_has_a_label_that_stays_when_it_is_filled_in(cast: Cast) -> None:

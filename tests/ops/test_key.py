@@ -54,8 +54,9 @@ def test_no_key_is_made_where_the_file_cannot_be_written(tmp_path: Path, name: s
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["laptop"], "There is a key of this name"),
-        (["other", "--provider", "nobody"], "no provider or route"),
+        (["laptop"], "Name: There is a key of this name"),
+        ([""], "Name: This field is required"),
+        (["other", "--provider", "nobody"], "Provider for other endpoints: There is no provider or route"),
         (["one, two"], "not contain a comma"),
     ],
 )

@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="make a key and show it, once")
+        create = actions.add_parser("create", help="create a key and show it once")
         create.add_argument("name", type=utf8)
         create.add_argument(
             "--models",
@@ -32,8 +32,8 @@ class Command(BaseCommand):
             "--provider", type=utf8, default="", help="provider for calls to other endpoints that do not name one"
         )
         create.add_argument("--file", type=Path, help="write the key to this new file (0600) instead of the terminal")
-        actions.add_parser("list", help="all keys, without their secrets")
-        actions.add_parser("revoke", help="from now on the key opens nothing").add_argument("name", type=utf8)
+        actions.add_parser("list", help="list all keys, without their secrets")
+        actions.add_parser("revoke", help="revoke a key, at once").add_argument("name", type=utf8)
 
     def handle(self, *args: Any, **options: Any) -> None:
         getattr(self, f"_{options['action']}")(options)
@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def _create(self, options: dict[str, Any]) -> None:
         file: Path | None = options["file"]
         if file is None and not has_terminal():
-            raise CommandError("A key is shown only on a terminal. Here, name a new file for it: --file PATH.")
+            raise CommandError("A key is shown only on a terminal. To write it to a new file instead, use --file PATH.")
         if file is not None and file.exists():
             raise CommandError(f"{file} already exists; a key is written only to a new file.")
         told = _checked(options)
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             write_secret(file, secret)
         except OSError as error:
             ApiKey.objects.filter(name=told["name"]).delete()
-            raise CommandError(f"Made no key: {file} cannot be written: {error.strerror}.") from None
+            raise CommandError(f"No key was created: {file} cannot be written: {error.strerror}.") from None
         self.stdout.write(f"The key {told['name']} is in {file}.")
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -76,5 +76,6 @@ def _checked(options: dict[str, Any]) -> dict[str, str]:
     asked = {"name": options["name"], "models_scope": options["models"], "default_provider": options["provider"]}
     form = KeyForm(asked)
     if not form.is_valid():
-        raise CommandError(" ".join(str(error) for errors in form.errors.values() for error in errors))
+        faults = [f"{form[name].label}: {fault}" for name, faults in form.errors.items() for fault in faults]
+        raise CommandError(" ".join(faults))
     return form.cleaned_data
