@@ -268,8 +268,8 @@ def _faults_at(number: int) -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:
-        why = repr(error)[:_QUOTED]
-        raise NotAnExport(f"Line {number}, or the stream before it, is not what an export has: {why}") from error
+        why = (str(error) if isinstance(error, ValueError) else repr(error))[:_QUOTED]
+        raise NotAnExport(f"Line {number}, or the stream before it, is not valid in an export: {why}") from error
 
 
 def _parameters(fields: dict[str, Any]) -> JsonObject:

@@ -79,6 +79,11 @@ def test_an_empty_file_is_told_that_it_is(held: bytes) -> None:
         take(list(lines_of(io.BytesIO(held))))
 
 
+def test_a_file_of_another_kind_is_refused_in_plain_words() -> None:
+    with pytest.raises(NotAnExport, match=r"^Line 1, or the stream before it, is not valid in an export: JSON is"):
+        take([b"# streamviz\n"])
+
+
 def test_exports_behind_one_another_are_taken_as_each_by_itself(query: Query, session: uuid.UUID) -> None:
     store(story(day(0), session="two", number=2))
     sessions = list(Session.objects.order_by("started_at").values_list("pk", flat=True))

@@ -31,11 +31,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("policy", nargs="?", type=utf8, help="its name")
-        parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over")
-        add_days(parser, "only streams from the last so many days")
+        parser.add_argument("policy", nargs="?", type=utf8, help="the policy's name")
+        parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over (default: %(default)s)")
+        add_days(parser, "only streams of the last DAYS days")
         parser.add_argument("--policy-version", dest="number", type=int, help="a saved version (default: the newest)")
-        parser.add_argument("--parameters", type=Path, help="a draft: parameters from this JSON file")
+        parser.add_argument("--parameters", type=Path, help="a JSON file with parameters to try in place of the saved ones")
         parser.add_argument("--examples", action="store_true", help="print the examples too")
         parser.add_argument("--job", type=int, help="run a back-test requested from a page")
 
@@ -87,8 +87,10 @@ def _job(number: int) -> Backtest:
 def _parameters(path: Path) -> JsonObject:
     try:
         return msgspec.json.decode(path.read_bytes(), type=JsonObject)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{path}: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}.") from error
 
 
 def _version(name: str | None, number: int | None) -> PolicyVersion:
