@@ -451,7 +451,7 @@ def test_the_command_shows_a_dry_run(query: Query) -> None:
     said = StringIO()
     call_command("retention", dry_run=True, stdout=said)
     assert f"chunks: 1 day {day(200).date()}, about " in said.getvalue()
-    assert "in all about " in said.getvalue()
+    assert " in all" in said.getvalue()
     assert query("SELECT count(*) FROM records_stream") == [(1,)]
 
 

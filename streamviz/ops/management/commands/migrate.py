@@ -24,6 +24,8 @@ TRIES = 100
 class Command(MigrateCommand):
     """A second one waits, and then finds nothing to do. Servers may run meanwhile."""
 
+    help = "Bring the database up to date. Servers may run meanwhile."
+
     def handle(self, *args: Any, **options: Any) -> str | None:
         connection = connections[options["database"]]
         with connection.cursor() as cursor:

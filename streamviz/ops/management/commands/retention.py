@@ -36,4 +36,4 @@ class Command(BaseCommand):
         plan = Retaining(settings.RETENTION, now).plan()
         for freed in plan:
             self.stdout.write(f"{freed.rule}: {freed.number} {freed.what}, about {megabytes(freed.size)}")
-        self.stdout.write(f"in all about {megabytes(sum(freed.size for freed in plan))}")
+        self.stdout.write(f"about {megabytes(sum(freed.size for freed in plan))} in all")

@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--old-programs", type=Path, required=True, metavar="FOLDER", help="where that version's `postgres` is"
+            "--old-programs", type=Path, required=True, metavar="FOLDER", help="folder with that version's `postgres`"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_days(parser, "only streams from the last so many days")
+        add_days(parser, "only streams of the last DAYS days")
 
     def handle(self, *args: Any, **options: Any) -> None:
         damaged = streams = 0
