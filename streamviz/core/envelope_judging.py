@@ -61,7 +61,7 @@ class EnvelopeJudging:
         if isinstance(found, Failed):
             verdict, failure = active.failed(found.words), found.words
         elif found:
-            reason = f"Found a {found} in the response's metadata or an error."
+            reason = f"Found in the response's metadata or an error: {found}."
             verdict, failure = Verdict(Decision.HALT, reason, evidence={"label": found}), ""
         else:
             return None

@@ -59,3 +59,13 @@ async def test_a_long_text_of_the_requests_own_is_not_read() -> None:
 async def test_a_text_of_the_requests_own_is_let_through_where_it_cannot_be_read() -> None:
     assert (await steps_of("unreadable", {"instructions": "unreadable"}))[0] == ""
     assert "policy rule forbids" in (await steps_of("unreadable", {"instructions": "readable"}))[0]
+
+
+async def test_the_reason_names_what_was_found_whatever_its_first_letter() -> None:
+    async def rest() -> None:
+        """One short text needs none."""
+
+    context = ChainContext("run-1", lambda: 0, ModelCall("openai_chat", {}))
+    await EnvelopeJudging([active(Reads([]))]).forbidden([Told("forbidden", False)], context, rest)
+    [judgement] = context.judgements
+    assert judgement.verdict.reason == "Found in the response's metadata or an error: word."
