@@ -24,7 +24,7 @@ def cannot_listen(error: OSError, host: str, port: int, variable: str = "PORT") 
     if isinstance(error, socket.gaierror):
         return Fault(f"HOST={host} cannot be looked up. Set HOST to an address of this machine.")
     if error.errno == errno.EADDRNOTAVAIL:
-        return Fault(f"HOST={host} is no address of this machine. Set HOST to one that is, or to 0.0.0.0.")
+        return Fault(f"HOST={host} is not an address of this machine. Set HOST to one that is, or to 0.0.0.0.")
     if error.errno == errno.EADDRINUSE:
         why = "is in use by another program"
     else:

@@ -209,7 +209,7 @@ class PolicyForm(forms.ModelForm):
 class TryOutForm(forms.Form):
     """What a policy is to be tried on: a recorded stream, or something pasted."""
 
-    stream = forms.UUIDField(required=False, label="Stream ID")
+    stream = forms.UUIDField(required=False, label="Stream id")
     subject = forms.ChoiceField(
         choices=[("tool_call", "a tool call"), ("content", "a text"), ("thinking", "thinking")], required=False
     )
@@ -297,7 +297,11 @@ class KeyForm(forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ("name", "models_scope", "default_provider")
-        labels: ClassVar = {"name": "Name", "models_scope": "Models", "default_provider": "Provider for other endpoints"}
+        labels: ClassVar = {
+            "name": "Name",
+            "models_scope": "Models",
+            "default_provider": "Provider for other endpoints",
+        }
         widgets: ClassVar = {
             "name": forms.TextInput({"placeholder": "e.g. review-bot"}),
             "models_scope": forms.TextInput({"placeholder": "all, or e.g. gpt-4o*"}),

@@ -157,9 +157,9 @@ class _Process:
             async with asyncio.timeout(LONGEST_WAIT):
                 await self._streams[0].readexactly(len(READY))
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise Died("the process that judges in its place ended before it came up") from None
+            raise Died("the process that runs it ended before it was ready") from None
         except TimeoutError:
-            raise Died(f"the process that judges in its place did not come up within {LONGEST_WAIT:g} s") from None
+            raise Died(f"the process that runs it was not ready within {LONGEST_WAIT:g} s") from None
 
     async def ask(self, task: bytes) -> bytes:
         """Its answer to a task, after `come_up`. Raises Died, OSError."""
@@ -174,7 +174,7 @@ class _Process:
                 raise Died("its answer is too long")
             return await reader.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise Died("the process that judged in its place ended") from None
+            raise Died("the process that ran it ended") from None
 
     def kill(self) -> "subprocess.Popen[bytes] | None":
         """End it, whatever it is doing; gives what to wait for."""

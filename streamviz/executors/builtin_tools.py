@@ -11,10 +11,10 @@ _LONGEST_SECONDS = 3600
 
 
 class CountWords:
-    """Counts the words of a text."""
+    """Counts the words in a text."""
 
     name = "count_words"
-    description = "Counts the words of a text."
+    description = "Counts the words in a text."
     parameters: JsonObject = {
         "type": "object",
         "properties": {"text": {"type": "string"}},
@@ -24,7 +24,7 @@ class CountWords:
     async def run(self, arguments: JsonObject) -> str:
         text = arguments.get("text")
         if not isinstance(text, str):
-            raise ToolFailed("`text` must be a text.")
+            raise ToolFailed("`text` must be a string.")
         return str(len(text.split()))
 
 

@@ -21,7 +21,7 @@ MOST_IN_OBJECTS = 50_000
 _DATA = "structuredContent"
 # The error code of a call whose session the server has forgotten. JSON-RPC reserves no code near it.
 FORGOTTEN = 0x464F_5247
-_COUNTLESS = "its answer has more values than anybody reads"
+_COUNTLESS = "its answer has too many values"
 
 
 class TooMuch(Exception):

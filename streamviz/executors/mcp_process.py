@@ -157,7 +157,7 @@ def _message(line: bytes | Ends, most: int) -> Any:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         answers = None if b'"method"' in line else Ends(line[:_KEPT_BYTES], line[-_KEPT_BYTES:]).id
-        return None if answers is None else failed(answers, "its answer is no message")
+        return None if answers is None else failed(answers, "its answer is not a message")
 
 
 async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> None:

@@ -92,7 +92,7 @@ class Child:
 
     def ending(self) -> str:
         """How it ended, as a sentence."""
-        return f"The {self.name} ended by itself (exit status {self._process.wait()}); what it said is above."
+        return f"The {self.name} ended unexpectedly (exit status {self._process.wait()}); what it said is above."
 
     def stop(self) -> None:
         """End it."""

@@ -70,7 +70,7 @@ class Keeping:
         postgres = self._postgres
         if postgres is not None and postgres.has_ended() and not any(due.name == _POSTGRES for due in self._due):
             ran = time.monotonic() - self._postgres_began
-            ending = f"The {_POSTGRES} ended by itself; see {postgres.log}."
+            ending = f"The {_POSTGRES} ended unexpectedly; see {postgres.log}."
             self._note(_POSTGRES, ending, ran, partial(self._start_postgres, postgres))
 
     def _note(self, name: str, ending: str, ran: float, start: Callable[[], None]) -> None:

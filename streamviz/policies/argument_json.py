@@ -41,7 +41,7 @@ def _read_once(raw: str) -> JsonObject:
 
 
 def _why(error: ValueError) -> str:
-    return str(error) if type(error) is ValueError else "it is no JSON"
+    return str(error) if type(error) is ValueError else "it is not JSON"
 
 
 def unescaped(text: str) -> str:

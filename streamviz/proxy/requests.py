@@ -21,7 +21,7 @@ from streamviz.proxy.made_messages import MADE, with_made_in_place
 from streamviz.upstream.targets import Target
 
 T = TypeVar("T")
-_HALF = r"a text has half of a surrogate pair (such as \ud83d alone), as one that was cut within an emoji"
+_HALF = r"a string has half of a surrogate pair (such as \ud83d alone), as when it is cut within an emoji"
 # A longer body takes some ms to read.
 LONG_BODY_BYTES = 100_000
 # The most tokens that OpenAI embeds in one call. Each is a JSON value, but takes hardly any time to read.
@@ -132,7 +132,7 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     fields = decoded(body, _MOST_TOKENS if wire_format is EMBEDDINGS else 0)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
-        raise wrong_type("model", "a text that names a model")
+        raise wrong_type("model", "a string that names a model")
     _require_own_names(fields, wire_format)
     _require_turns(fields, wire_format)
     is_streaming = fields.get("stream")
@@ -189,6 +189,6 @@ def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:
     turns = fields.get(wire_format.turns)
     if wire_format.may_be_text:
         if not isinstance(turns, str | list | None):
-            raise wrong_type(wire_format.turns, "a text or a list of items")
+            raise wrong_type(wire_format.turns, "a string or a list of items")
     elif not isinstance(turns, list):
         raise wrong_type(wire_format.turns, "a list of messages")

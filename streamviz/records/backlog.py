@@ -19,7 +19,7 @@ HANG_SECONDS = 6.0
 # A writer that has not read everything for this long cannot keep up; for less, it is only busy.
 BEHIND_SECONDS = 30.0
 TELL_SECONDS = 60.0
-NOBODY = f"no writer is running; start `{COMMAND} write`, which `up` does by itself"
+NOBODY = f"no writer is running; start `{COMMAND} write` (`up` starts one too)"
 
 
 class Backlog(NamedTuple):

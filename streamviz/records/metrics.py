@@ -9,8 +9,8 @@ _rounds = histogram("writer_round_seconds", "How long a round over the journals 
 _failures = counter("writer_failures", "Rounds in which Postgres or a journal failed")
 _objects = counter("archive_objects", "Objects that were written into the archive")
 _bytes = counter("archive_bytes", "Bytes of the objects that were written into the archive")
-_archive_failures = counter("archive_failures", "Rounds in which the archive could not be seen to")
-_behind = worst("archive_behind_seconds", "For how long chunks have been due for the archive that are not in it")
+_archive_failures = counter("archive_failures", "Rounds in which the archive could not be brought up to date")
+_behind = worst("archive_behind_seconds", "How long chunks that are due for the archive have been missing from it")
 
 
 def moved(entries: int, seconds: float) -> None:

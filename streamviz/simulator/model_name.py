@@ -35,7 +35,7 @@ def _number(key: str, value: str) -> float | int:
     try:
         return parse_speed(value) if key == "speed" else _finite(value)
     except ValueError as error:
-        raise ProviderError.bad_request(f"Model option {key}={value} is not a number it can have.", "model") from error
+        raise ProviderError.bad_request(f"Model option {key} cannot be {value!r}.", "model") from error
 
 
 def _finite(value: str) -> float | int:

@@ -194,7 +194,7 @@ SCENARIOS: dict[str, Scenario] = {
     "dangerous-parallel": Scenario("A harmless read_file beside run_shell with rm -rf", _dangerous_parallel),
     "secret": Scenario("Text with made-up credentials, split between chunks", _secret),
     "error-midstream": Scenario("The provider reports an error in the middle of the text", _error_midstream),
-    "stall": Scenario("Text that stops for 30 seconds, then goes on", _stall),
+    "stall": Scenario("Text that stops for 30 seconds, then continues", _stall),
     "usage-after-finish": Scenario("Text; usage is sent after the finish even when nobody asked for it", _content),
     "big": Scenario("A text of 3,000 chunks", _big),
     "no-finish": Scenario("Text that just ends, with no finish", _no_finish),
@@ -204,8 +204,10 @@ SCENARIOS: dict[str, Scenario] = {
     "judge": Scenario("A judge's answer: a score from 0 to 1", _judge),
     "hostile": Scenario("Script tags, control characters and template syntax everywhere", _hostile),
     "two-calls-one-chunk": Scenario("Two whole tool calls in one chunk", _two_calls_one_chunk),
-    "agent": Scenario("A coding agent mends a flaky test, an answer a turn", agent.write),
-    "reasoner": Scenario("Steps of a plan where one is asked for, else an answer: for runs", reasoner.write),
+    "agent": Scenario("A coding agent fixes a flaky test, one answer per turn", agent.write),
+    "reasoner": Scenario(
+        "A plan's next step if the request asks for one, otherwise an answer: for runs", reasoner.write
+    ),
     "error-400": Scenario("HTTP 400 before any stream", _error_400),
     "error-401": Scenario("HTTP 401 before any stream", _error_401),
     "error-429": Scenario("HTTP 429 with retry-after before any stream", _error_429),

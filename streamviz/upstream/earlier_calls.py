@@ -1,7 +1,7 @@
 """The arguments of a model's earlier calls, as every provider can take them.
 
-Most formats have an object there, OpenAI's have text. If a model was cut off in it, the text is no JSON: LiteLLM or the
-provider would refuse it, and with it every later request of that conversation.
+Most formats have an object there, OpenAI's have text. If a model was cut off in it, the text is not JSON: LiteLLM or
+the provider would refuse it, and with it every later request of that conversation.
 """
 
 from streamviz.core.calls import INVALID_JSON

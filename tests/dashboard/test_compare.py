@@ -102,7 +102,7 @@ def test_without_streams_both_are_asked_for(cast: Cast) -> None:
     assert again.status_code == 404
     form = re.search(r'class="compare-form".*?</form>', again.content.decode(), re.DOTALL)
     assert form is not None
-    assert "This is no stream’s id." in form[0]
+    assert "This is not a stream’s id." in form[0]
     assert f'value="{b.pk}"' in form[0]
     assert "B − A" in cast["bob"].get("/compare/", {"a": a.pk, "b": b.pk}).content.decode()
 
@@ -111,10 +111,10 @@ def test_what_is_wrong_with_another_streams_id_is_said_beside_it(cast: Cast) -> 
     a, b = two()
     twin = recorded(id=uuid.UUID(int=b.pk.int ^ 1))
     said = {
-        "<b>x": "This is no stream’s id.",
+        "<b>x": "This is not a stream’s id.",
         str(a.session_id): "No recorded stream has this id.",
         "01a22c3a-a2dd": "No recorded stream has this id.",
-        str(twin.pk)[:13]: "Several streams’ ids begin so: give the whole one.",
+        str(twin.pk)[:13]: "Several streams’ ids begin with this: enter the whole id.",
     }
     for text, why in said.items():
         page = cast["bob"].get("/compare/", {"a": a.pk, "b": text}).content.decode()

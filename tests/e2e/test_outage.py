@@ -91,7 +91,7 @@ def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) ->
         return ask("/readyz") == (200, fine)
 
     machine.start_server()
-    nobody = "no writer is running; start `python manage.py write`, which `up` does by itself"
+    nobody = "no writer is running; start `python manage.py write` (`up` starts one too)"
     assert ask("/readyz") == (200, fine | {"state": "degraded: journal", "journal": nobody})
     machine.start_writer()
     until(is_fine)

@@ -113,7 +113,7 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(reader: Rea
     expect(result.locator("section").nth(1)).to_contain_text("[drafted]")
     expect(result).to_contain_text("a changed stream, ending with stop")
 
-    page.get_by_label("Stream ID").fill(str(proxied.recorded("session-0").id))
+    page.get_by_label("Stream id").fill(str(proxied.recorded("session-0").id))
     page.get_by_role("button", name="Try it").press("Enter")
     expect(result).to_contain_text("received the stream unchanged")
     expect(page.get_by_role("button", name="Try it")).to_be_focused()

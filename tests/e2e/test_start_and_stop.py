@@ -135,7 +135,7 @@ def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamv
     for name in ("writer", "embedded Postgres", "simulator", "server"):
         load = Load(server.base_url, server.api_key, 4).start()
         before[name].kill()
-        server.wait_for(f"The {name} ended by itself")
+        server.wait_for(f"The {name} ended unexpectedly")
         server.wait_for(f"Restarted the {name}")
         tapes = load.finish()
         if name not in ("simulator", "server"):

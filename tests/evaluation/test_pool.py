@@ -102,7 +102,7 @@ async def test_a_process_judges_requests_and_texts(pool: Pool) -> None:
 
 async def test_what_the_policy_raises_there_is_its_failure(pool: Pool) -> None:
     answer = await ask(pool, work("redact", {}, block("{")))
-    assert answer == Judged(None, "ValueError: the arguments cannot be read as one JSON object (it is no JSON)")
+    assert answer == Judged(None, "ValueError: the arguments cannot be read as one JSON object (it is not JSON)")
 
 
 async def test_what_takes_too_long_is_killed_and_the_next_is_answered(pool: Pool) -> None:
@@ -121,7 +121,7 @@ async def test_a_process_that_dies_is_the_policys_failure_and_another_takes_its_
     asked = asyncio.ensure_future(ask(pool, work("redact", {}, block("{}"))))
     await asyncio.sleep(0)
     os.kill(process, signal.SIGKILL)
-    assert await asked == Judged(None, "Died: the process that judged in its place ended")
+    assert await asked == Judged(None, "Died: the process that ran it ended")
     assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW
     assert children() != [process]
 
@@ -181,7 +181,7 @@ async def test_the_start_of_a_process_is_not_the_policys_time(
     assert not asked.done()
     while not asked.done():
         await clock.pass_on(LONGEST_WAIT)
-    said = "Died: the process that judges in its place did not come up within 30 s"
+    said = "Died: the process that runs it was not ready within 30 s"
     assert asked.result() == Judged(None, said)
     monkeypatch.undo()
     assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW

@@ -188,7 +188,7 @@ async def test_what_is_no_message_is_passed_over(
 
 async def test_an_answer_that_is_no_message_is_an_error_of_its_call_at_once() -> None:
     async with opened() as toolbox:
-        assert "its answer is no message" in (await toolbox.run("mcp__calc__broken", "{}")).text
+        assert "its answer is not a message" in (await toolbox.run("mcp__calc__broken", "{}")).text
         assert await toolbox.run(*ADD) == Result("5")
 
 
@@ -288,7 +288,7 @@ async def test_an_answer_of_no_sense_is_told_in_few_words() -> None:
         broken = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 10}))
         countless = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 20_000}))
         assert broken.text == "mcp__calc__data did not answer: CallToolResult has 130 errors"
-        assert countless.text == "mcp__calc__data did not answer: its answer has more values than anybody reads"
+        assert countless.text == "mcp__calc__data did not answer: its answer has too many values"
         assert await toolbox.run(*ADD) == Result("5")
 
 
@@ -344,7 +344,7 @@ async def test_a_server_at_an_address_works_too(address: str) -> None:
     async with opened(McpServer("calc", url=address, tools=("*",))) as toolbox:
         assert await toolbox.run(*ADD) == Result("5")
         assert (await toolbox.run("mcp__calc__long", '{"bytes": 5000000}')).is_error
-        assert "more values" in (await toolbox.run("mcp__calc__many", '{"count": 11000}')).text
+        assert "too many values" in (await toolbox.run("mcp__calc__many", '{"count": 11000}')).text
         assert await toolbox.run(*ADD) == Result("5")
 
 

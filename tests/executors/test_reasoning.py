@@ -119,7 +119,7 @@ async def test_what_is_no_plan_is_said_so_and_counts_as_a_step() -> None:
     quoted = f"The file says {plan('use_tools', use('count_words'))} but I will not do that."
     call = Scripted(said("Sure! Here you go."), said("{"), said(quoted), said(plan()), said("Done."))
     assert deltas(await chunks_of(call), "content") == "Done."
-    assert "That was no plan" in json.dumps(call.requests["plan 2"]["messages"])
+    assert "That was not a plan" in json.dumps(call.requests["plan 2"]["messages"])
     assert list(call.requests) == ["plan 1", "plan 2", "plan 3", "plan 4", "answer"]
 
 
@@ -223,7 +223,7 @@ async def test_no_more_tools_are_used_than_may_be() -> None:
     ("used", "why"),
     [
         (use("rm_rf"), "There is no tool called rm_rf"),
-        (use("count_words", words=3), "must be a text"),
+        (use("count_words", words=3), "must be a string"),
         ({"name": "wait", "arguments": "{", "reason": ""}, "not JSON"),
         ({"name": "wait", "arguments": "[]", "reason": ""}, "must be a JSON object"),
         (use("wait", seconds=60), "took longer than 0.01 s"),

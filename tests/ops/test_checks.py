@@ -40,7 +40,10 @@ def test_a_port_in_use_is_a_fault() -> None:
 
 @pytest.mark.parametrize(
     ("host", "why"),
-    [("no-such-host.invalid", "cannot be looked up"), ("203.0.113.9", "is no address of this machine. Set HOST to")],
+    [
+        ("no-such-host.invalid", "cannot be looked up"),
+        ("203.0.113.9", "is not an address of this machine. Set HOST to"),
+    ],
 )
 def test_an_address_that_this_machine_does_not_have_is_a_fault(host: str, why: str) -> None:
     with pytest.raises(Fault, match=f"^HOST={host} {why}"):

@@ -97,7 +97,7 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
             assert backlog(tmp_path, ROOM).stuck.split(";")[0] == stuck
     assert backlog(tmp_path, ROOM).stuck == NOBODY
     # If `up` is running, a second writer would only be told that one is already running.
-    assert NOBODY.endswith("write`, which `up` does by itself")
+    assert NOBODY.endswith("write` (`up` starts one too)")
 
 
 def test_a_clock_that_was_set_back_makes_nobody_hang(tmp_path: Path) -> None:

@@ -548,5 +548,5 @@ def test_the_commands_export_and_import_sessions(query: Query, session: uuid.UUI
 def test_the_command_says_what_there_is_not(query: Query) -> None:
     with pytest.raises(CommandError, match="No such session"):
         call_command("export", uuid.uuid4())
-    with pytest.raises(CommandError, match="Name sessions by their IDs"):
+    with pytest.raises(CommandError, match="Name sessions by their ids"):
         call_command("export")

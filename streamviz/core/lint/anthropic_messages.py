@@ -67,7 +67,7 @@ class AnthropicMessagesLinter(Linter):
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type"))
         if name != kind:
-            self._note("event_name_differs", "the event has another name, or none")
+            self._note("event_name_differs", "the event has a different name, or none")
         if not self._has_begun and kind not in ("message_start", "ping", "error"):
             self._note("start_missing", "it begins with something else")
         self._has_begun |= kind not in ("ping", "error")

@@ -91,7 +91,7 @@ class OpenAIChatLinter(Linter):
         if name:
             self._note("event_named", "the event has a name")
         if payload.get("error") is not None:
-            self._note("error_sent", "an error in the midst of the stream")
+            self._note("error_sent", "an error in the middle of the stream")
         if "choices" not in payload:
             if "error" not in payload:
                 self._note("not_a_chunk", "no choices")
@@ -111,7 +111,7 @@ class OpenAIChatLinter(Linter):
         if not id:
             self._note("id_empty", "no id")
         elif self._id and id != self._id:
-            self._note("id_changes", "another id than before")
+            self._note("id_changes", "a different id than before")
         self._id = self._id or id
 
     def _read_choice(self, choice: JsonObject, index: int) -> None:
@@ -146,7 +146,7 @@ class OpenAIChatLinter(Linter):
             if not known.calls and index != 0:
                 self._note("index_not_from_0", f"the first index is {index}")
             if id and known.calls.get(index, id) != id:
-                self._note("index_reused", f"index {index} has another id than before")
+                self._note("index_reused", f"index {index} has a different id than before")
             known.calls[index] = known.calls.get(index) or id
 
     def _end(self) -> None:

@@ -44,7 +44,7 @@ class OpenAIResponsesLinter(Linter):
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type"))
         if name != kind:
-            self._note("event_name_differs", "the event has another name, or none")
+            self._note("event_name_differs", "the event has a different name, or none")
         self._read_number(payload.get("sequence_number"))
         if kind == "response.output_item.added":
             self._add(payload)
@@ -82,7 +82,7 @@ class OpenAIResponsesLinter(Linter):
     def _same_id(self, index: int | None, item: JsonObject) -> None:
         known, id = self._items.get(index), as_text(item.get("id"))
         if known and id and known != id:
-            self._note("item_id_changes", "an item has another id than it was added with")
+            self._note("item_id_changes", "an item has a different id than when it was added")
 
     def _tell(self, kind: str, payload: JsonObject) -> None:
         what, _, how = kind.rpartition(".")

@@ -163,7 +163,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if refusal := delta.get("refusal"):
             self._text(choice, BlockKind.REFUSAL, as_text(refusal))
             if not isinstance(refusal, str):
-                self._contradict("a refusal is not a text")
+                self._contradict("a refusal is not text")
         if audio := delta.get("audio"):
             self._read_audio(choice, audio, content)
         if images := delta.get("images"):
@@ -231,7 +231,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
                 self._text(choice, BlockKind.THINKING, text, as_text(details.get("signature")))
             elif text:
                 if choice.has_text:
-                    self._contradict("content is a text and then a list")
+                    self._contradict("content is text and then a list")
                 self._text(choice, BlockKind.REFUSAL if kind == "refusal" else BlockKind.CONTENT, text)
             elif kind not in ("text", "output_text", ""):
                 if may_be_call(details):

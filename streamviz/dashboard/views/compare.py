@@ -73,10 +73,10 @@ def _stream(text: str) -> Stream:
     """The stream that a whole or a short id stands for. Raises _NoSuchStream."""
     ids = ids_of(text)
     if ids is None:
-        raise _NoSuchStream("This is no stream’s id.")
+        raise _NoSuchStream("This is not a stream’s id.")
     found = list(Stream.objects.filter(pk__range=ids).order_by("pk").values_list("pk", flat=True)[:2])
     if len(found) > 1:
-        raise _NoSuchStream("Several streams’ ids begin so: give the whole one.")
+        raise _NoSuchStream("Several streams’ ids begin with this: enter the whole id.")
     try:
         return streams.load(found[0] if found else ids.first)
     except Stream.DoesNotExist as error:

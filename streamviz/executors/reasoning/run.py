@@ -63,7 +63,7 @@ class Run:
         try:
             plan = await self._planned(step)
         except NoPlan as error:
-            self.requests.hears(f"That was no plan: {error}. Answer with one JSON object, as you were told.")
+            self.requests.hears(f"That was not a plan: {error}. Answer with one JSON object, as you were told.")
             await self._speaker.event("error", step=step)
             return False
         await self._speaker.event("planning", _paragraph(plan.thought), step=step, next_action=plan.next_action)

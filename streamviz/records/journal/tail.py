@@ -136,7 +136,7 @@ class Tail:
     def _note_damage(self, length: int) -> None:
         self._damaged.add(self.number)
         place = f"{self.journal.name}, segment {self.number}"
-        log.error("%s: %d bytes from byte %d on are damaged; what is whole goes on", place, length, self._place)
+        log.error("%s: %d bytes from byte %d on are damaged; what is whole is stored", place, length, self._place)
 
     def _rest(self) -> bytes:
         return os.pread(self._file, max(0, os.fstat(self._file).st_size - self._place), self._place)

@@ -160,7 +160,7 @@ TABLES = [
                     unique=True,
                     validators=[
                         django.core.validators.RegexValidator(
-                            "^[a-z0-9][a-z0-9_-]*$", "Small letters, digits, - and _."
+                            "^[a-z0-9][a-z0-9_-]*$", "Lowercase letters, digits, - and _."
                         )
                     ],
                 ),
@@ -186,7 +186,7 @@ TABLES = [
                 "variables",
                 models.CharField(
                     blank=True,
-                    help_text="The environment variables that the program gets, comma separated.",
+                    help_text="The environment variables that the program gets, comma-separated.",
                     max_length=500,
                 ),
             ),
@@ -202,7 +202,7 @@ TABLES = [
                 "tools",
                 models.CharField(
                     help_text="The tools that may be used, by the server's names for them, with * and ?,"
-                    " comma separated.",
+                    " comma-separated.",
                     max_length=1000,
                 ),
             ),

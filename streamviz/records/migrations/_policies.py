@@ -25,7 +25,7 @@ def _rule_fields():
             "models_scope",
             models.CharField(
                 blank=True,
-                help_text="Model names it applies to, with * and ?, comma separated.",
+                help_text="Model names it applies to, with * and ?, comma-separated.",
                 max_length=500,
                 verbose_name="models",
             ),
@@ -34,7 +34,7 @@ def _rule_fields():
             "keys_scope",
             models.CharField(
                 blank=True,
-                help_text="Names of API keys it applies to, with * and ?, comma separated.",
+                help_text="Names of API keys it applies to, with * and ?, comma-separated.",
                 max_length=500,
                 verbose_name="keys",
             ),
@@ -43,7 +43,7 @@ def _rule_fields():
             "kinds_scope",
             models.CharField(
                 blank=True,
-                help_text="The kinds of block it applies to, comma separated.",
+                help_text="The kinds of block it applies to, comma-separated.",
                 max_length=200,
                 verbose_name="kinds of block",
             ),
@@ -52,7 +52,7 @@ def _rule_fields():
             "tools_scope",
             models.CharField(
                 blank=True,
-                help_text="Names of tools it applies to, with * and ?, comma separated.",
+                help_text="Names of tools it applies to, with * and ?, comma-separated.",
                 max_length=500,
                 verbose_name="tools",
             ),

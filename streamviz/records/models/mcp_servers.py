@@ -21,7 +21,7 @@ class McpServer(models.Model):
     name = models.CharField(
         max_length=40,
         unique=True,
-        validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$", "Small letters, digits, - and _.")],
+        validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$", "Lowercase letters, digits, - and _.")],
         help_text="A tool of the server “files” is called mcp__files__ and its name.",
     )
     command = models.CharField(
@@ -29,14 +29,14 @@ class McpServer(models.Model):
     )
     url = models.CharField("URL", max_length=500, blank=True, help_text="Or an address that speaks streamable HTTP.")
     variables = models.CharField(
-        max_length=500, blank=True, help_text="The environment variables that the program gets, comma separated."
+        max_length=500, blank=True, help_text="The environment variables that the program gets, comma-separated."
     )
     credential = models.CharField(
         max_length=100, blank=True, help_text="The environment variable that the address gets as a bearer token."
     )
     tools = models.CharField(
         max_length=1000,
-        help_text="The tools that may be used, by the server's names for them, with * and ?, comma separated.",
+        help_text="The tools that may be used, by the server's names for them, with * and ?, comma-separated.",
     )
     is_enabled = models.BooleanField("enabled", default=True)
 

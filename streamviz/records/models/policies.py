@@ -38,16 +38,16 @@ class PolicyFields(models.Model):
     mode = models.CharField(max_length=10, choices=MODES, default=Mode.OFF.value)
     order = models.PositiveIntegerField(default=100, help_text="Policies run in this order, the lowest first.")
     models_scope = models.CharField(
-        "models", max_length=500, blank=True, help_text="Model names it applies to, with * and ?, comma separated."
+        "models", max_length=500, blank=True, help_text="Model names it applies to, with * and ?, comma-separated."
     )
     keys_scope = models.CharField(
-        "keys", max_length=500, blank=True, help_text="Names of API keys it applies to, with * and ?, comma separated."
+        "keys", max_length=500, blank=True, help_text="Names of API keys it applies to, with * and ?, comma-separated."
     )
     kinds_scope = models.CharField(
-        "kinds of block", max_length=200, blank=True, help_text="The kinds of block it applies to, comma separated."
+        "kinds of block", max_length=200, blank=True, help_text="The kinds of block it applies to, comma-separated."
     )
     tools_scope = models.CharField(
-        "tools", max_length=500, blank=True, help_text="Names of tools it applies to, with * and ?, comma separated."
+        "tools", max_length=500, blank=True, help_text="Names of tools it applies to, with * and ?, comma-separated."
     )
     fail_open = models.BooleanField(
         default=False, help_text="Allow if the policy fails or times out. If off, it denies."

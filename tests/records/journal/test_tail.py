@@ -193,7 +193,7 @@ def test_a_damaged_segment_is_kept_once_all_that_is_whole_was_taken_from_it(
     assert kept.read_bytes() == data
     assert kept.stat().st_mode & 0o777 == 0o600
     assert folder.segments(worker.path) == [2]
-    assert "are damaged; what is whole goes on" in caplog.text
+    assert "are damaged; what is whole is stored" in caplog.text
 
 
 def test_what_a_model_wrote_is_never_taken_for_a_record(tmp_path: Path) -> None:

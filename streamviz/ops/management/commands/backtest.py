@@ -32,10 +32,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("policy", nargs="?", type=utf8, help="the policy's name")
-        parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over (default: %(default)s)")
+        parser.add_argument("--streams", type=int, default=1000, help="at most so many of the newest (default: 1000)")
         add_days(parser, "only streams of the last DAYS days")
         parser.add_argument("--policy-version", dest="number", type=int, help="a saved version (default: the newest)")
-        parser.add_argument("--parameters", type=Path, help="a JSON file with parameters to try in place of the saved ones")
+        parser.add_argument("--parameters", type=Path, help="a JSON file with parameters to use instead of saved ones")
         parser.add_argument("--examples", action="store_true", help="print the examples too")
         parser.add_argument("--job", type=int, help="run a back-test requested from a page")
 

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sessions", nargs="+", type=UUID, metavar="session", help="a session's ID")
+        parser.add_argument("sessions", nargs="+", type=UUID, metavar="session", help="a session's id")
 
     def handle(self, *args: Any, **options: Any) -> None:
         missing = []

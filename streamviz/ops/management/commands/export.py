@@ -31,9 +31,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="a session's ID")
+        parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="a session's id")
         add_days(parser, "all sessions of the last DAYS days")
-        parser.add_argument("--output", metavar="FILE", help="file to write; an existing one is replaced once all is exported")
+        parser.add_argument(
+            "--output", metavar="FILE", help="file to write; an existing one is replaced once all is exported"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._without_tapes = self._refused = 0
@@ -69,7 +71,7 @@ class Command(BaseCommand):
             recent = Session.objects.filter(last_at__gte=first)
             named = [*named, *recent.order_by("started_at").values_list("pk", flat=True)]
         elif not named:
-            raise CommandError("Name sessions by their IDs, or use --days.")
+            raise CommandError("Name sessions by their ids, or use --days.")
         known = set(Session.objects.filter(pk__in=named).values_list("pk", flat=True))
         if missing := [str(each) for each in named if each not in known]:
             raise CommandError(f"No such session: {', '.join(missing)}.")

@@ -23,12 +23,14 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--streams", type=int, default=2_000, help="how many streams (default: %(default)s)")
-        parser.add_argument("--chunks", type=int, default=200_000, help="about how many chunks in all (default: %(default)s)")
-        parser.add_argument("--streams-a-session", type=int, default=10, help="default: %(default)s")
-        parser.add_argument("--days", type=int, default=7, help="age of the oldest stream (default: %(default)s)")
-        parser.add_argument("--copies", type=int, default=0, help="copies of each stream, without chunks (default: %(default)s)")
-        parser.add_argument("--seed", type=int, default=1, help="a different number gives different streams (default: %(default)s)")
+        parser.add_argument("--streams", type=int, default=2_000, help="how many streams (default %(default)s)")
+        parser.add_argument("--chunks", type=int, default=200_000, help="about how many in all (default %(default)s)")
+        parser.add_argument("--streams-a-session", type=int, default=10, help="default %(default)s")
+        parser.add_argument("--days", type=int, default=7, help="age of the oldest stream (default %(default)s)")
+        parser.add_argument(
+            "--copies", type=int, default=0, help="more copies of each, without chunks (default %(default)s)"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="another one gives other streams (default %(default)s)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         version = PolicyVersion.objects.order_by("pk").first()
