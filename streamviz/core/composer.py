@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import ClassVar
 
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
@@ -37,6 +38,11 @@ class Composer(ABC):
     reads_events_alone = False
     # Whether the client reads an error in mid-stream that is not an event, in the format that has such errors.
     has_bare_errors = False
+    # The member of the head that says when an answer was made.
+    created: ClassVar[str] = "created"
+    # The namespace of each of the client's tools that has one, and its name in that, by the name that upstream knows;
+    # for the format that has namespaces.
+    namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
     @abstractmethod
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:

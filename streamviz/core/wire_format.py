@@ -77,6 +77,16 @@ class WireFormat:
     # whether the answer is streamed, it makes what follows `path`.
     fields_in_path: tuple[str, ...] = ()
     path_end: Callable[[str, bool], str] | None = None
+    # Where, below the URL of calls, the tokens of a request for a model are counted, and what is sent there; None if
+    # the format has no such call.
+    counting: Callable[[JsonObject, str], tuple[str, JsonObject]] | None = None
+    # Whether answers are numbers, which no model writes word by word, as a request's input may be: very many values,
+    # which take hardly any time to read.
+    is_of_numbers: bool = False
+    # Whether an answer that a filter ended is called incomplete, like one that was cut off.
+    is_incomplete_if_filtered: bool = False
+    # Whether clients leave out the provider's name before the names of the vendor's own models.
+    names_models_bare: bool = False
 
     def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
         """An aggregator that accepts no more than `bounds` allow."""

@@ -10,7 +10,6 @@ from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.core.wire import OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.clients import asks_again_for_incomplete, fitted
 from streamviz.exchange.stream import LiveStream
@@ -44,8 +43,8 @@ class Writing:
     @property
     def tells_final_refusals(self) -> bool:
         """Whether the client would ask for the rest of an answer that upstream's filter ended."""
-        is_responses = self._format is OPENAI_RESPONSES
-        return is_responses and self._stream.is_streaming and asks_again_for_incomplete(self._stream)
+        is_incomplete = self._format.is_incomplete_if_filtered and self._stream.is_streaming
+        return is_incomplete and asks_again_for_incomplete(self._stream)
 
     def of_events(self) -> None:
         """Write events from here on."""

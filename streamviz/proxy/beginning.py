@@ -12,7 +12,6 @@ from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
-from streamviz.core.wire import EMBEDDINGS
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream, Place
 from streamviz.executors.executor import Executor, ExecutorError
@@ -114,7 +113,7 @@ async def target_of(
     if target.lane is Lane.TRANSLATED:
         from streamviz.upstream.translated import require_translatable  # loaded on demand
 
-        if wire_format is not EMBEDDINGS:
+        if not wire_format.is_of_numbers:
             request.require_translatable()
         require_translatable(target, request.fields)
     return target

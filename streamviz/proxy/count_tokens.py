@@ -11,8 +11,7 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI
-from streamviz.core.wire.gemini_requests import path_end
+from streamviz.core.wire import ANTHROPIC_MESSAGES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
@@ -55,7 +54,7 @@ async def token_count(
         count = await count_tokens(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
         await http.respond(send, 200, {"content-type": "application/json"}, encode(count))
         return
-    where, body = _upstream(request, target)
+    where, body = request.counted(target)
     policies = worker.configuration.policies_for(target.names(request.model), key.name).active
     headers = {**end_to_end(scope, policies), **hops.onward(scope)}
     opened = await open_raw(worker.client, where, body, headers)
@@ -65,15 +64,6 @@ async def token_count(
     finally:
         answer.close()
     await http.respond(send, answer.status, {**answer.headers}, data)
-
-
-def _upstream(request: ModelRequest, target: Target) -> tuple[Target, bytes]:
-    """Where the tokens are counted, and the body to send there."""
-    if target.wire_format != GEMINI.name:
-        return target.at("/count_tokens"), request.body_for(target.model)
-    whole = {**request.fields, "model": f"models/{target.model}"}
-    del whole["stream"]
-    return target.at(path_end(target.model, "countTokens")), encode({"generateContentRequest": whole})
 
 
 async def _settled(caller: Caller, request: ModelRequest) -> tuple[ModelRequest, Target]:

@@ -13,6 +13,7 @@ from streamviz.core.wire.gemini_requests import as_call
 from streamviz.proxy import count_tokens, http
 from streamviz.proxy.as_list import AsList
 from streamviz.proxy.calls import model_call
+from streamviz.proxy.model_shapes import full_name
 from streamviz.proxy.paths import GEMINI_CALL, GEMINI_METHODS, no_such
 from streamviz.proxy.requests import decoded, read_aside
 from streamviz.proxy.worker import Worker
@@ -25,7 +26,8 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
         raise no_such(scope["path"])
     worker.authenticate(scope)
     body = await read_aside(await http.read_body(scope, receive), decoded)
-    model, is_streaming = model_named(worker, found["model"]), found["method"] == "streamGenerateContent"
+    model = full_name(found["model"], GEMINI, worker.configuration.routes)
+    is_streaming = found["method"] == "streamGenerateContent"
     asked = as_call(_counted(body) if found["method"] == "countTokens" else body, model, is_streaming=is_streaming)
     scope, receive = http.without_encoding(scope), http.receiving(encode(asked), receive)
     if found["method"] == "countTokens":
@@ -33,12 +35,6 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
         return
     takes_events = parse_qs(scope["query_string"].decode("latin-1")).get("alt") == ["sse"]
     await model_call(GEMINI, worker, scope, receive, send if takes_events or not is_streaming else AsList(send))
-
-
-def model_named(worker: Worker, model: str) -> str:
-    """The model's full name. Clients of this format name models as Google does; any other is a route, or is preceded by
-    its provider's name."""
-    return model if "/" in model or model in worker.configuration.routes else f"{GEMINI.vendor}/{model}"
 
 
 def _counted(body: JsonObject) -> JsonObject:

@@ -11,10 +11,9 @@ from django.conf import settings
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import as_object, as_text, decode, encode, objects
 from streamviz.core.model_names import matching
-from streamviz.core.wire import GEMINI, OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy import http
-from streamviz.proxy.gemini import model_named
-from streamviz.proxy.model_shapes import shape_for
+from streamviz.proxy.model_shapes import full_name, shape_for
 from streamviz.proxy.paths import format_of
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.targets import SIMULATOR_PREFIX, configured_models
@@ -41,7 +40,7 @@ async def one_model(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallab
     key = worker.authenticate(scope)
     wire_format = format_of(scope["path"], partial(http.header, scope))
     named = _MODEL_IN.sub("", scope["path"].rstrip("/"), count=1)
-    name = model_named(worker, named) if wire_format is GEMINI else named
+    name = full_name(named, wire_format, worker.configuration.routes)
     target = await worker.target_for(name, OPENAI_CHAT.name)
     if not key.may_call(name, target.provider, target.model):
         message = f"The model `{name}` does not exist for this key. See GET {PATH}."

@@ -1,6 +1,6 @@
-"""Models in the list formats of all clients. When a model was made, and what it can take, is not known here."""
+"""Models as clients of each format name and list them. When one was made, and what it can take, is not known here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject
@@ -20,6 +20,12 @@ class Shape(NamedTuple):
 def shape_for(wire_format: WireFormat) -> Shape:
     """The shape for clients of a format."""
     return _SHAPES.get(wire_format.name, _OPENAI)
+
+
+def full_name(name: str, wire_format: WireFormat, routes: Container[str]) -> str:
+    """The name of a model, with its provider's name where clients of a format leave it out."""
+    is_bare = wire_format.names_models_bare and "/" not in name and name not in routes
+    return f"{wire_format.vendor}/{name}" if is_bare else name
 
 
 def _openai_model(name: str) -> JsonObject:

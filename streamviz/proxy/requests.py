@@ -15,7 +15,7 @@ from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
-from streamviz.core.wire import EMBEDDINGS, OPENAI_RESPONSES, WIRE_FORMATS
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 from streamviz.proxy.made_messages import MADE, with_made_in_place
 from streamviz.upstream.targets import Target
@@ -66,6 +66,14 @@ class ModelRequest:
         raw = _fields.decode(self.body)
         body = encode({name: value for name, value in raw.items() if name not in wire_format.fields_in_path})
         return target.at(wire_format.path_end(target.model, self.is_streaming)), body
+
+    def counted(self, target: Target) -> tuple[Target, bytes]:
+        """Where the request's tokens are counted on the raw lane, in a format that has such calls, and the body to send
+        there."""
+        counting = WIRE_FORMATS[target.wire_format].counting
+        assert counting is not None, target.wire_format
+        path, counted = counting({**_fields.decode(self.body)}, target.model)
+        return target.at(path), encode(counted)
 
     def asking_for_usage(self) -> "ModelRequest":
         """The same request, which also asks a chat provider for the stream's token usage."""
@@ -129,7 +137,7 @@ def _has_half_a_character(body: bytes) -> bool:
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     """Raises RequestError for what is not a request of this format (400) or has too many values (413); everything else
     is left to the provider to judge."""
-    fields = decoded(body, _MOST_TOKENS if wire_format is EMBEDDINGS else 0)
+    fields = decoded(body, _MOST_TOKENS if wire_format.is_of_numbers else 0)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
         raise wrong_type("model", "a string that names a model")
@@ -138,7 +146,7 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
         raise wrong_type("stream", "true or false")
-    if wire_format is OPENAI_RESPONSES and MADE in body:
+    if MADE in body:
         fields = with_made_in_place(fields)
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
 

@@ -12,7 +12,7 @@ from streamviz.core.aggregator import DONE
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_text, encode
 from streamviz.core.model_names import SIMULATOR
-from streamviz.core.wire import EMBEDDINGS, OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
 from streamviz.executors.builtin_tools import BuiltIn
 from streamviz.executors.call import Asked, Call
@@ -64,10 +64,11 @@ class RunningCall:
         return await self.passed()
 
     async def as_chat(self) -> JsonObject:
-        if self.caller.wire_format is OPENAI_CHAT:
+        wire_format = self.caller.wire_format
+        if wire_format is OPENAI_CHAT:
             return self.request.fields
-        if self.caller.wire_format is EMBEDDINGS:
-            message = f"{EMBEDDINGS.path} cannot be used in a run, which writes an answer. Leave out the executor."
+        if wire_format.is_of_numbers:
+            message = f"{wire_format.path} cannot be used in a run, which writes an answer. Leave out the executor."
             raise RequestError(400, message, code="unsupported_endpoint")
         chat, left_out = await asyncio.to_thread(_as_chat, self.request.fields, self.target)
         self.left_out.extend(left_out)

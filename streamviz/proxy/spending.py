@@ -7,7 +7,7 @@ from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
-from streamviz.core.wire import EMBEDDINGS, WIRE_FORMATS
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.estimates import asked_tokens, tokens_of
@@ -22,7 +22,7 @@ def amounts_of(call: ModelCall, model: str, provider: str) -> Amounts:
     if provider == REPLAY:
         return Amounts(0, 0.0)
     wire_format = WIRE_FORMATS[call.wire_format]
-    known = 0 if wire_format is EMBEDDINGS else wire_format.most_tokens(call.fields) or most_output(model, provider)
+    known = 0 if wire_format.is_of_numbers else wire_format.most_tokens(call.fields) or most_output(model, provider)
     if known is None:
         return Amounts(None, None)
     tokens = min(known * wire_format.answers_asked(call.fields), _MOST_TOKENS)

@@ -50,6 +50,10 @@ def _gemini_error(error: ClientFacingError) -> JsonObject:
     return gemini_errors.error_body(error.message, error.status, error.code)
 
 
+def _count_messages(fields: JsonObject, model: str) -> tuple[str, JsonObject]:
+    return "/count_tokens", {**fields, "model": model}
+
+
 def _no_stream(head: JsonObject, *, source: str = "") -> Composer:
     return EmbeddingsComposer(head)
 
@@ -110,6 +114,7 @@ ANTHROPIC_MESSAGES = WireFormat(
     parts_of=anthropic_messages_request.parts_of,
     linter=anthropic_messages.AnthropicMessagesLinter,
     credential=Credential("x-api-key", "", {"anthropic-version": "2023-06-01"}),
+    counting=_count_messages,
 )
 OPENAI_RESPONSES = WireFormat(
     name=translation.OPENAI_RESPONSES,
@@ -135,6 +140,7 @@ OPENAI_RESPONSES = WireFormat(
     error_body=_openai_error,
     parts_of=openai_responses_request.parts_of,
     linter=openai_responses.OpenAIResponsesLinter,
+    is_incomplete_if_filtered=True,
 )
 GEMINI = WireFormat(
     name=translation.GEMINI,
@@ -161,6 +167,8 @@ GEMINI = WireFormat(
     credential=Credential("x-goog-api-key", ""),
     fields_in_path=("model", "stream"),
     path_end=gemini_requests.generating,
+    counting=gemini_requests.counting,
+    names_models_bare=True,
 )
 EMBEDDINGS = WireFormat(
     name="embeddings",
@@ -181,6 +189,7 @@ EMBEDDINGS = WireFormat(
     body_composer=EmbeddingsComposer,
     error_body=_openai_error,
     parts_of=openai_responses_request.parts_of,
+    is_of_numbers=True,
 )
 # Calls that pass unread: they are on record, and have no path of their own.
 PASSED_THROUGH = replace(

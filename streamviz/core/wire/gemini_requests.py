@@ -56,6 +56,13 @@ def generating(model: str, is_streaming: bool) -> str:
     return path_end(model, "streamGenerateContent?alt=sse" if is_streaming else "generateContent")
 
 
+def counting(fields: JsonObject, model: str) -> tuple[str, JsonObject]:
+    """The same for a call that counts a request's tokens, and what is sent there."""
+    whole = {**fields, "model": f"models/{model}"}
+    del whole["stream"]
+    return path_end(model, "countTokens"), {"generateContentRequest": whole}
+
+
 def functions_of(tool: JsonObject) -> list[JsonObject]:
     """The functions that a tool of this format declares, under either name or both."""
     return [*objects(tool.get("functionDeclarations")), *objects(tool.get("function_declarations"))]

@@ -1,7 +1,6 @@
 """Writing OpenAI's responses: events as the frames of a response stream, among upstream's own frames."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from types import MappingProxyType
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -45,10 +44,8 @@ class OpenAIResponsesComposer(ResponseWriter):
     `head` holds the response's fields (id, created_at, model), and is read again for each frame. Without a `source`,
     composed frames follow upstream's own, which are carried over if nothing in them changes; the response ends with
     upstream's. With a `source`, the format that the events come from, everything is composed, and `end()` writes the
-    end; `namespaces` then has, by the name of a tool in `source`, its namespace and its name in that.
+    end.
     """
-
-    namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
     finish_halted = HALTED

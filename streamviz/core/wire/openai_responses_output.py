@@ -39,6 +39,8 @@ class ClientOutput(Composer):
     that the events come from, empty if composed frames follow upstream's own.
     """
 
+    created = "created_at"
+
     def __init__(self, head: JsonObject, source: str = "") -> None:
         self._head = head
         self._source = source

@@ -1,6 +1,8 @@
 """Translating between formats: why a response ended, the tokens it took, and which blocks only one format has."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 
 from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.events import BlockStarted
@@ -131,21 +133,20 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
         return usage
     tokens = tokens_of(usage)
     whole, output = tokens.input, tokens.output
-    if target == ANTHROPIC_MESSAGES:
-        return _messages(tokens)
     total = as_index(usage.get("total_tokens")) if whole is None or output is None else whole + output
-    if target == GEMINI:
-        return _gemini(tokens, total)
+    return _USAGE[target](tokens, total)
+
+
+def _openai(input: str, output: str, tokens: Tokens, total: int | None) -> JsonObject:
+    """OpenAI's two formats differ only in the words for input and output."""
     read = _known(cached_tokens=tokens.cache_read, cache_write_tokens=tokens.cache_written) or None
     thought = _known(reasoning_tokens=tokens.reasoning) or None
-    if target == OPENAI_CHAT:
-        names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
-    else:
-        names = ("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
-    return _known(**dict(zip(names, (whole, output, read, thought), strict=True)), total_tokens=total)
+    counts = {f"{input}_tokens": tokens.input, f"{output}_tokens": tokens.output}
+    details = {f"{input}_tokens_details": read, f"{output}_tokens_details": thought}
+    return _known(**counts, **details, total_tokens=total)
 
 
-def _messages(tokens: Tokens) -> JsonObject:
+def _messages(tokens: Tokens, total: int | None) -> JsonObject:
     """Anthropic's input excludes what came from the cache and what was written to it."""
     cached = (tokens.cache_read or 0) + (tokens.cache_written or 0)
     return _known(
@@ -165,6 +166,14 @@ def _gemini(tokens: Tokens, total: int | None) -> JsonObject:
         thoughtsTokenCount=tokens.reasoning,
         cachedContentTokenCount=tokens.cache_read,
     )
+
+
+_USAGE: dict[str, Callable[[Tokens, int | None], JsonObject]] = {
+    OPENAI_CHAT: partial(_openai, "prompt", "completion"),
+    ANTHROPIC_MESSAGES: _messages,
+    OPENAI_RESPONSES: partial(_openai, "input", "output"),
+    GEMINI: _gemini,
+}
 
 
 def _known(**values: object) -> JsonObject:

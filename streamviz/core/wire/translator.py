@@ -13,9 +13,8 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
 from streamviz.core.wire.compaction import Summary
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.core.wire.plain_text import PlainCalls
-from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
+from streamviz.core.wire.translation import has_no_place_elsewhere
 
 # Limits on `left_out`, as upstream decides what is in it.
 _MOST_NAMED = 20
@@ -57,8 +56,7 @@ class Translator:
         self._plain_calls = PlainCalls(self.plain, self.source)
         self._head = {}
         self._composer = translating_composer(self.source, self.target, self._head)
-        if isinstance(self._composer, OpenAIResponsesComposer):
-            self._composer.namespaces = self.namespaces
+        self._composer.namespaces = self.namespaces
 
     @property
     def state(self) -> StreamState:
@@ -92,7 +90,7 @@ class Translator:
         head = self._aggregator.head
         self._head.update({key: head[key] for key in ("id", "model") if key in head})
         if (created := head.get("created") or head.get("created_at")) is not None:
-            self._head["created_at" if self.target == OPENAI_RESPONSES else "created"] = created
+            self._head[self._composer.created] = created
 
     def _note_left_out(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
