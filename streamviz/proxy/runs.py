@@ -160,12 +160,12 @@ def _as_chat(fields: JsonObject, target: Target) -> tuple[JsonObject, tuple[str,
     """A request of the target's format as a chat request, and what was left out of it. Raises RequestError for
     something that has no place there although the answer depends on it."""
     load()
-    from streamviz.upstream.chat_requests import chat_of  # loaded on demand: upstream/loading.py
-    from streamviz.upstream.fitting import fit
+    from streamviz.upstream.fitting import fit  # loaded on demand: upstream/loading.py
+    from streamviz.upstream.formats import TRANSLATED_FORMATS
 
     try:
         fitted = fit(target, fields, as_chat=True)
-        chat = chat_of(target.wire_format, fitted.request, target.model, target.provider)
+        chat = TRANSLATED_FORMATS[target.wire_format].as_chat(target, fitted.request)
     except RequestError as error:
         if error.code != "unsupported_parameter":
             raise

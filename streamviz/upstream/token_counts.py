@@ -5,10 +5,8 @@ from typing import Any
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire import GEMINI
-from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.upstream.formats import TRANSLATED_FORMATS
 from streamviz.upstream.lite import Sending, litellm
-from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated import arguments_for
@@ -23,7 +21,7 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
 
     Raises UpstreamError if the request cannot be counted.
     """
-    chat, word = _chat(target, arguments_for(target, request))
+    chat, word = TRANSLATED_FORMATS[target.wire_format].to_count(arguments_for(target, request))
     asked: dict[str, Any] = {
         key: chat[key] for key in ("model", "messages", "tools", "api_key", "api_base") if key in chat
     }
@@ -37,13 +35,6 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
         raise (sending.refusal or as_upstream_error(error, target.key)) from error
     estimated = {"estimated": True} if counted.tokenizer_type == _LOCAL else {}
     return {word: counted.total_tokens, **estimated}
-
-
-def _chat(target: Target, arguments: JsonObject) -> tuple[JsonObject, str]:
-    """The request as a chat request, and what the format calls the count."""
-    if target.wire_format == GEMINI.name:
-        return {**arguments, **as_chat(arguments)}, "totalTokens"
-    return as_chat_request({"max_tokens": 1, **arguments, "stream": False})[0], "input_tokens"
 
 
 def tokens_in(text: str) -> int:

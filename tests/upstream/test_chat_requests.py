@@ -3,11 +3,12 @@
 from typing import Any
 
 from streamviz.core.wire import ANTHROPIC_MESSAGES
-from streamviz.upstream.chat_requests import chat_of
 from streamviz.upstream.fitting import fit
+from streamviz.upstream.formats import TRANSLATED_FORMATS
 from streamviz.upstream.targets import Lane, Target
 
 GPT = Target("gpt-5", "openai", ANTHROPIC_MESSAGES.name, Lane.TRANSLATED)
+as_chat = TRANSLATED_FORMATS[GPT.wire_format].as_chat
 
 
 def test_a_run_asks_for_what_its_client_of_messages_asked_for() -> None:
@@ -18,7 +19,7 @@ def test_a_run_asks_for_what_its_client_of_messages_asked_for() -> None:
         "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
         "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}},
     }
-    chat: Any = chat_of(ANTHROPIC_MESSAGES.name, fit(GPT, asked, as_chat=True).request, GPT.model, GPT.provider)
+    chat: Any = as_chat(GPT, fit(GPT, asked, as_chat=True).request)
     assert (chat["parallel_tool_calls"], chat["reasoning_effort"]) == (False, "low")
     assert chat["response_format"]["json_schema"]["schema"] == {"type": "object"}
 
@@ -37,5 +38,5 @@ def test_an_answer_that_was_nothing_but_thinking_is_left_out() -> None:
     ]
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Nothing."}]}
     asked: dict[str, Any] = {"max_tokens": 9, "messages": [*told, result]}
-    chat: Any = chat_of(ANTHROPIC_MESSAGES.name, fit(GPT, asked, as_chat=True).request, GPT.model, GPT.provider)
+    chat: Any = as_chat(GPT, fit(GPT, asked, as_chat=True).request)
     assert [message["role"] for message in chat["messages"]] == [*["user"] * 4, "assistant", "tool"]
