@@ -45,18 +45,29 @@ _ASKING = """
 SELECT id, session_id, client, user_agent, requested_at, asked, parent, is_named FROM records_stream
 WHERE id = ANY(%s) ORDER BY requested_at, id
 """
-_FOUND = """
+# When the attempt at a turn that did not fail was requested, which may be a later one than the turn itself; NULL if all
+# of them failed. With UNION it also ends where imported streams are retries of each other.
+_SUCCEEDED_AT = """(
+    WITH RECURSIVE attempt AS (
+        SELECT turn.id, turn.outcome, turn.requested_at
+        UNION
+        SELECT again.id, again.outcome, again.requested_at
+        FROM attempt JOIN records_stream AS again ON again.parent = attempt.id
+        WHERE again.id >= %(first)s AND again.relation = 'retry' AND attempt.outcome = ANY(%(failed)s)
+    )
+    SELECT min(requested_at) FROM attempt WHERE outcome <> ALL(%(failed)s)
+)"""
+_FOUND = f"""
 SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome, (
-    SELECT min(requested_at) FROM records_stream AS next
-    WHERE next.parent = stream.id AND next.id >= %(first)s AND next.relation = 'turn'
-    AND next.outcome <> ALL(%(failed)s)
+    SELECT min({_SUCCEEDED_AT}) FROM records_stream AS turn
+    WHERE turn.parent = stream.id AND turn.id >= %(first)s AND turn.relation = 'turn'
 ) AS turned_at, EXISTS (
     SELECT FROM records_stream AS next
     WHERE next.parent = stream.id AND next.id >= %(first)s AND next.relation = 'retry'
     AND next.outcome <> ALL(%(failed)s)
 ) AS is_retried
 FROM records_stream AS stream
-WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}') AND requested_at BETWEEN %(since)s AND %(until)s
+WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{{}}') AND requested_at BETWEEN %(since)s AND %(until)s
 AND id BETWEEN %(first)s AND %(last)s
 ORDER BY requested_at DESC LIMIT %(most)s
 """
@@ -88,15 +99,15 @@ ORDER BY requested_at LIMIT %(most)s
 """
 # Of all streams that continue one answer the first is its next turn, the others are forks. They came after it, so
 # earlier partitions are not read.
-FORKS = """
-UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = first.id THEN 'turn' ELSE 'fork' END
+FORKS = f"""
+UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = next.id THEN 'turn' ELSE 'fork' END
 FROM (
-    SELECT DISTINCT ON (parent) parent, id FROM records_stream
-    WHERE parent = ANY(%(parents)s) AND id >= %(since)s AND relation IN ('turn', 'fork')
-    ORDER BY parent, outcome = ANY(%(failed)s), requested_at, id
-) AS first
-WHERE stream.parent = first.parent AND stream.id >= %(since)s AND stream.relation IN ('turn', 'fork')
-AND (stream.relation = 'turn') <> (stream.id = first.id)
+    SELECT DISTINCT ON (parent) parent, id FROM records_stream AS turn
+    WHERE parent = ANY(%(parents)s) AND id >= %(first)s AND relation IN ('turn', 'fork')
+    ORDER BY parent, {_SUCCEEDED_AT} IS NULL, requested_at, id
+) AS next
+WHERE stream.parent = next.parent AND stream.id >= %(first)s AND stream.relation IN ('turn', 'fork')
+AND (stream.relation = 'turn') <> (stream.id = next.id)
 """
 _SESSION = "SELECT session_id FROM records_stream WHERE id = %s"
 _SESSIONS = "SELECT id, session_id FROM records_stream WHERE id = ANY(%s)"
@@ -151,8 +162,8 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         parents |= _link_all(cursor, asking)
     parents |= link_retries(cursor, batches, parents)
     if parents:
-        since = day_before(min(parents))
-        cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": FAILED_OUTCOMES})
+        first = day_before(min(parents))
+        cursor.execute(FORKS, {"parents": list(parents), "first": first, "failed": FAILED_OUTCOMES})
 
 
 def _calls(batch: Batch) -> bool:

@@ -25,6 +25,7 @@ from tests.records.history import NOW, store, story
 from tests.records.writer.test_retries import POPULAR, link_of, read_by
 
 MARK = numbered(Kind.ANSWER, b"the same")
+ERRAND = numbered(Kind.ERRAND, b"the same words")
 # How many transactions wait to link what they store.
 ALONE = """
 SELECT count(*) FROM pg_locks
@@ -37,6 +38,17 @@ def answered(minutes: float = 0) -> UUID:
     """Store a stream with an answer that others may look for, `minutes` after NOW."""
     [stream_id] = store(story(NOW + timedelta(minutes=minutes), session="one", marks=(MARK,)))
     return stream_id
+
+
+def went_on(first: UUID, failures: int) -> UUID:
+    """Store a stream's next turn, which fails this many times before it is answered; returns the first attempt."""
+    relations = ["turn", *["retry"] * failures]
+    outcomes = [*["upstream_error"] * failures, "completed"]
+    attempts = [first]
+    for minutes, (relation, outcome) in enumerate(zip(relations, outcomes, strict=True), 1):
+        told = {"parent": attempts[-1], "relation": relation, "outcome": outcome}
+        attempts += store(story(NOW + timedelta(minutes=minutes), session="one", **told))
+    return attempts[1]
 
 
 def calling_and_called() -> list[tuple[UUID, list[AnyEntry]]]:
@@ -91,6 +103,23 @@ def test_a_sub_agent_has_its_caller_where_another_writer_stores_the_call_at_that
     assert link_of(query, helper) == (caller, "subagent")
 
 
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_call_that_was_answered_at_a_second_or_later_attempt_begins_no_sub_agents_more(
+    query: Query, attempts: int
+) -> None:
+    [caller] = store(story(NOW, session="one", marks=(ERRAND,)))
+    went_on(caller, attempts)
+    [alike] = store(story(NOW + timedelta(minutes=9), session="another", asked=(ERRAND,)))
+    assert link_of(query, alike) == (None, "")
+
+
+def test_what_goes_on_from_an_answer_beside_a_turn_that_needed_two_attempts_is_a_fork(query: Query) -> None:
+    first = answered()
+    turn = went_on(first, 1)
+    assert link_of(query, asking(9, "one")) == (first, "fork")
+    assert link_of(query, turn) == (first, "turn")
+
+
 @pytest.mark.parametrize(("days", "is_found"), [(29, True), (31, False)])
 def test_an_answer_is_not_looked_for_among_what_is_long_ago(query: Query, days: int, is_found: bool) -> None:
     first = answered(-days * 24 * 60)
@@ -117,7 +146,7 @@ def test_an_answer_that_many_had_long_ago_is_not_read(query: Query) -> None:
 @pytest.mark.parametrize("statement", [linking.FORKS, retries.FAILED_AFTER], ids=["forks", "failed"])
 def test_what_goes_on_from_a_stream_is_not_looked_for_before_it(query: Query, statement: str) -> None:
     first = answered()
-    told = {"parents": [first], "since": day_before(first), "failed": ["failed"]}
+    told = {"parents": [first], "first": day_before(first), "since": day_before(first), "failed": ["failed"]}
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         make_days(connection, [(NOW + timedelta(days=days)).date() for days in (-90, -60, -30, 0)])
         plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {statement}", told))
