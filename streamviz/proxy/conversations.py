@@ -2,18 +2,16 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
-from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.known import Known
 from streamviz.proxy.made_messages import made_in
-from streamviz.proxy.marks import Marks
 from streamviz.proxy.session_names import ADDED, Helper
 from streamviz.proxy.transcripts import answers_of
 from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Kind, Relation, choose, few, kind_of
@@ -26,58 +24,8 @@ _MOST_TURNS = 1_000
 # The most streams kept per mark; those that share one are alike to the letter.
 _MOST_ALIKE = 64
 
-NONE = UUID(int=0)
 _NOTHING: Mapping[int, Instead] = {}
-Answer = Aggregator[Chunk, JsonObject]
 Key = TypeVar("Key")
-
-
-@dataclass(slots=True, eq=False)
-class Known:
-    """A stream that is remembered. `session` is empty until it is found; `port` is that of its client's connection, and
-    `helper` the sub-agent's id, empty for the main agent and for those that do not say so.
-
-    `turns` is how many streams continue it, `calls` how many tools it called, and `helpers` how many sub-agents were
-    started by these calls. `answer` is what upstream has said so far, until the stream's marks are noted; it `is_over`
-    once the client has all of that. `has_left` says whether the marks of its request are in `left` yet. `first_put` and
-    `last_put` say when it was first and last added to lists, on a counter of such additions.
-    """
-
-    id: UUID
-    owner: str
-    requested_at: int
-    client: str
-    port: int
-    agent: str
-    tools: frozenset[str]
-    marks: Marks
-    answer: Answer | None
-    helper: str = ""
-    session: UUID = NONE
-    parent: UUID | None = None
-    relation: str = ""
-    turns: int = 0
-    calls: int = 0
-    helpers: int = 0
-    is_retried: bool = False
-    has_failed: bool = False
-    is_over: bool = False
-    has_left: bool = False
-    left: list[int] = field(default_factory=list)
-    first_put: int = 0
-    last_put: int = 0
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether nobody has answered its calls yet."""
-        return self.calls > 0 and not self.turns
-
-    def as_candidate(self) -> Candidate:
-        """What `choose` compares. A client that repeats the request of a running stream has given that stream up, so it
-        counts as failed."""
-        has_failed = self.has_failed or (self.answer is not None and not self.is_over)
-        told = (self.id, self.session, self.requested_at, self.client, self.agent)
-        return Candidate(*told, self.turns, self.is_retried, has_failed, self.port)
 
 
 class Conversations:
@@ -99,7 +47,8 @@ class Conversations:
     def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
         """Find the stream that a request continues; `session` is the one that its client names."""
         port = 0 if self._is_shared(one) else one.port
-        asker = Asker(one.id, session, one.client, one.agent, port, partial(self._is_other_agent, one))
+        told = partial(self._is_other_agent, one), lambda caller: self._known[caller.stream].may_have_called(one)
+        asker = Asker(one.id, session, one.client, one.agent, port, *told)
         if (failed := self._failed_before(one, session)) is not None:
             return Chosen(failed, Relation.RETRY, [])
         chosen = choose(asker, asked, partial(self._candidates, one.owner))
@@ -299,8 +248,7 @@ class Conversations:
             if parent is None:
                 return
             if one.relation != Relation.RETRY:
-                parent.turns += number if one.relation == Relation.TURN else 0
-                parent.helpers += number if one.relation == Relation.SUBAGENT else 0
+                parent.count(one, number)
                 return
             parent.is_retried = number > 0
             one = parent

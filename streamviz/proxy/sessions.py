@@ -10,7 +10,8 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.context import SessionCounts
 from streamviz.core.json_value import JsonObject
 from streamviz.exchange.stream import LiveStream, Place
-from streamviz.proxy.conversations import Conversations, Known
+from streamviz.proxy.conversations import Conversations
+from streamviz.proxy.known import Known
 from streamviz.proxy.marks import Marks
 from streamviz.proxy.said import Said
 from streamviz.records.ids import uuid7

@@ -55,7 +55,8 @@ class Candidate(NamedTuple):
 
 class Asker(NamedTuple):
     """The request that looks for its parent. `session` is the one that its client names, None if it names none; `port`
-    is 0 if several conversations share its connection, as those behind a front end do."""
+    is 0 if several conversations share its connection, as those behind a front end do. `is_in_background` says whether
+    a candidate that went on may still be waiting for this agent."""
 
     stream: UUID
     session: UUID | None
@@ -63,6 +64,7 @@ class Asker(NamedTuple):
     agent: str
     port: int = 0
     is_other_agent: Callable[[Candidate], bool] = lambda _: False
+    is_in_background: Callable[[Candidate], bool] = lambda _: False
 
 
 class Chosen(NamedTuple):
@@ -157,8 +159,10 @@ def _fits(candidate: Candidate, kind: Kind, asker: Asker) -> bool:
         return False
     if kind is Kind.REQUEST:
         return candidate.has_failed and not candidate.is_retried
+    if kind is not Kind.ERRAND or asker.session is not None:
+        return True
     # Once the call was answered, another client may give its agent the same words.
-    return kind is not Kind.ERRAND or asker.session is not None or not candidate.turns
+    return not candidate.turns or asker.is_in_background(candidate)
 
 
 def _order(candidate: Candidate, asker: Asker) -> tuple[bool, bool, bool, int]:

@@ -16,8 +16,8 @@ HELLO = "Hello! How can I help you today?"
 LONG = "The build fails since the clock moved: retry.py reads it before it is there. " * 4
 
 
-def _chat(*messages: Json, answer: Said, **more: Any) -> Call:
-    return Call("openai_chat", {"model": "m", "messages": list(messages)}, answer, **more)
+def _chat(*messages: Json, answer: Said, more: Json | None = None, **told: Any) -> Call:
+    return Call("openai_chat", {"model": "m", "messages": list(messages), **(more or {})}, answer, **told)
 
 
 def _user(text: str) -> Json:
@@ -277,6 +277,44 @@ def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     for port in (1, 2):
         host.take(_chat(_user("Mend it."), answer=Said("", (("task", {"prompt": errand}),))), port)
     assert _next(host, _user(errand), port=3).stream.place.parent is None
+
+
+def _called_in_the_background(host: Host, *tools: str, minutes: int = 0) -> tuple[Streamed, Streamed]:
+    """As Qwen Code does: a call is answered at once, and its caller goes on while the sub-agent begins. Returns the
+    caller, and what is asked with these tools that many minutes later."""
+    errand = "Read every file of this module and report each one that has no test of its own."
+    said, offered = [_user("Mend it.")], _offering("agent", "shell")
+    call = Said("", (("agent", {"prompt": errand, "run_in_background": True}),))
+    caller = host.take(_chat(*said, answer=call, more=offered), 1)
+    said += [chat_turn(caller.body), *chat_results(caller.body, "It works in the background.")]
+    host.take(_chat(*said, answer=Said("Meanwhile."), more=offered), 1)
+    Host.clock += minutes * 60_000_000
+    return caller, host.take(_chat(_user(errand), answer=Said("None."), more=_offering(*tools)), 2)
+
+
+def _offering(*tools: str) -> Json:
+    return {"tools": [{"type": "function", "function": {"name": name, "parameters": {}}} for name in tools]}
+
+
+def test_a_sub_agent_may_begin_when_its_caller_has_gone_on(host: Host) -> None:
+    caller, called = _called_in_the_background(host, "shell", "read")
+    assert called.stream.place.parent == caller.stream.id
+    assert called.stream.place.relation == "subagent"
+    assert called.stream.session_id == caller.stream.session_id
+
+
+@pytest.mark.parametrize(("tools", "minutes"), [(("agent", "shell"), 0), (("shell", "read"), 2)])
+def test_words_of_a_call_may_be_a_persons_once_it_is_answered(host: Host, tools: tuple[str, ...], minutes: int) -> None:
+    """Where the same agent begins with them, or any agent later."""
+    caller, other = _called_in_the_background(host, *tools, minutes=minutes)
+    assert other.stream.place.parent is None
+    assert other.stream.session_id != caller.stream.session_id
+
+
+def test_a_call_begins_one_sub_agent(host: Host) -> None:
+    _, called = _called_in_the_background(host, "shell", "read")
+    again = host.take(_chat(*called.call.body["messages"], answer=Said("None."), more=_offering("shell", "read")), 3)
+    assert again.stream.session_id != called.stream.session_id
 
 
 @pytest.mark.parametrize("is_held", [False, True])
