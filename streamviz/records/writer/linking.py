@@ -57,9 +57,9 @@ _SUCCEEDED_AT = """(
     )
     SELECT min(requested_at) FROM attempt WHERE outcome <> ALL(%(failed)s)
 )"""
-_FOUND = """
+_FOUND = f"""
 SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome, (
-    SELECT min(SUCCEEDED_AT) FROM records_stream AS turn
+    SELECT min({_SUCCEEDED_AT}) FROM records_stream AS turn
     WHERE turn.parent = stream.id AND turn.id >= %(first)s AND turn.relation = 'turn'
 ) AS turned_at, EXISTS (
     SELECT FROM records_stream AS next
@@ -67,10 +67,10 @@ SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome
     AND next.outcome <> ALL(%(failed)s)
 ) AS is_retried
 FROM records_stream AS stream
-WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}') AND requested_at BETWEEN %(since)s AND %(until)s
+WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{{}}') AND requested_at BETWEEN %(since)s AND %(until)s
 AND id BETWEEN %(first)s AND %(last)s
 ORDER BY requested_at DESC LIMIT %(most)s
-""".replace("SUCCEEDED_AT", _SUCCEEDED_AT)
+"""  # noqa: S608
 _ELSEWHERE = """
 SELECT stream.id, stream.session_id, parent.session_id
 FROM records_stream AS stream JOIN records_stream AS parent ON parent.id = stream.parent
@@ -99,16 +99,16 @@ ORDER BY requested_at LIMIT %(most)s
 """
 # Of all streams that continue one answer the first is its next turn, the others are forks. They came after it, so
 # earlier partitions are not read.
-FORKS = """
+FORKS = f"""
 UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = next.id THEN 'turn' ELSE 'fork' END
 FROM (
     SELECT DISTINCT ON (parent) parent, id FROM records_stream AS turn
     WHERE parent = ANY(%(parents)s) AND id >= %(first)s AND relation IN ('turn', 'fork')
-    ORDER BY parent, SUCCEEDED_AT IS NULL, requested_at, id
+    ORDER BY parent, {_SUCCEEDED_AT} IS NULL, requested_at, id
 ) AS next
 WHERE stream.parent = next.parent AND stream.id >= %(first)s AND stream.relation IN ('turn', 'fork')
 AND (stream.relation = 'turn') <> (stream.id = next.id)
-""".replace("SUCCEEDED_AT", _SUCCEEDED_AT)
+"""  # noqa: S608
 _SESSION = "SELECT session_id FROM records_stream WHERE id = %s"
 _SESSIONS = "SELECT id, session_id FROM records_stream WHERE id = ANY(%s)"
 
