@@ -317,6 +317,31 @@ def test_a_call_begins_one_sub_agent(host: Host) -> None:
     assert again.stream.session_id != called.stream.session_id
 
 
+def _opencode(host: Host, *words: str, **more: Json) -> Streamed:
+    told = {"x-session-affinity": "ses_0000000000Ab3dEf6hIj9k"}
+    return host.take(_chat(*map(_user, words), answer=Said("Well."), headers=told, more=more), 1)
+
+
+TITLE = ("Generate a title for this conversation:\n", "Mend it.")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_an_agent_asks_for_a_title_is_not_the_conversation(host: Host, is_first: bool) -> None:
+    """opencode asks for one before its first turn, Kilo CLI beside it."""
+    title = _opencode(host, *TITLE) if is_first else None
+    turn = _opencode(host, "Mend it.", **_offering("shell"))
+    title = title or _opencode(host, *TITLE)
+    assert (turn.stream.place.parent, turn.stream.place.relation) == (None, "")
+    assert title.stream.place.parent == (None if is_first else turn.stream.id)
+    assert title.stream.place.relation == "subagent"
+    assert (title.stream.session_label, turn.stream.session_label) == ("", "Mend it.")
+
+
+def test_a_person_may_ask_for_a_title(host: Host) -> None:
+    place = _opencode(host, TITLE[0], **_offering("shell")).stream.place
+    assert (place.parent, place.relation) == (None, "")
+
+
 @pytest.mark.parametrize("is_held", [False, True])
 def test_a_request_is_tried_again_while_its_client_has_given_up_on_the_first(host: Host, is_held: bool) -> None:
     said = [_user("hi"), _model(LONG), _user("Why?")]

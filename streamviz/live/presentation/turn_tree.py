@@ -71,9 +71,12 @@ class Line:
 def lines_of(links: Iterable[Link]) -> list[Line]:
     """The lines of a session, the main one first, from its streams in the order of time.
 
-    A stream whose parent is not among them follows the one before it on the main line, as nothing better is known.
+    A stream whose parent is not among them follows the one before it on the main line, as nothing better is known. A
+    sub-agent whose caller is unknown hangs from that one; if it began before all others, from the first.
     """
-    return _Tree().grown(links)
+    told = list(links)
+    at = next((at for at, link in enumerate(told) if link.parent is None and link.relation != "subagent"), 0)
+    return _Tree().grown([*told[at : at + 1], *told[:at], *told[at + 1 :]])
 
 
 class _Tree:
@@ -84,9 +87,14 @@ class _Tree:
 
     def grown(self, links: Iterable[Link]) -> list[Line]:
         for link in links:
-            parent = None if link.parent is None else self._turns.get(link.parent)
-            self._turns[link.stream] = self._placed(link, parent)
+            self._turns[link.stream] = self._placed(link, self._parent_of(link))
         return self.lines
+
+    def _parent_of(self, link: Link) -> Turn | None:
+        if link.parent is not None:
+            return self._turns.get(link.parent)
+        main = self.lines[0].turns
+        return main[-1] if main and link.relation == "subagent" else None
 
     def _placed(self, link: Link, parent: Turn | None) -> Turn:
         if parent is not None and link.relation == "retry":
