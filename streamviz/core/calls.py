@@ -89,7 +89,9 @@ def called_by_name(arguments: str) -> str:
     """The tool that such a call calls, or has called by calling itself; empty if that cannot be read."""
     told = object_in(arguments)
     while calls_by_name(name := as_text(told.get("name"))):
-        told = as_object(told.get("arguments"))
+        given = told.get("arguments")
+        # Qwen Code also takes an object as JSON text.
+        told = object_in(given) if isinstance(given, str) else as_object(given)
     return name
 
 

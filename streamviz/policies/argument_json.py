@@ -2,10 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.json_value import JsonObject, decode_strictly
+from streamviz.core.calls import calls_by_name
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode_strictly
 
+# Qwen Code refuses even the second.
+MOST_CALLS = 3
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -20,6 +24,25 @@ def read(block: ToolCallStreamBlock) -> JsonObject:
     if block.is_free_text:
         return {"input": block.arguments}
     return _read_once(block.arguments) if block.arguments else {}
+
+
+def read_within(block: ToolCallStreamBlock, value: JsonObject) -> Iterator[JsonObject]:
+    """What the tools get that a call calls by their names, from the outside in; `value` are the call's own arguments.
+    If a tool's are JSON text, which Qwen Code takes for an object, the call itself comes first, with that object.
+
+    Raises ValueError for text as `read` does, and if there are more than MOST_CALLS within each other.
+    """
+    name, calls = block.name, 0
+    while calls_by_name(name):
+        calls += 1
+        if calls > MOST_CALLS:
+            raise ValueError("the arguments are of too many calls within each other")
+        name, given = as_text(value.get("name")), value.get("arguments")
+        if isinstance(given, str):
+            given = _read_once(given)
+            yield {**value, "arguments": given}
+        value = as_object(given)
+        yield value
 
 
 def read_json(text: str) -> object:

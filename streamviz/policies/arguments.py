@@ -6,9 +6,8 @@ from itertools import chain
 from jsonpath import JSONPath
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import calls_by_name
-from streamviz.core.json_value import JsonObject, as_json_text, as_object
-from streamviz.policies.argument_json import read, unescaped
+from streamviz.core.json_value import JsonObject, as_json_text
+from streamviz.policies.argument_json import read, read_within, unescaped
 
 # Following a path takes a few µs per value.
 MOST_VALUES = 50_000
@@ -19,15 +18,14 @@ class Arguments:
 
     def __init__(self, block: ToolCallStreamBlock) -> None:
         self._raw = block.arguments
-        self._value: JsonObject = {}
+        # The call's own, and what a tool that it calls gets.
+        self._values: list[JsonObject] = []
         self._unreadable: ValueError | None = None
         try:
-            self._value = read(block)
+            self._values.append(read(block))
+            self._values += read_within(block, self._values[0])
         except ValueError as error:
             self._unreadable = error
-        # What a tool that is called by another gets.
-        within = as_object(self._value.get("arguments")) if calls_by_name(block.name) else {}
-        self._within = [within] if within else []
         self._whole: list[str] | None = None
 
     def require_readable(self) -> None:
@@ -47,12 +45,12 @@ class Arguments:
         if self._raw.count(",") > MOST_VALUES:
             raise ValueError("there are too many values in the arguments")
         # Lazily: values are nested, and their texts together can be a hundred times as long as the arguments.
-        return map(as_json_text, chain.from_iterable(map(path.findall, (self._value, *self._within))))
+        return map(as_json_text, chain.from_iterable(map(path.findall, self._values)))
 
     def _everything(self) -> list[str]:
         """The raw text and its strings, as written and with escapes decoded: arguments may be JSON within JSON."""
         if self._whole is None:
-            texts = [self._raw, *_strings(self._value)]
+            texts = [self._raw, *chain.from_iterable(map(_strings, self._values))]
             self._whole = texts + [unescaped(text) for text in texts if "\\" in text]
         return self._whole
 

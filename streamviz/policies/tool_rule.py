@@ -14,7 +14,6 @@ from streamviz.core.model_names import fits, fits_called
 from streamviz.core.policy import Policy
 from streamviz.core.policy_settings import is_nameless, names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.argument_json import read
 from streamviz.policies.argument_paths import compile_path
 from streamviz.policies.arguments import Arguments
 from streamviz.policies.folding import folded, forms, with_folded
@@ -137,7 +136,7 @@ class ToolRule(Policy):
         is_named = name is not None or not self._names
         if calls_by_name(block.name) and (self._allows_only or not is_named):
             self.require_short(_is_short((), block.arguments))
-            read(block)  # or it is unclear which tool it calls
+            Arguments(block).require_readable()  # or it is unclear which tool it calls
         found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)
         if is_match is self._allows_only:

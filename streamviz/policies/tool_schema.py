@@ -4,6 +4,7 @@ from itertools import chain
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.call_runners import Runner
+from streamviz.core.calls import called_by_name, calls_by_name
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text, encode
@@ -11,7 +12,7 @@ from streamviz.core.model_names import fits_called
 from streamviz.core.policy import Policy
 from streamviz.core.policy_settings import is_nameless
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.argument_json import read
+from streamviz.policies.argument_json import read, read_within
 from streamviz.policies.json_schema import checked_by_any
 from streamviz.policies.parameters import check, shortened
 
@@ -63,12 +64,27 @@ class ToolSchema(Policy):
         if not isinstance(block, ToolCallStreamBlock):
             return None
         self.require_short(context.request.size <= _SHORT_REQUEST)
+        verdict = self._on_call(block, context)
+        is_denied = verdict is not None and verdict.decision is not Decision.ALLOW
+        return verdict if is_denied or not calls_by_name(block.name) else self._on_call_within(block, context)
+
+    def _on_call(self, block: ToolCallStreamBlock, context: StreamingContext) -> Verdict | None:
         name = shortened(block.name, _LONGEST_NAME)
         schemas = None if block.is_free_text else self._schemas_of(block, context.request.tool_schemas)
         if schemas is None:
             return self._without_schema(block, context)
         self.require_short(len(block.arguments) <= _SHORT and _is_simple(schemas))
         return self._judge(name, read(block), schemas)
+
+    def _on_call_within(self, block: ToolCallStreamBlock, context: StreamingContext) -> Verdict:
+        """Judge what a tool gets that is called by its name, if the request declares it: others are the client's."""
+        name, declared = called_by_name(block.arguments), context.request.tool_schemas
+        schemas = [*chain.from_iterable(own for other, own in declared.items() if fits_called(name, other))]
+        if not schemas:
+            return ALLOW
+        self.require_short(len(block.arguments) <= _SHORT and _is_simple(schemas))
+        *_, given = read_within(block, read(block))
+        return self._judge(shortened(name, _LONGEST_NAME), given, schemas)
 
     def _schemas_of(self, block: StreamBlock, declared: dict[str, list[object]]) -> list[object] | None:
         """The schemas of a tool. Where a call of one that is not declared may be allowed, some clients run another."""

@@ -74,6 +74,43 @@ def test_a_pattern_is_found_in_a_call_whose_tool_is_unclear() -> None:
     assert denied.reason == "tool_call is denied: its arguments match rm -rf."
 
 
+AS_TEXT = json.dumps({"name": "mcp__admin__run", "arguments": json.dumps({"line": "rm -rf /"})})
+WITHIN = json.dumps({"name": "tool_call", "arguments": json.loads(CALLED)})
+AS_TEXT_WITHIN = json.dumps({"name": "tool_call", "arguments": AS_TEXT})
+
+
+@pytest.mark.parametrize("arguments", [AS_TEXT, WITHIN, AS_TEXT_WITHIN])
+@pytest.mark.parametrize("path", ["$.line", "$.arguments.line"])
+def test_a_path_leads_into_what_the_tool_that_is_called_gets(arguments: str, path: str) -> None:
+    rule = {"names": ["mcp__admin__run"], "arguments": [{"path": path, "pattern": "rm"}]}
+    [denied] = denials(read(build("tool_rule", rule), arguments=arguments))
+    assert denied.reason.endswith(f"its arguments match rm at {path}.")
+
+
+@pytest.mark.parametrize("given", ["rm -rf /", '{"line": "ls", "line": "rm -rf /"}'])
+def test_what_the_tool_that_is_called_gets_must_be_readable(given: str) -> None:
+    rule = {"arguments": [{"path": "$.line", "pattern": "rm"}]}
+    arguments = json.dumps({"name": "mcp__admin__run", "arguments": given})
+    [denied] = denials(read(build("tool_rule", rule), arguments=arguments))
+    assert "cannot be read as one JSON object" in denied.reason
+
+
+def test_calls_are_read_only_a_few_within_each_other() -> None:
+    value: dict[str, Any] = json.loads(CALLED)
+    for _ in range(3):
+        value = {"name": "tool_call", "arguments": value}
+    rule = {"arguments": [{"path": "$.line", "pattern": "rm"}]}
+    [denied] = denials(read(build("tool_rule", rule), arguments=json.dumps(value)))
+    assert "too many calls within each other" in denied.reason
+
+
+def test_a_tool_that_is_called_in_unclear_text_may_be_any() -> None:
+    twice = '{"name": "mcp__admin__run", "name": "ls", "arguments": {}}'
+    arguments = json.dumps({"name": "tool_call", "arguments": twice})
+    [denied] = denials(read(build("tool_rule", {"names": ["mcp__admin__*"]}), arguments=arguments))
+    assert "cannot be read as one JSON object" in denied.reason
+
+
 def test_other_tools_that_take_a_name_are_known_by_their_own() -> None:
     assert not denials(read(build("tool_rule", {"names": ["mcp__admin__*"]}), name="install"))
     assert names_of(call_of("install", CALLED)) == ("install",)

@@ -52,6 +52,33 @@ def test_arguments_are_checked(format: str, arguments: str, rule: str | None) ->
     assert verdict.evidence.get("rule") == rule
 
 
+BY_NAME = {"name": "tool_call", "parameters": {"type": "object", "required": ["name"]}}
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ('{"path": "/tmp/x"}', None),
+        ('{"path": "/etc/x"}', "pattern"),
+        ({"path": "/etc/x"}, "pattern"),
+        ({"name": "list", "arguments": {"path": "/etc/x"}}, "required"),
+    ],
+)
+def test_a_declared_tool_is_checked_if_another_calls_it_by_name(given: Any, rule: str | None) -> None:
+    own = {"name": "list", "parameters": SCHEMA}
+    of = context({"tools": [{"type": "function", "function": each} for each in (BY_NAME, own)]})
+    arguments = json.dumps({"name": "list", "arguments": given})
+    verdict = judge(build("tool_schema", {}), block(arguments, name="tool_call"), of)
+    assert verdict.decision is (Decision.DENY if rule else Decision.ALLOW)
+    assert verdict.evidence.get("rule") == rule
+
+
+def test_a_tool_of_which_the_request_says_nothing_may_be_called_by_name() -> None:
+    of = context({"tools": [{"type": "function", "function": BY_NAME}]})
+    arguments = json.dumps({"name": "mcp__fs__list", "arguments": {"path": 7}})
+    assert judge(build("tool_schema", {}), block(arguments, name="tool_call"), of).decision is Decision.ALLOW
+
+
 @pytest.mark.parametrize("name", ["List", "functions.list", " list", "", " "])
 def test_where_other_tools_may_be_called_what_clients_run_as_a_declared_one_is_checked(name: str) -> None:
     rule = build("tool_schema", {"undeclared": "allow"})
