@@ -18,6 +18,7 @@ from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.proxy import http
+from streamviz.proxy.passed_bodies import BOUNDARY
 from streamviz.proxy.paths import no_such
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -30,8 +31,6 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # A path that every reader takes for plain words.
 _PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
 _MOST_QUERY = 4_000
-# The delimiter between the parts of a form (RFC 2046, 5.1.1).
-_BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.I)
 # The header of a form's part that names the model, as requests for sounds and images have it.
 _NAMES_MODEL = re.compile(rb'\r\ncontent-disposition: *form-data; *name="?model"?(?:\r\n|\Z)', re.I)
 # How many parts of a form are searched for the model, and how long that part's head and its value may be.
@@ -171,7 +170,7 @@ def _model_in(scope: HTTPScope, body: bytes) -> str:
 def _model_in_form(scope: HTTPScope, body: bytes) -> slice | None:
     """Where a form has the name of the model. Parts are found by their boundary alone: a form may have megabytes, and
     the search must not hold others up."""
-    boundary = _BOUNDARY.search(http.header(scope, b"content-type"))
+    boundary = BOUNDARY.search(http.header(scope, b"content-type"))
     if boundary is None:
         return None
     mark = f"--{boundary[1] or boundary[2]}".encode()

@@ -275,8 +275,9 @@ async def _whole(answer: BoundedAnswer) -> bytes:
 async def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
     """What is recorded of a request: what was asked and its length, and its body if a setting says so, without the
     credentials that it contains for others."""
-    kind = http.header(scope, b"content-type").partition(";")[0]
-    asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": kind, "bytes": len(body)}
+    kind = http.header(scope, b"content-type")
+    what = kind.partition(";")[0]
+    asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": what, "bytes": len(body)}
     if settings.STORE_PASSED_THROUGH:
         asked["body"] = (await read_aside(body, partial(without_credentials_in, kind=kind))).decode("utf-8", "replace")
     return encode(asked)

@@ -239,6 +239,25 @@ FIELD = b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
         (MULTIPART, FIELD % b"tools[0][headers][x]" + b"canary\nof\r\nlines\r\n--b\r\n", b"--b"),
         (FORM, b"a[b]" * 21 + b"=canary&b" + b"x" * 1_000 + b"=canary", b"a[b]" * 21 + b"=%28nested+too+deeply%29&bx"),
         (MULTIPART, FIELD.replace(b'"', b"") % b"image" + b"https://a.example?canary\r\n--b--", b"--b"),
+        (MULTIPART, b"words\r\n" + FIELD % b"api_key" + b"canary\r\n--b--", b"words\r\n--b"),
+        (MULTIPART, (FIELD % b"api_key").replace(b"\r", b"") + b"canary\n--b--", b"--b"),
+        (MULTIPART, (FIELD % b"api_key").replace(b"; ", b";\r\n ").replace(b"=", b" = ") + b"canary\r\n--b--", b"--b"),
+        (MULTIPART, (FIELD % b"api_key").replace(b'"', b"'") + b"canary\r\n--b--", b"--b"),
+        (MULTIPART, FIELD.replace(b'="%s"', b"*=utf-8''api%5Fkey") + b"canary\r\n--b--", b"--b"),
+        (MULTIPART, FIELD % b"filename_api_key" + b"canary\r\n--b--", b"--b"),
+        (MULTIPART, FIELD % b'api_key"; filename="key.txt' + b"canary\r\n--b--", b"--b"),
+        (MULTIPART, b"--b \r\n" + FIELD[5:] % b"a" + b"1\r\n" + FIELD % b"api_key" + b"canary\r\n--b--", b"--b \r\n"),
+        (MULTIPART, FIELD % b"metadata" + b'{\r\n "api_key":\r\n "canary"}\r\n--b--', b"--b"),
+        (MULTIPART, FIELD % b"tools" + b'[{"type":\n"mcp","authorization":"canary"}]\r\n--b--', b"--b"),
+        (MULTIPART, UPLOAD + b'{\r\n "api_key":\r\n "canary"}\r\n--b--', UPLOAD),
+        ("multipart/related; boundary=b", b'--b\r\nX: y\r\n\r\n{\n "password":\n "canary"}\r\n--b--', b"--b"),
+        (MULTIPART, b"--c" + (FIELD % b"api_key")[3:] + b"canary\r\n--c--", b"--c"),
+        (
+            MULTIPART,
+            FIELD.replace(b'name="%s"', b"x" * 20_000 + b'; name="api_key"') + b"canary\r\n--b--",
+            b"--b(a part",
+        ),
+        (FORM, b"metadata=%7B%22api_key%22%3A%22canary%22%7D&a=b", b"metadata=%7B%22api_key%22%3A%22***%22"),
     ],
 )
 async def test_a_body_of_another_kind_is_recorded_without_them_too(
@@ -254,7 +273,38 @@ async def test_a_body_of_another_kind_is_recorded_without_them_too(
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"), [("text/plain", b"words\n" + (ASKED + b"\n") * 100), (FORM, b"a=b&" * 100 + b"api_key=canary")]
+    "name",
+    (
+        "auth bearer Cookie Set-Cookie cookies connection_string credential jwt pass passcode passwd pwd session"
+        " sessionid sid token api_keys account_key signing-key"
+    ).split(),
+)
+def test_what_is_named_as_a_credential_is_masked(name: str) -> None:
+    for value in ("canary", ["canary"]):
+        for seen in ({name: value}, [{"name": name, "value": value}], {"a": {"key": name, "value": value}}):
+            assert "canary" not in without_credentials_in(json.dumps(seen).encode(), "application/json").decode()
+    assert without_credentials_in(f"{name}=canary".encode(), FORM) == f"{name}=***".encode()
+
+
+@pytest.mark.parametrize("value", [12345, "12345"])
+def test_so_is_a_number(value: object) -> None:
+    assert without_credentials_in(json.dumps({"password": value}).encode(), "application/json") == b'{"password":"***"}'
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "eos_token", "next_page_token", "author", "compass", "key", "keys"])
+def test_a_name_like_those_of_credentials_is_none(name: str) -> None:
+    body = json.dumps({name: "kept", "schema": {"properties": {"password": {"type": "string"}}}, "auth": None}).encode()
+    assert without_credentials_in(body, "application/json") == body
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", b"words\n" + (ASKED + b"\n") * 100),
+        (FORM, b"a=b&" * 100 + b"api_key=canary"),
+        (MULTIPART, FIELD % b"a" + b"[" + b"1," * 200 + b'"canary"]\r\n--b--'),
+        (FORM, b"a=[" + b"1%2C" * 200 + b'"canary"]'),
+    ],
 )
 async def test_a_body_with_too_much_in_it_is_not_looked_through_and_not_recorded(
     worker: Worker, upstream: Upstream, settings: Any, kind: str, body: bytes
