@@ -142,6 +142,12 @@ class PolicyForm(forms.ModelForm):
             "by_hand_seconds": "Approval timeout",
             "fail_open": "Allow on failure",
         }
+        error_messages: ClassVar = {
+            "name": {
+                "unique": "There is a policy of this name already.",
+                "invalid": "Only letters, digits, - and _ are allowed.",
+            }
+        }
         help_texts = {
             "order": "Policies run in this order, lowest first.",
             "models_scope": "Models it applies to, comma-separated; * and ? are wildcards. Empty means all.",
@@ -192,7 +198,8 @@ class PolicyForm(forms.ModelForm):
             return
         for name in names:
             if name in self.fields:
-                super().add_error(name, error.error_dict["parameters"])
+                told = ValidationError(error.error_dict["parameters"]).messages
+                super().add_error(name, [each.removeprefix(f"{name.removeprefix(PREFIX)}: ") for each in told])
                 return
         super().add_error(field, error)
 

@@ -225,10 +225,21 @@ def test_what_is_wrong_is_told_at_its_field(
     assert Policy.objects.get(name="guard").version == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("guard", "There is a policy of this name already."), ("a b", "Only letters, digits, - and _ are allowed.")],
+)
+def test_a_name_that_cannot_be_is_refused_in_plain_words(
+    administrator: Client, guard: Policy, name: str, words: str
+) -> None:
+    response = administrator.post("/policies/new/cel_rule/", {**form(name=name), "p.expression": "true"})
+    assert response.context["form"].errors["name"] == [words]
+
+
 def test_an_expression_is_checked_at_its_field(administrator: Client) -> None:
     sent = {**form(name="mine"), "p.expression": "blok == 1", "p.on": ["tool_call"], "p.decision": "deny"}
     response = administrator.post("/policies/new/cel_rule/", sent)
-    assert "blok is not known" in " ".join(response.context["form"].errors["p.expression"])
+    assert response.context["form"].errors["p.expression"][0].startswith("blok is not known")
     assert administrator.post("/policies/new/cel_rule/", sent | {"p.expression": "true"}).status_code == 302
     assert Policy.objects.get(name="mine").parameters == {
         "expression": "true", "on": ["tool_call"], "decision": "deny",
