@@ -156,7 +156,7 @@ def table(found: Iterable[Use]) -> str:
     lines = ["| | used | there is | share | needed |", "|---|---:|---:|---:|---:|"]
     for use in found:
         cells = (use.name, amount(use.used, use.unit), amount(use.bears, use.unit))
-        lines.append(f"| {' | '.join(cells)} | {use.share:.0%} | {use.needed} times |")
+        lines.append(f"| {' | '.join(cells)} | {use.share:.0%} | {use.needed}× |")
     return "\n".join(lines)
 
 
