@@ -48,6 +48,11 @@ def test_parameters_that_are_none_are_refused_in_words(tmp_path: Path, written: 
         call_command("backtest", "guard", f"--parameters={path}")
 
 
+def test_a_file_that_cannot_be_read_is_an_error_in_words(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no-file: No such file or directory\.$"):
+        call_command("import", f"{tmp_path}/no-file")
+
+
 @pytest.mark.django_db
 def test_a_file_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="no-folder/file: No such file or directory"):

@@ -1,7 +1,8 @@
 """`python manage.py import FILE`: sessions that were exported, from this installation or another."""
 
-from argparse import ArgumentParser, FileType
-from typing import Any
+import sys
+from argparse import ArgumentParser
+from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -18,17 +19,30 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=FileType("rb"))
+        parser.add_argument("file", help="the file, or - for standard input")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        with _opened(options["file"]) as file:
+            self._store(file)
+
+    def _store(self, file: BinaryIO) -> None:
         store = Store(conninfo)
         importing = Importing(store)
         try:
-            with options["file"] as file:
-                importing.take(lines_of(file))
+            importing.take(lines_of(file))
         except NotAnExport as error:
             raise CommandError(str(error)) from error
         finally:
             store.close()
         bare = f", {importing.bare} of them without their chunks" if importing.bare else ""
         self.stdout.write(f"{plural(importing.streams, 'stream')}{bare}")
+
+
+def _opened(path: str) -> BinaryIO:
+    """The file with this path, or standard input for `-`. Raises CommandError."""
+    if path == "-":
+        return sys.stdin.buffer
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}.") from error
