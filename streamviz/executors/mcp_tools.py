@@ -157,7 +157,8 @@ def _why(error: Exception) -> str:
     from pydantic import ValidationError  # imported late, with the package
 
     if isinstance(error, ValidationError):
-        return f"{error.title} has {error.error_count()} errors"
+        count = error.error_count()
+        return f"{error.title} has {count} error{'s' * (count > 1)}"
     return str(error) or type(error).__name__
 
 

@@ -287,7 +287,9 @@ async def test_an_answer_of_no_sense_is_told_in_few_words() -> None:
     async with opened() as toolbox:
         broken = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 10}))
         countless = await toolbox.run("mcp__calc__data", json.dumps({"content": [{}] * 20_000}))
+        wrong = await toolbox.run("mcp__calc__data", json.dumps({"content": 5}))
         assert broken.text == "mcp__calc__data did not answer: CallToolResult has 130 errors"
+        assert wrong.text.endswith(": CallToolResult has 1 error")
         assert countless.text == "mcp__calc__data did not answer: its answer has too many values"
         assert await toolbox.run(*ADD) == Result("5")
 

@@ -121,3 +121,8 @@ async def test_a_page_of_very_long_unreadable_texts_names_little_more_of_them_th
     page = await rendering.stream(view_of_running(running.stream), running.now, Pace())
     assert len(page.encode()) < 2_000_000
     assert sum(named) < 1_500_000
+
+
+def test_one_verdict_that_is_left_out_is_not_told_in_the_plural() -> None:
+    view = view_of_running(Running().stream)
+    assert "1 earlier verdict not shown." in rendering.fragment("_panes", stream=view, more_verdicts=1)
