@@ -2,7 +2,7 @@
 
 Compares one worker on one core with two on two. Upstream, clients, writer and Postgres of each run on the same cores as
 its workers, so both pay their overhead per stream, and neither borrows a core for it. The capacity of each is found by
-bisection: the most paced streams, not in step, of which 99 % of the chunks arrive within the limit. They are measured
+bisection: the most paced streams, not in step, of which 99% of the chunks arrive within the limit. They are measured
 in turn, each idle while the other runs. Needs a machine with two cores and no other load; takes some 5 minutes.
 """
 
