@@ -83,6 +83,8 @@ class WireFormat:
     # Whether answers are numbers, which no model writes word by word, as a request's input may be: very many values,
     # which take hardly any time to read.
     is_of_numbers: bool = False
+    # The member of a request that has its limits and sampling parameters; empty if they are the request's own.
+    settings: str = ""
     # Whether an answer that a filter ended is called incomplete, like one that was cut off.
     is_incomplete_if_filtered: bool = False
     # Whether clients leave out the provider's name before the names of the vendor's own models.
@@ -116,6 +118,10 @@ class WireFormat:
         if not self.reports_usage_if_asked or not request.get("stream"):
             return True
         return as_object(request.get("stream_options")).get("include_usage") is True
+
+    def settings_of(self, request: JsonObject) -> JsonObject:
+        """The object in a request that has its limits and sampling parameters."""
+        return as_object(request.get(self.settings)) if self.settings else request
 
     def most_tokens(self, request: JsonObject) -> int | None:
         """The most tokens that a request lets each of its answers have; None if it does not say."""

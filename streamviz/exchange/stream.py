@@ -10,6 +10,7 @@ from streamviz.core.json_value import JsonObject, as_object
 from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.exchange.life import Life, State
 from streamviz.records.verdict_record import VerdictRecord
 from streamviz.traces import Trace
@@ -133,7 +134,9 @@ class LiveStream:
         """Free memory once the stream is closed: keep only the few fields of its request and of its answer's head that
         describe it. Pages keep the stream for a while, and either can be a hundred thousand objects."""
         context = self.context
-        context.request = replace(context.request, fields=_numbers_in(context.request.fields))
+        fields, settings = context.request.fields, WIRE_FORMATS[self.wire_format].settings
+        nested = {settings: _numbers_in(as_object(fields.get(settings)))} if settings else {}
+        context.request = replace(context.request, fields={**_numbers_in(fields), **nested})
         self.head = {name: value for name, value in self.head.items() if isinstance(value, str)}
 
     @property
@@ -143,9 +146,5 @@ class LiveStream:
 
 
 def _numbers_in(fields: JsonObject) -> JsonObject:
-    """A request's limits, sampling parameters and the like; Gemini's format has them in an object of their own."""
-    told, config = (
-        {name: value for name, value in members.items() if isinstance(value, int | float)}
-        for members in (fields, as_object(fields.get("generationConfig")))
-    )
-    return {**told, "generationConfig": config}
+    """A request's limits, sampling parameters and the like."""
+    return {name: value for name, value in fields.items() if isinstance(value, int | float)}

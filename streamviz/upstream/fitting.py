@@ -64,8 +64,8 @@ def _fit_fields(target: Target, request: JsonObject, left_out: list[str], *, is_
 def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Leave out sampling parameters that a reasoning model sets by itself: agents send them to whatever model they run
     on."""
-    where = TRANSLATED_FORMATS[target.wire_format].sampling
-    config = as_object(fields.get(where)) if where else fields
+    wire_format = WIRE_FORMATS[target.wire_format]
+    where, config = wire_format.settings, wire_format.settings_of(fields)
     effort = as_text(fields.get("reasoning_effort")) or as_text(as_object(fields.get("reasoning")).get("effort"))
     effort = effort if effort in EFFORTS else ""
     refused = [

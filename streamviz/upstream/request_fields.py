@@ -2,7 +2,6 @@
 
 from streamviz.core.errors import RequestError, wrong_type
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.targets import Target
 
 # Hints to the client's own vendor: about caches, records, billing, effort, filters, the cost of images, and how its
@@ -12,8 +11,6 @@ HINTS = frozenset(
     " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort safetySettings safety_identifier"
     " seed service_tier speed store stream_options truncation user verbosity".split()
 )
-# What fitting has already expressed in chat's parameters.
-_FITTED = frozenset({"parallel_tool_calls", "reasoning_effort", "response_format"})
 # Values that mean the same as leaving the field out.
 _USUAL: JsonObject = {
     "background": False,
@@ -55,16 +52,6 @@ def list_out(fields: JsonObject, name: str) -> list[object]:
     if not isinstance(value, list):
         raise wrong_type(name, "a list")
     return value
-
-
-def own_or_fitted(fields: JsonObject, wire_format: WireFormat) -> JsonObject:
-    """Of a fitted request, what LiteLLM takes for the format's own parameters or chat's."""
-    return {name: value for name, value in fields.items() if name in wire_format.parameters | _FITTED}
-
-
-def as_set(chat: JsonObject) -> JsonObject:
-    """The parameters of a chat call that LiteLLM made from a request, without those that it did not set."""
-    return {name: value for name, value in chat.items() if value is not None and name != "custom_llm_provider"}
 
 
 def refusal(target: Target, name: str) -> RequestError:

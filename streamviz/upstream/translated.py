@@ -69,6 +69,5 @@ async def open_translated(
 
 
 def _bounds_of(target: Target, bounds: Bounds) -> Bounds:
-    """Do not limit the numbers in an answer of nothing else: there are hundreds of thousands, which take hardly any
-    time to read."""
+    """Do not limit how many numbers an answer of numbers has: hundreds of thousands take hardly any time to read."""
     return replace(bounds, values=UNBOUNDED.values) if WIRE_FORMATS[target.wire_format].is_of_numbers else bounds

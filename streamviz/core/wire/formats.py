@@ -168,6 +168,7 @@ GEMINI = WireFormat(
     fields_in_path=("model", "stream"),
     path_end=gemini_requests.generating,
     counting=gemini_requests.counting,
+    settings="generationConfig",
     names_models_bare=True,
 )
 EMBEDDINGS = WireFormat(

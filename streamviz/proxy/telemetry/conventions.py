@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import as_object, is_number
+from streamviz.core.json_value import is_number
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.outcome import Outcome
 from streamviz.core.tokens import Tokens
@@ -156,7 +156,7 @@ def _usage(tokens: Tokens) -> dict[str, int | None]:
 
 def _asked(stream: LiveStream) -> dict[str, int | float | None]:
     fields = stream.context.request.fields
-    fields = {**as_object(fields.get("generationConfig")), **fields}
+    fields = {**fields, **WIRE_FORMATS[stream.wire_format].settings_of(fields)}
     most = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
     return {
         "gen_ai.request.max_tokens": next((count for name in most if (count := _whole(fields.get(name)))), None),

@@ -37,7 +37,6 @@ class Gemini(TranslatedFormat):
     """Requests are converted to chat by `core/wire/gemini_as_chat.py`, not by LiteLLM."""
 
     types = _Request
-    sampling = "generationConfig"
 
     def takes(self, target: Target, name: str) -> bool:
         return name != "safetySettings"

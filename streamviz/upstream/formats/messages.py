@@ -8,14 +8,14 @@ from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
 from streamviz.core.wire.translator import Translator
 from streamviz.upstream import calls_at_once, message_blocks
 from streamviz.upstream.answer_bytes import native, translated
-from streamviz.upstream.formats.translated_format import TranslatedFormat
+from streamviz.upstream.formats.translated_format import TranslatedFormat, as_set, own_or_fitted
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.model_parameters import has, may_not_think, taken_by
 from streamviz.upstream.native_messages import call_messages
 from streamviz.upstream.offered_tools import fit_messages_tools
 from streamviz.upstream.provider_formats import speaks_messages
-from streamviz.upstream.request_fields import as_set, list_out, object_out, own_or_fitted, refusal
+from streamviz.upstream.request_fields import list_out, object_out, refusal
 from streamviz.upstream.request_types import Chosen, Json, Part, Tool
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import Opened

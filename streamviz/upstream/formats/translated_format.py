@@ -6,12 +6,15 @@ from typing import ClassVar
 import msgspec
 
 from streamviz.core.json_value import JsonObject, as_object
+from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.model_parameters import has
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import Opened
 
 # What a provider keeps or runs by itself; one that is called in the chat format does neither.
 _DONE_THERE = frozenset({"background", "container", "max_tool_calls", "mcp_servers", "previous_response_id"})
+# What fitting has already expressed in chat's parameters.
+_FITTED = frozenset({"parallel_tool_calls", "reasoning_effort", "response_format"})
 
 
 class TranslatedFormat(ABC):
@@ -20,8 +23,6 @@ class TranslatedFormat(ABC):
 
     # The types of what LiteLLM looks into.
     types: ClassVar[type[msgspec.Struct]]
-    # The member of a request that has the sampling parameters; empty if they are the request's own.
-    sampling: ClassVar[str] = ""
 
     def is_spoken(self, target: Target) -> bool:
         """Whether LiteLLM makes calls of this model in the format itself."""
@@ -58,3 +59,13 @@ class TranslatedFormat(ABC):
 def is_any_json(format: object) -> bool:
     """Whether the format that an answer should have is JSON of any kind."""
     return as_object(format).get("type") == "json_object"
+
+
+def own_or_fitted(fields: JsonObject, wire_format: WireFormat) -> JsonObject:
+    """Of a fitted request, what LiteLLM takes for the format's own parameters or chat's."""
+    return {name: value for name, value in fields.items() if name in wire_format.parameters | _FITTED}
+
+
+def as_set(chat: JsonObject) -> JsonObject:
+    """The parameters of a chat call that LiteLLM made from a request, without those that it did not set."""
+    return {name: value for name, value in chat.items() if value is not None and name != "custom_llm_provider"}
