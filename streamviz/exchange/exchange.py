@@ -149,7 +149,7 @@ class Exchange(Progress):
 
     def left(self, why: str = "") -> None:
         """The client is gone; `why` is set unless it simply left."""
-        passed = self.stream.passed_seqs
+        passed = self.stream.times.passed_seqs
         how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
         if self._over(Event.LEFT) and self._life.outcome is Outcome.CLIENT_DISCONNECTED:
             self.stream.error = f"{why}; it was cut off {how_far}" if why else f"the client left {how_far}"
@@ -187,7 +187,7 @@ class Exchange(Progress):
                 life.step(Event.BEGAN)
                 yield self._known_head()
             if frames:
-                since = stream.sending_since = self._context.now()
+                since = stream.times.sending_since = self._context.now()
                 self._is_in_hand = False
                 data = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
                 yield Send(data, self._takes_end(state))
@@ -250,9 +250,9 @@ class Exchange(Progress):
 
     def _note_taken(self, since: int) -> None:
         """The client has taken what it was sent."""
-        self.stream.sending_since = None
+        self.stream.times.sending_since = None
         if (now := self._context.now()) - since > _SLOW_US:
-            self.stream.client_waits.append((since, now))
+            self.stream.times.client_waits.append((since, now))
 
     def _know_chain(self, chain: PolicyChain | None) -> None:
         self._chain, self.may_wait = chain, chain is not None and chain.may_wait

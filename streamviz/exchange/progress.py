@@ -91,7 +91,7 @@ class Progress:
         needs its own."""
         if self._life.is_ending or not self._has_client or not self._keeps_waiting:
             return None
-        return (self.stream.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
+        return (self.stream.times.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
 
     @property
     def has_sent_all(self) -> bool:
@@ -101,7 +101,7 @@ class Progress:
     @property
     def _has_sent(self) -> bool:
         """Whether the client has been sent all that has arrived so far."""
-        is_sent = self.stream.sending_since is None and not self._context.outbox and not self._is_in_hand
+        is_sent = self.stream.times.sending_since is None and not self._context.outbox and not self._is_in_hand
         return is_sent and (self._chain is None or not self._chain.is_holding)
 
     @property

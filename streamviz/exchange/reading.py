@@ -126,7 +126,7 @@ class Reading:
     async def advance(self, life: Life) -> None:
         """Have the policies judge what arrived, and the end of the answer once nothing more will come."""
         chunks, self._pending = self._pending, []
-        processor = self._processor
+        processor, times = self._processor, self._stream.times
         if processor is None or life.is_ending:
             return
         self.is_advancing = True
@@ -136,11 +136,11 @@ class Reading:
                     await self._means.rest()
                 await processor.take(chunks, self._context)
                 self.is_broken = processor.is_broken
-                if self._parser and self._stream.upstream_first_at is None and self._stream.state.blocks:
-                    self._stream.upstream_first_at = chunks[0].received_at
+                if self._parser and times.upstream_first_at is None and self._stream.state.blocks:
+                    times.upstream_first_at = chunks[0].received_at
             if self._parser is not None:
                 self._means.bounds.require_event(self._parser.waiting)
-                self._means.bounds.require_events(len(self._stream.received_at))
+                self._means.bounds.require_events(len(times.received_at))
         except UpstreamError as error:
             self._break_off(error)
         finally:
@@ -179,7 +179,7 @@ class Reading:
         elif not whole or processor.broken_by is not None:
             self._refuse(UpstreamError(502, errors.why_unreadable(processor.broken_by)))
         else:
-            self._stream.upstream_first_at = self._stream.received_at[0]
+            self._stream.times.upstream_first_at = self._stream.times.received_at[0]
 
     def _break_off(self, error: UpstreamError) -> None:
         """Stop reading. After upstream's last word this is not an error."""

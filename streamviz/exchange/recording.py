@@ -60,13 +60,13 @@ def opened(stream: LiveStream) -> StreamOpened:
 def closed(stream: LiveStream) -> StreamClosed:
     """The entry for a stream that ended."""
     blocks = list(blocks_of(stream))
-    return _closed(stream, blocks, inter_token_latency(stream.received_at, stream.upstream_first_at))
+    return _closed(stream, blocks, inter_token_latency(stream.times.received_at, stream.times.upstream_first_at))
 
 
 def entries_of(stream: LiveStream, blocks: list[BlockRecord]) -> StreamEntries:
     """The stream as it is now, with these of its blocks and without what is expensive to compute. Call it in the event
     loop."""
-    return _entries(stream, blocks, Times(stream.received_at))
+    return _entries(stream, blocks, Times(stream.times.received_at))
 
 
 def blocks_of(stream: LiveStream) -> Iterator[BlockRecord]:
@@ -87,15 +87,16 @@ def short_entries_of(stream: LiveStream, asked_characters: int) -> StreamEntries
 
 def times_of(stream: LiveStream) -> Times:
     """When chunks arrived, frames were sent and the client was slow, so far."""
-    waits: list[tuple[int, int | None]] = [*stream.client_waits]
-    if stream.sending_since is not None:
-        waits.append((stream.sending_since, None))
-    return Times(stream.received_at[:], stream.passed_seqs[:], stream.passed_at[:], stream.made_at[:], waits)
+    times = stream.times
+    waits: list[tuple[int, int | None]] = [*times.client_waits]
+    if times.sending_since is not None:
+        waits.append((times.sending_since, None))
+    return Times(times.received_at[:], times.passed_seqs[:], times.passed_at[:], times.made_at[:], waits)
 
 
 def latency_of(stream: LiveStream) -> Percentiles:
     """The latencies of the newest chunks."""
-    return inter_token_latency(stream.received_at[-_LATENCY_CHUNKS:], stream.upstream_first_at)
+    return inter_token_latency(stream.times.received_at[-_LATENCY_CHUNKS:], stream.times.upstream_first_at)
 
 
 def _entries(stream: LiveStream, blocks: list[BlockRecord], times: Times) -> StreamEntries:
@@ -105,17 +106,17 @@ def _entries(stream: LiveStream, blocks: list[BlockRecord], times: Times) -> Str
         _closed(stream, blocks, _UNKNOWN),
         [Given(verdict, judgement.policy.name, judgement.policy.version) for verdict, judgement in judged],
         stream.key_name,
-        stream.received_at[-1] if stream.received_at else None,
+        stream.times.last_received_at,
         times,
         stream.context.holds,
         _awaited(stream.context),
-        stream.sending_since,
+        stream.times.sending_since,
     )
 
 
 def _closed(stream: LiveStream, blocks: list[BlockRecord], latency: Percentiles) -> StreamClosed:
     state = stream.state
-    tokens = stream.tokens or state.tokens
+    tokens, times = stream.tokens or state.tokens, stream.times
     return StreamClosed(
         stream_id=stream.id,
         upstream_model=stream.upstream_model,
@@ -128,15 +129,15 @@ def _closed(stream: LiveStream, blocks: list[BlockRecord], latency: Percentiles)
         input_tokens=tokens.input,
         output_tokens=tokens.output,
         cost=stream.cost,
-        chunk_count=len(stream.received_at),
-        frame_count=stream.frame_count,
-        upstream_first_at=stream.upstream_first_at,
-        client_first_at=stream.client_first_at,
+        chunk_count=len(times.received_at),
+        frame_count=times.frame_count,
+        upstream_first_at=times.upstream_first_at,
+        client_first_at=times.client_first_at,
         ended_at=stream.context.now() if stream.ended_at is None else stream.ended_at,
         itl_p50=latency.p50,
         itl_p95=latency.p95,
         blocks=blocks,
-        client_waits=stream.client_waits,
+        client_waits=times.client_waits,
         cache_read_tokens=tokens.cache_read,
         cache_written_tokens=tokens.cache_written,
         reasoning_tokens=tokens.reasoning,

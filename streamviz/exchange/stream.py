@@ -33,18 +33,49 @@ class Place:
 
 
 @dataclass(slots=True, eq=False)
+class TapeTimes:
+    """When what is on a stream's two tapes came and went, in µs since the epoch.
+
+    `received_at` holds one time per chunk, in order. `passed_seqs` and `passed_at` hold, in upstream's order, the
+    chunks that the client was sent unchanged, and when; `made_at` has the times of all other frames.
+    `upstream_first_at` and `client_first_at` say when there was something of a block for the first time.
+    `sending_since` is when the client's socket was given what it has not taken yet; `client_waits` has the start and
+    end of each wait that was long enough to call the client slow.
+    """
+
+    received_at: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_at: "array[int]" = field(default_factory=lambda: array("q"))
+    made_at: "array[int]" = field(default_factory=lambda: array("q"))
+    upstream_first_at: int | None = None
+    client_first_at: int | None = None
+    sending_since: int | None = None
+    client_waits: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames the client was sent."""
+        return len(self.passed_seqs) + len(self.made_at)
+
+    @property
+    def last_received_at(self) -> int | None:
+        """When the newest chunk came."""
+        return self.received_at[-1] if self.received_at else None
+
+    @property
+    def last_sent_at(self) -> int | None:
+        """When the client was last sent anything."""
+        return max((*self.passed_at[-1:], *self.made_at[-1:]), default=None)
+
+
+@dataclass(slots=True, eq=False)
 class LiveStream:
     """All that is known of a stream so far. Its exchange fills it in; the feed and the recorder read it.
 
     `session_label` says what its session is about, `session_name` is what its client calls that; either may be empty.
-    Times are µs since the epoch. `received_at` holds one time per chunk, in order. `passed_seqs` and `passed_at` hold,
-    in upstream's order, the chunks that the client was sent unchanged, and when; `made_at` has the times of all other
-    frames.
     `decide(asks, decision, by)` answers a question, given by its number, with a person's decision; it returns False if
     nobody is waiting for one (any more). It is None while nothing is judged.
     `cancel(by)` stops the stream on behalf of a person; it returns False if it is too late.
-    `sending_since` is when the client's socket was given what it has not taken yet; `client_waits` has the start and
-    end of each wait that was long enough to call the client slow.
     `request` is empty until its policies have settled what goes upstream. `request_headers` are those of its headers
     that are kept, except the user agent.
     `tokens` and `cost` (US dollars) are the totals once it is over. `hides_usage`: upstream was asked for usage that
@@ -56,8 +87,8 @@ class LiveStream:
     `calls_model` is false if no model answers it itself: then it takes no tokens.
     `head` has upstream's own words for the answer as a whole, such as its id and its model. `trace` is its span, if a
     collector is told of it.
-    `ended_at` is when the client had all that it gets. `state` and `context` are the ones that the core works on, not
-    copies.
+    `ended_at` is when the client had all that it gets, in µs since the epoch. `state` and `context` are the ones that
+    the core works on, not copies.
     """
 
     id: uuid.UUID
@@ -79,12 +110,7 @@ class LiveStream:
     user_agent: str = ""
     request_headers: dict[str, str] = field(default_factory=dict)
     request: bytes = b""
-    received_at: "array[int]" = field(default_factory=lambda: array("q"))
-    passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
-    passed_at: "array[int]" = field(default_factory=lambda: array("q"))
-    made_at: "array[int]" = field(default_factory=lambda: array("q"))
-    upstream_first_at: int | None = None
-    client_first_at: int | None = None
+    times: TapeTimes = field(default_factory=TapeTimes)
     ended_at: int | None = None
     status: int | None = None
     error: str = ""
@@ -92,8 +118,6 @@ class LiveStream:
     cost: float | None = None
     hides_usage: bool = False
     left_out: tuple[str, ...] = ()
-    sending_since: int | None = None
-    client_waits: list[tuple[int, int]] = field(default_factory=list)
     reserved: dict[str, uuid.UUID] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
     executor: str = ""
@@ -114,16 +138,6 @@ class LiveStream:
         if len(given) < len(judgements):
             given += map(VerdictRecord.of, range(len(given), len(judgements)), judgements[len(given) :])
         return given
-
-    @property
-    def frame_count(self) -> int:
-        """How many frames its client was sent."""
-        return len(self.passed_seqs) + len(self.made_at)
-
-    @property
-    def last_sent_at(self) -> int | None:
-        """When its client was last sent anything."""
-        return max((*self.passed_at[-1:], *self.made_at[-1:]), default=None)
 
     @property
     def outcome(self) -> str:

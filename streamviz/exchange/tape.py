@@ -19,30 +19,30 @@ class Tape:
 
     def receive(self, events: Sequence[SSEEvent]) -> list[Chunk]:
         """The chunks that arrived in one read; at least one."""
-        stream = self._stream
+        stream, times = self._stream, self._stream.times
         now = stream.context.now()
-        first = len(stream.received_at)
+        first = len(times.received_at)
         chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
-        stream.received_at.extend([now] * len(chunks))
+        times.received_at.extend([now] * len(chunks))
         self._entries.append(ChunksReceived.of(stream.id, chunks))
         return chunks
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Note that these frames are sent together, now."""
-        stream = self._stream
+        stream, times = self._stream, self._stream.times
         now = stream.context.now()
         self._note_verdicts()
-        self._entries.append(FramesSent.of(stream.id, stream.frame_count, now, frames))
+        self._entries.append(FramesSent.of(stream.id, times.frame_count, now, frames))
         for frame in frames:
             if frame.seq is not None and frame.origin == UPSTREAM:
-                stream.passed_seqs.append(frame.seq)
-                stream.passed_at.append(now)
+                times.passed_seqs.append(frame.seq)
+                times.passed_at.append(now)
             else:
-                stream.made_at.append(now)
-        if stream.client_first_at is None and stream.state.blocks:
+                times.made_at.append(now)
+        if times.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):
-                stream.client_first_at = now
+                times.client_first_at = now
 
     def take_entries(self, frames: Sequence[Frame] = ()) -> list[AnyEntry]:
         """The entries to record before anything else is done; `frames` are sent next."""

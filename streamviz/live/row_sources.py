@@ -91,7 +91,7 @@ class RowSources:
 
 def whole(stream: LiveStream, now: int) -> RowSource:
     """A whole row."""
-    counts = counts_of(stream.received_at, now, stream.ended_at)
+    counts = counts_of(stream.times.received_at, now, stream.ended_at)
     view = view_of(short_entries_of(stream, ASKED_CHARACTERS))
     if stream.calls:
         marked = [
@@ -128,7 +128,7 @@ def _state_of(stream: LiveStream, now: int) -> tuple[object, ...]:
 
 
 def _quiet_since(stream: LiveStream) -> int:
-    return stream.received_at[-1] if stream.received_at else stream.requested_at
+    return stream.times.last_received_at or stream.requested_at
 
 
 def _tail_of(stream: LiveStream) -> Tail:

@@ -83,14 +83,14 @@ def closed(stream: LiveStream, model: str) -> None:
     ended_at = stream.ended_at or stream.requested_at
     _batch.observe(_seconds(stream.wire_format), max(0, ended_at - stream.requested_at) / _SECOND)
     for tape, first, times in (
-        ("upstream", stream.upstream_first_at, stream.received_at),
-        ("client", stream.client_first_at, stream.passed_at),
+        ("upstream", stream.times.upstream_first_at, stream.times.received_at),
+        ("client", stream.times.client_first_at, stream.times.passed_at),
     ):
         if first is not None:
             _batch.observe(_first(tape), max(0, first - stream.requested_at) / _SECOND)
         _observe_gaps(_gaps(tape), times)
-    _batch.count(_chunks("upstream"), len(stream.received_at))
-    _batch.count(_chunks("client"), stream.frame_count)
+    _batch.count(_chunks("upstream"), len(stream.times.received_at))
+    _batch.count(_chunks("client"), stream.times.frame_count)
     for hold in stream.context.holds.values():
         _batch.observe(_holds, max(0, (hold.ended_at or ended_at) - hold.since) / _SECOND)
     for judgement in stream.context.judgements:

@@ -170,10 +170,10 @@ class _Passing:
             return
         stream = self.stream
         [chunk] = self._tape.receive([SSEEvent(piece, None)])
-        stream.upstream_first_at = stream.upstream_first_at or chunk.received_at
+        stream.times.upstream_first_at = stream.times.upstream_first_at or chunk.received_at
         entries = self._tape.take_entries([Frame(piece, chunk.seq)])
         self.record(*(entries if settings.STORE_PASSED_THROUGH else map(shape_of, entries)))
-        stream.client_first_at = stream.client_first_at or stream.last_sent_at
+        stream.times.client_first_at = stream.times.client_first_at or stream.times.last_sent_at
         self._worker.observers.feed.changed(stream)
         await http.body(self._send, piece, more=True)
 

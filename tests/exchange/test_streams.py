@@ -170,7 +170,7 @@ def test_what_an_answer_took_may_come_once_its_client_is_gone_with_it() -> None:
     play.exchange.away()
     play.received(USED, DONE).ended()
     assert play.sent == HI + STOP
-    assert play.stream.frame_count == 2
+    assert play.stream.times.frame_count == 2
     assert (play.stream.outcome, play.stream.state.tokens.output) == ("completed", 5_000)
 
 

@@ -99,7 +99,7 @@ async def test_of_times_a_row_is_told_what_it_shows() -> None:
     source = RowSources(running.feed).of(running.stream, running.now)
     assert source.view is not None
     assert (source.view.chunk_count, list(source.view.received_at)) == (100, [])
-    assert source.counts == counts_of(running.stream.received_at, running.now)
+    assert source.counts == counts_of(running.stream.times.received_at, running.now)
     assert sum(source.counts) == len(source.counts) == 24
 
 

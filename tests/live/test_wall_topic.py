@@ -76,7 +76,7 @@ def _label(row: Element) -> str:
     return next(each.text for each in row.walk() if each.attributes.get("class") == "row-link")
 
 
-@pytest.mark.parametrize("odd", [{"requested_model": None}, {"received_at": None}], ids=["drawn", "looked at"])
+@pytest.mark.parametrize("odd", [{"requested_model": None}, {"times": None}], ids=["drawn", "looked at"])
 async def test_a_row_that_cannot_be_shown_keeps_no_other_from_it(odd: dict[str, Any]) -> None:
     walls = Walls()
     page = await walls.open()

@@ -97,7 +97,7 @@ class Stubborn:
 
 async def begun(worker: Worker, part: str) -> None:
     """Wait until this call of the run has received something."""
-    while not any(each.part == part and each.received_at for each in worker.observers.feed.running.values()):
+    while not any(each.part == part and each.times.received_at for each in worker.observers.feed.running.values()):
         await asyncio.sleep(0)
 
 

@@ -93,7 +93,7 @@ def attributes_of(stream: LiveStream) -> Attributes:
         "streamviz.stream": str(stream.id),
         "streamviz.outcome": stream.outcome,
         "streamviz.key": stream.key_name,
-        "streamviz.chunks": len(stream.received_at),
+        "streamviz.chunks": len(stream.times.received_at),
         "streamviz.cost_dollars": stream.cost,
         "streamviz.executor": stream.executor,
         "streamviz.part": stream.part,
@@ -106,7 +106,7 @@ def attributes_of(stream: LiveStream) -> Attributes:
 
 def first_chunk_seconds(stream: LiveStream) -> float | None:
     """From the request to upstream's first delta."""
-    first = stream.upstream_first_at
+    first = stream.times.upstream_first_at
     return None if first is None else max(0, first - stream.requested_at) / _SECOND
 
 

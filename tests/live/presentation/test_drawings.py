@@ -117,7 +117,7 @@ async def test_a_lane_has_a_tick_at_each_place_where_a_chunk_is(gaps: list[int],
     stream = running.stream
     assert stream.ended_at is not None
     length = stream.ended_at - stream.requested_at
-    places = sorted({(at - stream.requested_at) * WIDTH // length for at in stream.received_at})
+    places = sorted({(at - stream.requested_at) * WIDTH // length for at in stream.times.received_at})
     [lane] = fall_of(running).lanes
     assert [int(place) for place in re.findall(r"M(\d+) ", lane.received)] == places
     assert [int(place) for place in re.findall(r"M(\d+) ", lane.sent)] == places
@@ -164,10 +164,10 @@ async def test_a_short_hold_that_is_over_is_not_told_as_none() -> None:
 
 async def test_a_client_that_does_not_read_is_the_cause_of_upstreams_silence() -> None:
     running = await Running().wait(0.2).say("a")
-    running.stream.client_waits.append((running.now + 1, running.now + 3 * SECOND))
+    running.stream.times.client_waits.append((running.now + 1, running.now + 3 * SECOND))
     await running.wait(3.1).say("b")
     assert [stall.text for stall in fall_of(running).stalls] == ["client not reading 3.0 s"]
-    running.stream.sending_since = running.now
+    running.stream.times.sending_since = running.now
     running.wait(6)
     assert fall_of(running).stalls[0].text == "client not reading 6.0 s"
     assert row_of(view_of_running(running.stream), running.now).why == "client not reading"
@@ -198,7 +198,7 @@ async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
     fall = waterfall_of(view, running.now)
     ticks = [lane.sent for lane in fall.lanes] + [lane.sent for lane in fall.beside]
     places = [int(place) for path in ticks for place in re.findall(r"M(\d+) 17", path)]
-    assert running.stream.made_at
+    assert running.stream.times.made_at
     assert [beside.name for beside in fall.beside][-1] == "injected"  # the tapes' term for it
     assert len(view.passed_at) + len(view.made_at) == view.frame_count
     assert max(places) == WIDTH  # nothing came after it
