@@ -24,7 +24,6 @@ from streamviz.proxy import hops, http, limiting
 from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.client_headers import end_to_end
-from streamviz.proxy.denied_calls import FORMATS
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import Leaving, leaving_of, until_over
 from streamviz.proxy.refusals import about_model
@@ -102,8 +101,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {http.STREAM: str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker, hops.onward(caller.scope)), send, worker.floods)
-    if wire_format.name in FORMATS:
-        driver.before_last_word = worker.denied_calls.note
+    driver.before_sending = worker.denied_calls.noting_ahead(stream)
     call = _Call(caller, driver, said, request)
     try:
         await _open(call, target)

@@ -23,6 +23,8 @@ from streamviz.records.configuration import KnownKey
 _REMEMBERED = 20_000
 # OpenAI's ids have some 60 characters.
 _LONGEST_NAME = 200
+# Of an answer that has ended: how many changed blocks are noted before its client has the last word.
+_NOTED_AHEAD = 50
 _Key = int | None
 
 
@@ -76,9 +78,13 @@ class DeniedCalls:
         self._told: OrderedDict[tuple[_Key, str], _Told] = OrderedDict()
         self._count = 0
 
+    def noting_ahead(self, stream: LiveStream) -> Callable[[], None] | None:
+        """What is to be called before each time that something is sent, to note a stream's calls before its client has
+        the last word: from then on the client may continue. None if nothing is said of calls in its format."""
+        return _Ahead(stream, self.note) if stream.wire_format in FORMATS else None
+
     def note(self, stream: LiveStream) -> None:
-        """Note what is to be said of an answer's calls once its client has all that it gets, or is about to get the
-        last word: from then on the client may continue."""
+        """Note what is to be said of an answer's calls, once its client has all that it gets or is about to."""
         telling = FORMATS.get(stream.wire_format)
         if telling is None:
             return
@@ -126,6 +132,24 @@ class DeniedCalls:
     def _forget(self, key: tuple[_Key, str]) -> None:
         if (told := self._told.pop(key, None)) is not None:
             self._count -= 1 + len(told.outputs)
+
+
+class _Ahead:
+    """Notes an answer that has ended, and again when policies have decided on the rest. Each time looks at all blocks,
+    so this has a limit: an upstream may go on after the end."""
+
+    def __init__(self, stream: LiveStream, note: Callable[[LiveStream], None]) -> None:
+        self._stream = stream
+        self._note = note
+        self._noted: int | None = None
+
+    def __call__(self) -> None:
+        if not self._stream.state.finish_reason:
+            return
+        changed = len(self._stream.context.instead)
+        if self._noted is None or self._noted < changed <= _NOTED_AHEAD:
+            self._noted = changed
+            self._note(self._stream)
 
 
 def _fits(name: str) -> bool:

@@ -23,7 +23,6 @@ from streamviz.exchange.commands import (
     Send,
 )
 from streamviz.exchange.exchange import Exchange
-from streamviz.exchange.stream import LiveStream
 from streamviz.live.approvals import approvals
 from streamviz.proxy import http
 from streamviz.proxy.observers import Observers
@@ -32,13 +31,10 @@ from streamviz.proxy.slots import InPieces, Slots
 from streamviz.records.recorder import AnyEntry
 from streamviz.upstream.answer import Answer
 
-# Of an answer that has ended: how many changed blocks are told of before its client has the last word.
-_TOLD_AHEAD = 50
-
 
 class Driver:
     """Carries out what an exchange decides. `cut_off` says why the client's connection is to be cut, if it is.
-    `before_last_word` is called with a stream whose answer has ended, before its client learns of that."""
+    `before_sending` is called each time before anything is sent."""
 
     def __init__(
         self, exchange: Exchange, observers: Observers, helpers: Helpers, send: ASGISendCallable, floods: Slots
@@ -46,8 +42,7 @@ class Driver:
         self.exchange = exchange
         self.recorder = observers.recorder
         self.cut_off = ""
-        self.before_last_word: Callable[[LiveStream], None] | None = None
-        self._told_of: int | None = None
+        self.before_sending: Callable[[], None] | None = None
         self._stream = exchange.stream
         self._feed = observers.feed
         self._questions = Questions(helpers)
@@ -69,7 +64,8 @@ class Driver:
     async def carry_out(self) -> None:
         """Carry out all commands that are due now."""
         self._feed.changed(self._stream)
-        self._tell_ahead()
+        if self.before_sending is not None:
+            self.before_sending()
         for command in self.exchange.commands():
             if type(command) is Record:
                 self.record(*command.entries)
@@ -77,16 +73,6 @@ class Driver:
                 await http.body(self._send, command.data, more=not command.is_last)
             else:
                 await self._do(command)
-
-    def _tell_ahead(self) -> None:
-        """Tell of what policies changed in an answer that has ended, and again when they have decided on the rest. Each
-        time looks at all blocks, so this has a limit: an upstream may go on after the end."""
-        if self.before_last_word is None or not self._stream.state.finish_reason:
-            return
-        changed = len(self._stream.context.instead)
-        if self._told_of is None or self._told_of < changed <= _TOLD_AHEAD:
-            self._told_of = changed
-            self.before_last_word(self._stream)
 
     async def settle(self) -> None:
         """Wait until nothing of this stream waits for an answer to a question, except from policies in shadow."""
