@@ -23,12 +23,13 @@ from streamviz.live.publisher import publisher
 from streamviz.proxy import http
 from streamviz.proxy.afterwards import Afterwards
 from streamviz.proxy.denied_calls import DeniedCalls
+from streamviz.proxy.kept_targets import KeptTargets
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.recorded_denials import RecordedDenials
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.slots import Slots
 from streamviz.records.backlog import Backlog, Watch, backlog
-from streamviz.records.configuration import Configuration, KnownKey, KnownRoute
+from streamviz.records.configuration import Configuration, KnownKey
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import PREFIX
@@ -39,7 +40,7 @@ from streamviz.records.rules import Privacy
 from streamviz.records.tallies import Tallies
 from streamviz.upstream.loading import is_needed, load
 from streamviz.upstream.raw import new_client
-from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_target
+from streamviz.upstream.targets import Target
 from streamviz.upstream.usage_requests import UsageRequests
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ FLOODS_A_ROUND = 3
 # How long a client that reads nothing gets to take the end of a stream that is cut short.
 LAST_WORDS_SECONDS = 2.0
 
-# A client may ask for any number of model names, so the cache must be bounded.
-_KEPT_TARGETS = 1_000
 _TEND_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
 _LOOK_FOR_REQUESTS_SECONDS = 0.1
@@ -73,9 +72,8 @@ class Worker:
         self.floods = Slots(FLOODS_A_ROUND)
         self._descriptors = Descriptors()
         self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
-        self._targets: dict[tuple[str, str], Target] = {}
+        self.targets = KeptTargets(self.configuration)
         self.usage_requests = UsageRequests()
-        self._reloads = 0
         self._calls: set[asyncio.Task[object]] = set()
         self._endings: set[Callable[[], object]] = set()
         self._with_key: dict[UUID, tuple[int, Callable[[], object]]] = {}
@@ -93,7 +91,7 @@ class Worker:
         self.run_behind(self._tend_journal())
         self.run_behind(self._watch())
         self.run_behind(follow(conninfo, self._moved, self._deleted))
-        self.configuration.on_reload += [self.forget_targets, self._end_revoked, self._keep_approvals]
+        self.configuration.on_reload += [self.targets.forget, self._end_revoked, self._keep_approvals]
         await self.configuration.start(conninfo)
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
@@ -264,24 +262,7 @@ class Worker:
 
     async def target_for(self, model: str, wire_format: str) -> Target:
         """Where `model` is served to clients of a wire format. Raises RequestError if it is not served."""
-        route = self.configuration.routes.get(model)
-        if route is None and model.startswith(SIMULATOR_PREFIX):
-            return simulator_target(model, wire_format, settings.SIMULATOR_URL)
-        target = self._targets.get((model, wire_format))
-        if target is None:
-            # The first look-up of a model reads LiteLLM's tables, which takes long: other clients must not wait for it.
-            reloads = self._reloads
-            target = await asyncio.to_thread(_resolved, model, wire_format, route)
-            if len(self._targets) >= _KEPT_TARGETS:
-                self._targets.clear()
-            if reloads == self._reloads:  # otherwise routes changed meanwhile
-                self._targets[model, wire_format] = target
-        return target
-
-    def forget_targets(self) -> None:
-        """Routes may have changed: look up all targets again, including those being looked up now."""
-        self._reloads += 1
-        self._targets.clear()
+        return await self.targets.find(model, wire_format)
 
     def _needed(self) -> list[Callable[[], None]]:
         """The functions that load the packages that calls may need."""
@@ -329,12 +310,6 @@ def _load_late(needed: list[Callable[[], None]]) -> None:
     for load_one in needed:
         load_one()
     _move_to_huge_pages()
-
-
-def _resolved(model: str, wire_format: str, route: KnownRoute | None) -> Target:
-    load()
-    plan = None if route is None else RoutePlan(route.target, route.base_url, route.credential)
-    return resolve(model, wire_format, plan)
 
 
 worker = Worker()

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from streamviz.proxy import worker as module
+from streamviz.proxy import kept_targets as module
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownRoute
 from streamviz.upstream.targets import RoutePlan, Target, resolve
@@ -26,7 +26,7 @@ async def test_a_target_of_a_route_that_was_changed_meanwhile_is_not_kept(monkey
     first = asyncio.create_task(worker.target_for("m", "openai_chat"))
     await begun.wait()
     worker.configuration.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:2", "")
-    worker.forget_targets()
+    worker.targets.forget()
     may_end.set()
     assert (await first).base_url == "http://127.0.0.1:1"
     assert (await worker.target_for("m", "openai_chat")).base_url == "http://127.0.0.1:2"
