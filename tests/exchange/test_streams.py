@@ -218,6 +218,10 @@ def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
 
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
 MESSAGE_START = b"event: message_start\ndata: %b\n\n" % encode({"type": "message_start", "message": MESSAGE})
+RESPONSE = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "status": "in_progress", "output": []}
+RESPONSE_CREATED = b"event: response.created\ndata: %b\n\n" % encode(
+    {"type": "response.created", "sequence_number": 0, "response": RESPONSE}
+)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +239,14 @@ def test_after_a_stream_that_breaks_off_qwen_code_asks_again(format: str, begun:
     cancelled = Play(format).opened().received(begun)
     cancelled.happened("cancelled", "alice")
     assert told not in cancelled.sent.rpartition(b"data: {")[2]
+
+
+@pytest.mark.parametrize("begun", [RESPONSE_CREATED, b": nothing yet\n\n"])
+def test_a_response_that_breaks_off_ends_with_a_code_of_openais(begun: bytes) -> None:
+    """opencode asks again after this one."""
+    play = Play("openai_responses").opened().received(begun).ended()
+    assert b'"code":"server_error"' in play.sent.partition(b"event: response.failed")[2]
+    assert b"ECONNRESET" not in play.sent
 
 
 @pytest.mark.parametrize(("asked", "is_sent"), [({}, False), ({"n": 2}, True)])

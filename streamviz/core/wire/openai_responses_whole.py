@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from streamviz.core.errors import FINAL, TOLD_FINAL, Denied
+from streamviz.core.errors import FINAL, RESET, TOLD_FINAL, Denied
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text
 from streamviz.core.wire.openai_responses_frames import response_in
@@ -29,6 +29,7 @@ _EMPTY: JsonObject = {
     "tools": [],
     "top_p": None,
 }
+_SERVER_ERROR = "server_error"
 # Without these numbers Vercel's SDK, and opencode with it, does not recognise the end of an answer; opencode then keeps
 # asking for ever. Codex reads no usage at all if a part lacks its number. No request has 0 tokens: for a 0 the record
 # has an estimate.
@@ -104,9 +105,10 @@ class ResponseWriter(ClientOutput):
     def _error(self, failure: StreamFailed) -> Iterator[Frame]:
         has_begun = self._has_begun
         yield from self._begin()
-        told: JsonObject = {"code": failure.code or failure.kind or None, "message": failure.message, "param": None}
+        code = _code_of(failure) or failure.kind or None
+        told: JsonObject = {"code": code, "message": failure.message, "param": None}
         # Clients recognise an error in place of an answer by this member, and raise.
-        yield "error", told if has_begun else {**told, "error": {**told, "type": failure.kind or "server_error"}}
+        yield "error", told if has_begun else {**told, "error": {**told, "type": failure.kind or _SERVER_ERROR}}
 
     def _response(self, status: str) -> JsonObject:
         own = {"id", "created_at", "model"}
@@ -114,7 +116,7 @@ class ResponseWriter(ClientOutput):
         ended = status != "in_progress"
         error: JsonObject | None = None
         if self._failure is not None:
-            code = self._failure.code or "server_error"
+            code = _code_of(self._failure) or _SERVER_ERROR
             error = {"code": TOLD_FINAL if code in FINAL else code, "message": self._failure.message}
         return {
             **_EMPTY,
@@ -154,3 +156,8 @@ def _in_numbers(usage: JsonObject) -> JsonObject:
     }
     total = sum(as_index(told.get(name)) or 0 for name in ("input_tokens", "output_tokens"))
     return {**_UNTOLD, "total_tokens": total, **told, **parts}
+
+
+def _code_of(failure: StreamFailed) -> str:
+    """Its code in OpenAI's words, by which opencode knows that it may ask again."""
+    return _SERVER_ERROR if failure.code == RESET else failure.code
