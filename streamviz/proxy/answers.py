@@ -10,6 +10,7 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.policy import Consult
+from streamviz.core.request import ModelCall
 from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.questions import Helpers
@@ -17,6 +18,7 @@ from streamviz.proxy.replays import ReplayedAnswer
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.answer import Answer, BoundedAnswer
+from streamviz.upstream.foreign_items import for_openai
 from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target
 
@@ -70,8 +72,11 @@ async def _opened(worker: Worker, request: ModelRequest, target: Target, client_
     if target.replay is not None:
         return ReplayedAnswer(target.replay, is_streaming=request.is_streaming)
     if target.lane is Lane.RAW:
-        where, body = request.upstream(target)
-        return await open_raw(worker.client, where, body, client_headers)
+        fields, left_out = for_openai(target, request.fields)
+        where, body = request.replaced_by(ModelCall(fields=fields)).upstream(target)
+        answer = await open_raw(worker.client, where, body, client_headers)
+        answer.left_out = left_out
+        return answer
     from streamviz.upstream.translated import open_translated  # loaded on demand: upstream/loading.py
 
     return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, settings.ANSWER_BOUNDS)
