@@ -46,12 +46,12 @@ class ShellRule(Policy):
 
     `deny` lists what is denied: `deletes` (recursive deletion, and deletion of what no machine or home can do without),
     `disks` (file systems, partitions, devices), `system` (its files, permissions and users, stopping it, killing every
-    process, switching off protection), `remote_code` (what is downloaded or decoded and then run, shells opened to
-    others), `credentials` (private keys and tokens read or sent), `data` (databases, clusters, buckets and whatever is
-    deployed) and `force_push` (overwriting or deleting what others have pushed). `may_delete` are globs of what may be
-    deleted recursively: they match any part of a path (`node_modules`; `*` for anything in the project), or a whole
-    path from the root (`/srv/app/*`). The root, the folders in it, homes and the project's own folder may never be
-    deleted.
+    process, switching off protection), `remote_code` (what is downloaded or decoded and then run, packages from an
+    address instead of a registry, shells opened to others), `credentials` (private keys and tokens read or sent),
+    `data` (databases, clusters, buckets and whatever is deployed) and `force_push` (overwriting or deleting what others
+    have pushed). `may_delete` are globs of what may be deleted recursively: they match any part of a path
+    (`node_modules`; `*` for anything in the project), or a whole path from the root (`/srv/app/*`). The root, the
+    folders in it, homes and the project's own folder may never be deleted.
 
     A command that cannot be parsed is denied if words in it could do harm; one that is too long or nested too deeply is
     a failure of the policy, and so are arguments that clients do not all read as the same JSON object. `text` is what

@@ -15,7 +15,7 @@ from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options, joi
 # Options of shells, grouped after one sign.
 _SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
 STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
-_STARTUP_OPTIONS = ("--rcfile", "--init-file")
+STARTUP_OPTIONS = ("--rcfile", "--init-file")
 # An option that takes code, in a group of one-letter options, and any code joined to it. A group of options alone has
 # only letters.
 _GROUPED = re.compile(r"-(?:[A-Za-z]*[ceErp][A-Za-z]{0,3}|[A-Za-z]{0,5}?[ceErp](.*[^A-Za-z].*))", re.DOTALL)
@@ -134,7 +134,7 @@ def shell_text(command: Command) -> Word | None:
                 next(words, None)
             if text.startswith("-") and "c" in text:
                 return next((each for each in words if not each.text.startswith("-")), None)
-        elif text in _STARTUP_OPTIONS:
+        elif text in STARTUP_OPTIONS:
             next(words, None)
         elif not text.startswith(("-", "+")):
             return None
@@ -209,7 +209,7 @@ def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
         yield from _held_by(command.flow.reads, files)
     else:
         yield from _held_by([word for word in command.words[1:] if not word.text.startswith("-")][:1], files)
-    at = next((n for n, word in enumerate(command.words) if word.text in _STARTUP_OPTIONS), len(command.words))
+    at = next((n for n, word in enumerate(command.words) if word.text in STARTUP_OPTIONS), len(command.words))
     yield from _held_by(command.words[at + 1 : at + 2], files)
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 # Stands in a word for text that is unknown until the script runs.
 UNKNOWN = "\0"
+# What `<(…)` and `>(…)` expand to.
+INPUT_FILE, OUTPUT_FILE = f"/dev/fd/{UNKNOWN}", f"/dev/fd/{UNKNOWN}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,10 @@ class Flow:
     given: tuple[str, ...] = ()
     reads: "tuple[Word, ...]" = ()
     writes: "tuple[Word, ...]" = ()
+
+    def fed_by(self, command: "Command") -> "Flow":
+        """The same with one more command whose output is read."""
+        return Flow((command, *self.feeds), self.given, self.reads, self.writes)
 
 
 class Word(NamedTuple):

@@ -9,11 +9,12 @@ from streamviz.policies.shell.code import interpreted
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
 from streamviz.policies.shell.credentials import gives_credentials_away
 from streamviz.policies.shell.deletable_paths import may_delete
+from streamviz.policies.shell.downloaded import runs_downloads
 from streamviz.policies.shell.names import INTERPRETERS
 from streamviz.policies.shell.paths import is_vital, joined, normal
 from streamviz.policies.shell.patterns import has
 from streamviz.policies.shell.protected_paths import is_core, is_device, is_system
-from streamviz.policies.shell.remote_code import runs_downloads, runs_foreign_code
+from streamviz.policies.shell.remote_code import runs_foreign_code
 from streamviz.policies.shell.services import deletes_data
 from streamviz.policies.shell.system import harms_system
 from streamviz.policies.shell.touched import copied, is_all_unknown, is_outer, is_program, paths, written

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
 from streamviz.policies.shell.braces import split
-from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
+from streamviz.policies.shell.commands import INPUT_FILE, OUTPUT_FILE, Command, Flow, Word
 from streamviz.policies.shell.grammar import pieces, text_of
 from streamviz.policies.shell.state import State
 from streamviz.policies.shell.variables import expanded, together
@@ -65,7 +65,8 @@ class Expansion(State, ABC):
                 word = self._spent(make(node, depth))
                 return word if quoted else Word(self._apart(word.text, GAP), word.sources)
             case "process_substitution":
-                return Word(f"/dev/fd/{UNKNOWN}", tuple(self._each(node.named_children, Flow(), depth)))
+                file = OUTPUT_FILE if text_of(node).startswith(">") else INPUT_FILE
+                return Word(file, tuple(self._each(node.named_children, Flow(), depth)))
             case "arithmetic_expansion":
                 return Word("1", tuple(self._each(node.named_children, Flow(), depth)))
             case "array":

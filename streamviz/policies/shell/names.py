@@ -42,7 +42,7 @@ TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
 
 DOWNLOADERS = frozenset(
     "curl wget fetch aria2c http https httpie xh lynx w3m links ftp lftp tftp nc ncat netcat socat telnet openssl"
-    " iwr irm invoke-webrequest invoke-restmethod scp dig nslookup gsutil".split()
+    " curlie axel lwp-request iwr irm invoke-webrequest invoke-restmethod scp dig nslookup gsutil".split()
 )
 DECODERS = frozenset(
     "base64 base32 basenc gbase64 xxd openssl uudecode rev tr gpg gunzip zcat bzcat xzcat bunzip2 unxz gzip hexdump"

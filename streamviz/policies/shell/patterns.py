@@ -26,12 +26,29 @@ REMOTE_SHELL = _any_of(
     flags="(?is)",
 )
 AWK_RUNS = _any_of(r"\bsystem\s*\(", r"\|\s*getline", r"\|\s*\"")
+_FOREIGN_TEXT = r"(?:b64decode|fromhex|unhexlify|decompress|urlopen|requests\.get|httpx\.get|base64|atob)"
 FOREIGN_CODE = _any_of(
-    r"\b(?:exec|eval|compile|system|popen|run)\b\s*\(.*"
-    r"(?:b64decode|fromhex|unhexlify|decompress|urlopen|requests\.get|base64|atob)",
+    rf"(?:^|[^\w.]|builtins\W{{1,5}})(?:exec|eval|compile)\s*\(.*{_FOREIGN_TEXT}",
+    rf"\b(?:system|popen|run)\s*\(\s*[^;\n]*{_FOREIGN_TEXT}",
     r"marshal\.loads",
-    r"\beval\b[^;]*\bget\s*\(",
+    r"\beval\b[^;{]*\bget\b",
+    r"\b(?:include|require)(?:_once)?\b\s*\(?\s*['\"](?:https?|ftp):",
+    r"\bimport\b\s*(?:\(\s*|[^;('\"]*\bfrom\s*)?['\"`]https?:",
+    r"\bload(?:string)?\s*\(\s*require\s*\(?\s*['\"]socket\.http",
     flags="(?is)",
+)
+# Together they are foreign code, too: a program that downloads something, and runs text. Methods called `eval`, and
+# Perl's `eval {…}`, run none.
+FETCHES = _any_of(
+    r"urlopen|urlretrieve|\b(?:requests|httpx)\.|\baiohttp\b|\bhttp\.client\b|\burllib3\b|\bfetch\s*\(|\baxios\b",
+    r"\bhttps?\.(?:get|request)\b|['\"](?:node:)?https?['\"]",
+    r"\bget\s*\(?\s*['\"]https?:|\bLWP\b|\bHTTP::Tiny\b|\bopen-uri\b|\bNet::HTTP\b|\bURI\.open\b|\bcurl_exec\b|\b(?:curl|wget)\b",
+    r"\b(?:file_get_contents|fopen|readfile)\s*\(\s*['\"](?:https?|ftp):",
+)
+RUNS_TEXT = _any_of(
+    r"(?:^|[^\w.])(?:exec|execfile|eval)\s*\(",
+    r"(?:^|[^\w.])eval\s+[$`'\"\w]|\(\s*eval\s*\)",
+    r"\b(?:new\s+Function|Function\s*\(|vm\.run\w+|(?:instance|class|module)_eval)\b",
 )
 WIPES = _any_of(
     r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)[\s(]\s*(?:os\.path\.expanduser\s*\(\s*)?"
@@ -126,6 +143,16 @@ _FETCH = r"\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|downl
 # Separate from _FETCH, because these are common in shells where `iex` is Elixir's.
 _CURL = r"\b(?:curl|wget)\b"
 _INVOKE = r"(?:\b(?:iex|invoke-expression)\b|\[scriptblock\]::create)"
+# A program or script is saved, and then started.
+_RUNNABLE = r"\.(?:ps1|exe|bat|cmd|msi|vbs|hta|scr)\b"
+_SAVE = (
+    r"\b(?:(?:iwr|irm|invoke-webrequest|invoke-restmethod|start-bitstransfer|bitsadmin|certutil|downloadfile)\b|curl\.exe)"
+    rf"{_ONE}{_RUNNABLE}"
+)
+_START = (
+    rf"[;&|\n]\s*(?:(?:&|\.|start|cmd\s+/c|start-process|saps|(?:powershell|pwsh)(?:\.exe)?\b{_ONE})\s+)?"
+    rf"['\"]?[\w.:$\\/-]*{_RUNNABLE}"
+)
 _ENCODED = r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:n|n?c\w*)?\s+['\"]?[a-z0-9+/=]{16,}"
 WINDOWS = (
     Foreign(
@@ -144,6 +171,11 @@ WINDOWS = (
     Foreign(
         "remote_code",
         _any_of(f"{_CURL}{_ONE}{_PIPED_TO}{_INVOKE}", rf"{_INVOKE}[^\w;&|\n]*{_CURL}", flags="(?i)"),
+    ),
+    Foreign("remote_code", _any_of(f"{_SAVE}.*{_START}", flags="(?is)")),
+    Foreign(
+        "remote_code",
+        _any_of(r"\b(?:msiexec|regsvr32)(?:\.exe)?\s[^;&|\n]*[/-]i(?:\s+|:)['\"]?https?:", flags="(?i)"),
     ),
     Foreign("remote_code", _any_of(_ENCODED, r"\bmshta(?:\.exe)?\s+['\"]?(?:https?|\w+script):", flags="(?i)")),
     Foreign("system", _any_of(r"\b(?:stop|restart)-computer\b", r"\bbcdedit\b[^\n]*/(?:set|delete)", flags="(?i)")),

@@ -8,9 +8,10 @@ from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
 from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, positional
-from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
+from streamviz.policies.shell.commands import INPUT_FILE, OUTPUT_FILE, UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
+from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.variables import together
 from streamviz.policies.shell.words import backticked, in_here_document, readings
@@ -77,9 +78,17 @@ class Reader(Expansion):
         if len(words) == 1 and " " in words[0].text.strip():
             ran += self.read(words[0].text)  # as programs that run others give it to a shell
         self._number(positional(command), 0)
+        said = input_of(command)
         for code in code_in(command, self._files):
-            ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN))
-        return ran
+            ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN), Flow() if code == said else flow)
+        return ran + self._given_output(command)
+
+    def _given_output(self, command: Command) -> list[Command]:
+        """The commands in `>(…)`, which read what this one writes."""
+        files = [word for word in (*command.words, *command.flow.writes) if OUTPUT_FILE in word.text]
+        return [
+            each for file in files for own in file.sources for each in self.run(own.words, own.flow.fed_by(command))
+        ]
 
     def _inner(self, command: Command, flow: Flow) -> list[Command]:
         return [each for inner in islice(wrapped(command), MOST_ROUNDS) for each in self.run(inner, flow)]
@@ -260,10 +269,10 @@ class Reader(Expansion):
         """Set a variable, and read what shells and other programs then run."""
         self._variables[name] = self._spent(word)
         if COMMAND_VARIABLES.match(name):
-            self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
+            self.run([Word("eval"), word])
         elif _PROMPTS.match(name):
             self._prompted(word.text)
-        elif name == "BASH_ENV" or (name == "ENV" and plain(word.text) in self._files):
+        elif name == "BASH_ENV" or (name == "ENV" and (word.text == INPUT_FILE or plain(word.text) in self._files)):
             # A file that a shell runs first. Many programs use ENV for a name of their own.
             self.run([Word("."), word])
         elif name.startswith("BASH_FUNC_"):

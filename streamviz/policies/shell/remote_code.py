@@ -1,17 +1,21 @@
 """Commands that run code from elsewhere, or that open a shell to somebody else."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from streamviz.policies.shell import patterns
-from streamviz.policies.shell.code import STANDARD_INPUT, interpreted, reads_input, shell_text
-from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
+from streamviz.policies.shell.code import STANDARD_INPUT, STARTUP_OPTIONS, interpreted, reads_input, shell_text
+from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands, options, program
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, FILTERS, INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
-from streamviz.policies.shell.paths import normal
+from streamviz.policies.shell.packages import runs_package_from_address
 from streamviz.policies.shell.patterns import has
-from streamviz.policies.shell.touched import FETCHERS, downloads, written
+from streamviz.policies.shell.wrappers import behind, behind_options
 
+# Programs that give a shell in a container their input, and verbs of programs with which they download.
+_CONTAINERS = frozenset("docker podman nerdctl kubectl oc lxc incus".split())
+_DOWNLOADING = {"gh": (("api",), ("gist",)), "aws": (("s3",), ("s3api",)), "rclone": (("cat",),)}
+_TAKES_CODE = re.compile(r"(?:-[a-zA-Z]*[cerE]|--eval|--print|-p|eval)(?:\W|\Z)")
 # Text that may contain a command with arguments, such as `rm -rf` or `rm$IFS-rf`.
 _SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
 
@@ -22,28 +26,13 @@ def runs_foreign_code(command: Command) -> str:
         return "it opens a connection from the shell"
     if _is_remote_shell(command):
         return "it opens a shell to somebody else"
-    if any(_comes_from_elsewhere(source) for source in _sources_of_code(command)):
+    if any(comes_from_elsewhere(source) for source in sources_of_code(command)):
         return "it runs what it downloads or decodes"
+    if runs_package_from_address(command):
+        return "it runs a package from an address"
     if command.name in INTERPRETERS:
         return _program(interpreted(command))
     return ""
-
-
-def runs_downloads(commands: Sequence[Command]) -> bool:
-    """Whether a later command runs a file that was downloaded."""
-    downloaded: set[str] = set()
-    for command in commands:
-        first = [word.text for word in command.words[:1]]
-        if command.name in SHELLS | INTERPRETERS | {".", "source"}:
-            first += operands(command.arguments)[:1]
-            first += [word.text for word in command.flow.reads if reads_input(command)]
-        if any(normal(path) in downloaded for path in first):
-            return True
-        if command.name in FETCHERS:
-            downloaded |= {normal(path) for path in downloads(command)}
-        elif any(_comes_from_elsewhere(feed) for feed in command.flow.feeds):
-            downloaded |= {normal(path) for path in written(command)}
-    return False
 
 
 def _is_remote_shell(command: Command) -> bool:
@@ -58,7 +47,7 @@ def _is_remote_shell(command: Command) -> bool:
     return name in ("telnet", "openssl") and any(feed.name in SHELLS for feed in command.flow.feeds)
 
 
-def _sources_of_code(command: Command) -> list[Command]:
+def sources_of_code(command: Command) -> list[Command]:
     """The commands whose output this one runs as code."""
     name, words = command.name, command.words
     sources = list(words[0].sources)
@@ -69,23 +58,56 @@ def _sources_of_code(command: Command) -> list[Command]:
             sources += _sources_of_input(command)
         if len(words) > 1 and words[1].text.startswith("/dev/fd/"):
             sources += words[1].sources
-        if name in INTERPRETERS and any(each in ("-c", "-e") for each in command.arguments[:3]):
-            sources += [each for word in words[1:4] for each in word.sources]
-    elif name in ("eval", ".", "source"):
+        sources += [each for word in _code_words(command) for each in word.sources]
+    elif name in ("eval", ".", "source", "trap", "alias"):
         sources += [each for word in words[1:] for each in word.sources]
         if not STANDARD_INPUT.isdisjoint(command.arguments):
             sources += _sources_of_input(command)
+    elif _runs_input(command):
+        sources += _sources_of_input(command)
     if name in AWKS and any(has(patterns.AWK_RUNS, code) for code in interpreted(command)):
         sources += command.flow.feeds
     return sources
+
+
+def _code_words(command: Command) -> Iterator[Word]:
+    """The words that are code, or name a file of it, behind options of a shell or an interpreter."""
+    words = command.words
+    if command.name in AWKS:
+        yield from [word for word in words[1:] if not word.text.startswith("-")][:1]
+    for at, word in enumerate(words[1:6], 1):
+        if word.text in STARTUP_OPTIONS or (command.name in INTERPRETERS and _TAKES_CODE.match(word.text)):
+            yield from words[at : at + 2]
+
+
+def _runs_input(command: Command) -> bool:
+    """Whether a program that is no shell itself gives its input to one."""
+    name, arguments = command.name, command.arguments
+    rest = behind_options(name, list(command.words[1:]))
+    if name in ("ssh", *_CONTAINERS):
+        return (name == "ssh" and len(rest) == 1) or (len(rest) > 1 and program(rest[-1].text) in SHELLS)
+    if name == "make":
+        return any(file in STANDARD_INPUT | {"-"} for file in behind(arguments, ("-f", "--file", "--makefile")))
+    if name in ("sudo", "doas"):
+        return not rest and bool(options(arguments) & {"i", "s", "login", "shell"})
+    if name in ("su", "parallel"):
+        return len(operands(arguments)) <= (name == "su") and not options(arguments) & {"c", "command"}
+    return name in ("at", "batch") or (name == "crontab" and "-" in arguments)
 
 
 def _sources_of_input(command: Command) -> list[Command]:
     return [*command.flow.feeds, *(each for word in command.flow.reads for each in word.sources)]
 
 
-def _comes_from_elsewhere(command: Command) -> bool:
-    return any(each.name in DOWNLOADERS or _decodes(each) for each in (command, *command.origins))
+def comes_from_elsewhere(command: Command) -> bool:
+    """Whether its output was downloaded or decoded."""
+    return any(_downloads(each) or _decodes(each) for each in (command, *command.origins))
+
+
+def _downloads(command: Command) -> bool:
+    if command.name in INTERPRETERS and any(has(patterns.FETCHES, code) for code in interpreted(command)):
+        return True
+    return command.name in DOWNLOADERS or command.arguments[:1] in _DOWNLOADING.get(command.name, ())
 
 
 def _decodes(command: Command) -> bool:
@@ -98,6 +120,6 @@ def _program(codes: Sequence[str]) -> str:
     for code in codes:
         if has(patterns.REMOTE_SHELL, code):
             return "it opens a shell to somebody else"
-        if has(patterns.FOREIGN_CODE, code):
+        if has(patterns.FOREIGN_CODE, code) or (has(patterns.FETCHES, code) and has(patterns.RUNS_TEXT, code)):
             return "it runs what it downloads or decodes"
     return ""

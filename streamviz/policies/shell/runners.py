@@ -35,6 +35,7 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "rtk": ("", 0),
     "npx": ("-p --package", 0),
     "bunx": ("", 0),
+    "corepack": ("", 0),
     "uvx": ("--from --with -p --python", 0),
     "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --delimiter --replace", 0),
     "parallel": ("-j --jobs -n -N", 0),

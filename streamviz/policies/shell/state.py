@@ -80,11 +80,10 @@ class State:
         if command.name == "set" and command.arguments and not command.arguments[0].startswith(("-", "+")):
             self._number(list(command.words[1:]), 1)
         if command.name in ("read", "mapfile", "readarray"):
-            came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
             said = input_of(command)
             if said is None:
                 said = self._content([word.text for word in command.flow.reads])
-            word = Word(UNKNOWN if said is None else self._apart(said.rstrip("\n"), " "), came)
+            word = Word(UNKNOWN if said is None else self._apart(said.rstrip("\n"), " "), (command,))
             self._variables.update(dict.fromkeys(operands(command.arguments), word))
         if command.name == "alias":
             self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)

@@ -1,15 +1,14 @@
 """Which program a command runs, and which paths it touches."""
 
-import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, program
 from streamviz.policies.shell.paths import is_vital, joined
+from streamviz.policies.shell.saved import FETCHERS, downloads
 from streamviz.policies.shell.wrappers import behind
 
 _WRITES_TO_LAST = frozenset("cp mv ln install rsync scp".split())
-FETCHERS = frozenset({"curl", "wget", "aria2c", "fetch"})
 
 
 def is_program(command: Command, *globs: str) -> bool:
@@ -58,15 +57,3 @@ def copied(command: Command) -> list[str]:
     """The paths that `dd` reads and writes."""
     named = [each.partition("=") for each in command.arguments if each.startswith(("if=", "of="))]
     return paths(command, [path for side, _, path in named if (side, path) != ("of", "/dev/null")])
-
-
-def downloads(command: Command) -> list[str]:
-    """The files that a download is saved to."""
-    arguments = command.arguments
-    to = [word.text for word in command.flow.writes]
-    for at, each in enumerate(arguments):
-        if each in ("--output", "--output-document") or re.fullmatch(r"-\w*[oO]", each):
-            to += arguments[at + 1 : at + 2]
-        if command.name == "wget" or re.fullmatch(r"-\w*O\w*|--remote-name", each):
-            to += [url.rpartition("/")[2] for url in arguments if "/" in url]
-    return [path for path in to if path and path != "-"]

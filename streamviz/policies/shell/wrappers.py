@@ -103,13 +103,25 @@ def behind_options(name: str, words: list[Word]) -> list[Word]:
 
 
 def _with_input(words: list[Word], command: Command) -> Iterator[list[Word]]:
-    """`xargs` adds what it reads to the end of the command, or puts it in place of `{}`."""
+    """`xargs` adds what it reads to the end of the command, or puts it in place of a mark."""
     items = [Word(text) for text in _items(command)] or [Word(UNKNOWN, tuple(command.flow.feeds))]
-    if any("{}" in word.text for word in words):
+    mark = _mark_of(command)
+    if any(mark in word.text for word in words):
         for item in items[:_MOST_FILLED]:
-            yield [Word(word.text.replace("{}", item.text), word.sources + item.sources) for word in words]
+            yield [_filled(word, mark, item) if mark in word.text else word for word in words]
     else:
         yield [*words, *items]
+
+
+def _mark_of(command: Command) -> str:
+    """What `xargs` or `parallel` puts its input in place of."""
+    options = ("-I", "--replace")
+    marks = [*behind(command.arguments, options), *joined_to(command.arguments, options)]
+    return next(filter(None, marks), "{}")
+
+
+def _filled(word: Word, mark: str, item: Word) -> Word:
+    return Word(word.text.replace(mark, item.text), word.sources + item.sources)
 
 
 def _items(command: Command) -> list[str]:

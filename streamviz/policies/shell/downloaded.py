@@ -1,0 +1,152 @@
+"""Files that a script downloads, decodes or unpacks, and whether it then runs them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
+from streamviz.policies.shell.commands import Command, operands
+from streamviz.policies.shell.names import INTERPRETERS, SHELLS
+from streamviz.policies.shell.paths import joined, normal
+from streamviz.policies.shell.remote_code import comes_from_elsewhere, sources_of_code
+from streamviz.policies.shell.saved import (
+    FETCHERS,
+    beginnings,
+    copies_from_elsewhere,
+    decompressed,
+    downloads,
+    unpacked_to,
+    unpacks,
+)
+from streamviz.policies.shell.touched import written
+from streamviz.policies.shell.wrappers import behind
+
+# What is decoded with these may be written to a file and run from there; people also mend scripts with `sed` or `tr`.
+_HIDING = frozenset("base64 base32 basenc gbase64 xxd uudecode".split())
+_COPIERS = frozenset("cp mv ln link install".split())
+# What archives of programs have at their top.
+_INSTALLS = re.compile(r"(?:.*/)?(?:setup|install|bootstrap)\b")
+# Programs that install the packages, or run the scripts, that are their operands.
+_INSTALLERS = frozenset("dpkg rpm apt apt-get dnf yum zypper apk pacman brew pip pip3 pipx npm make crontab".split())
+# Options of shells and interpreters whose value is neither a script nor run.
+_VALUED = re.compile(r"-(?:[OWXI]|[a-zA-Z]*o)")
+_LOADING = ("-r", "--require", "--import", *STARTUP_OPTIONS)
+
+
+def runs_downloads(commands: Sequence[Command]) -> bool:
+    """Whether a later command runs a file that was downloaded."""
+    found = _Found()
+    for command in commands:
+        if found.is_run_by(command):
+            return True
+        found.learn(command)
+    return False
+
+
+class _Found:
+    """The files that were downloaded so far, how the names of some begin, and the folders that something downloaded was
+    unpacked to: apart from everything else, or mixed with it in the folder in which the command ran."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._beginnings: set[str] = set()
+        self._apart: set[str] = set()
+        self._mixed: set[str] = set()
+
+    def is_run_by(self, command: Command) -> bool:
+        if not (self._files or self._beginnings or self._apart or self._mixed) or not command.words:
+            return False
+        scripts = _run_by_path(command)
+        if any(_is_within(path, self._mixed) for path in _paths(command, scripts)):
+            return True
+        if any(map(self._has, _paths(command, [*scripts, *_run_otherwise(command)]))):
+            return True
+        if self._has_program(command.words[0].text):
+            return True
+        return any(self._gives(each) for source in sources_of_code(command) for each in (source, *source.origins))
+
+    def learn(self, command: Command) -> None:
+        paths = _paths(command, operands(command.arguments))
+        own = [path for path in paths if self._has(path)]
+        if command.name in FETCHERS:
+            self._files.update(_paths(command, downloads(command)))
+        elif command.name in _COPIERS and own:
+            names = {path.rpartition("/")[2] for path in own}
+            self._files.update({paths[-1], *(f"{paths[-1]}/{name}" for name in names)})
+        elif copies_from_elsewhere(command):
+            self._files.update(paths[-1:])
+        elif own or self._comes_from_elsewhere(command):
+            self._files.update(filter(None, (decompressed(command, path) for path in own)))
+            self._keep_output(command)
+
+    def _comes_from_elsewhere(self, command: Command) -> bool:
+        is_foreign = any(map(comes_from_elsewhere, command.flow.feeds)) or command.name in _HIDING
+        return is_foreign or any(map(self._gives, (command, *command.origins)))
+
+    def _keep_output(self, command: Command) -> None:
+        """Note what something downloaded is written or unpacked to."""
+        if unpacks(command):
+            to = unpacked_to(command)
+            self._apart.update(_paths(command, to))
+            self._mixed.update([] if to else [normal(command.folder)])
+        elif command.name == "split":
+            self._beginnings.update(_paths(command, beginnings(command)))
+        elif command.name == "sponge":
+            self._files.update(_paths(command, operands(command.arguments)))
+        else:
+            self._files.update(map(normal, written(command)))
+
+    def _gives(self, command: Command) -> bool:
+        """Whether a command reads such a file."""
+        if command.name in FETCHERS:
+            return False
+        read = [*operands(command.arguments), *(word.text for word in command.flow.reads)]
+        return any(map(self._has, _paths(command, read)))
+
+    def _has(self, path: str) -> bool:
+        if path in self._files or _is_within(path, self._apart):
+            return True
+        if any(path.startswith(beginning) for beginning in self._beginnings):
+            return True
+        return any(mark in path for mark in "*?[") and any(fnmatchcase(file, path) for file in self._files)
+
+    def _has_program(self, name: str) -> bool:
+        """Whether a program by its bare name is one of these: in a folder for programs, or, with Windows, anywhere."""
+        if "/" in name:
+            return False
+        return name in self._files or any(file.endswith((f"/bin/{name}", f"/sbin/{name}")) for file in self._files)
+
+
+def _paths(command: Command, texts: Iterable[str]) -> list[str]:
+    return [normal(joined(command.folder, text)) for text in texts]
+
+
+def _is_within(path: str, folders: set[str]) -> bool:
+    is_relative = not path.startswith(("/", "~", ".."))
+    return any(path.startswith(f"{folder}/") if folder else is_relative for folder in folders)
+
+
+def _run_by_path(command: Command) -> list[str]:
+    """The files that a command runs, as programs or scripts that may be at the top of an archive."""
+    name, first = command.name, command.words[0].text
+    run = [first] if "/" in first else []
+    if name in SHELLS or name in (".", "source"):
+        return run + _script(command)
+    return run + [path for path in _script(command) if name in INTERPRETERS and _INSTALLS.match(path)]
+
+
+def _run_otherwise(command: Command) -> list[str]:
+    """Other files whose content runs, or is installed."""
+    if command.name in SHELLS | INTERPRETERS:
+        read = [word.text for word in command.flow.reads if reads_input(command)]
+        return _script(command) + read
+    return list(command.arguments) if command.name in _INSTALLERS else []
+
+
+def _script(command: Command) -> list[str]:
+    """The first word that is neither an option nor its value, and what is loaded before."""
+    words, loaded = list(command.arguments), list(behind(command.arguments, _LOADING))
+    for before, word in zip(["", *words], words, strict=False):
+        if not word.startswith("-") and not _VALUED.fullmatch(before):
+            return [word, *loaded]
+    return loaded
