@@ -45,6 +45,12 @@ def compile_path(path: str, field: str) -> JSONPath:
     return compiled
 
 
+def names_in(path: str) -> set[str]:
+    """The names of members in a path or an expression, and other words in it."""
+    quoted = re.findall(_NAME, path)
+    return {*re.findall(r"\w+", re.sub(_NAME, " ", path)), *(name[1:-1] for name in quoted)}
+
+
 def _unquoted(found: re.Match[str]) -> str:
     """Nothing for a quoted text, nor for names in brackets that are all different: these never find a thing twice. Of
     other names, the commas and the closing bracket remain. A name with an escape may be the same as another one."""

@@ -1,6 +1,6 @@
 """Search the arguments of a tool call so that no way of writing them hides what they say."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from jsonpath import JSONPath
@@ -8,22 +8,28 @@ from jsonpath import JSONPath
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.policies.argument_json import read, read_within, unescaped
+from streamviz.policies.spellings import spelt
 
 # Following a path takes a few µs per value.
 MOST_VALUES = 50_000
 
 
 class Arguments:
-    """The arguments of one call, read once for all patterns."""
+    """The arguments of one call, read once for all patterns, with `names` spelt as they are here.
 
-    def __init__(self, block: ToolCallStreamBlock) -> None:
+    `is_spelt_so`: whether the call spells them like that itself.
+    """
+
+    def __init__(self, block: ToolCallStreamBlock, names: Collection[str] = ()) -> None:
         self._raw = block.arguments
+        self.is_spelt_so = True
         # The call's own, and what a tool that it calls gets.
         self._values: list[JsonObject] = []
         self._unreadable: ValueError | None = None
         try:
-            self._values.append(read(block))
-            self._values += read_within(block, self._values[0])
+            written = [value := read(block), *read_within(block, value)]
+            self._values = [spelt(value, names) for value in written]
+            self.is_spelt_so = self._values == written
         except ValueError as error:
             self._unreadable = error
         self._whole: list[str] | None = None

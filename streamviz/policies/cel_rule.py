@@ -12,8 +12,10 @@ from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_json import read
+from streamviz.policies.argument_paths import names_in
 from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
+from streamviz.policies.spellings import spelt
 
 LONGEST = 4000
 # Lists from a model can be long, and each nested loop multiplies the steps by their length.
@@ -87,6 +89,7 @@ class CelRule(Policy):
         expression = as_text(parameters["expression"])
         self._program = _compile(expression)
         self._wanted = frozenset(self._program.variables())
+        self._names = names_in(expression)
         self._loops = len(_LOOP.findall(expression))
         self._words = 1 + len(expression) // _WORD
         self._sums = 1 + expression.count("+")
@@ -116,7 +119,7 @@ class CelRule(Policy):
         self.require_short(size <= _SHORT and not self._has_patterns)
         makers: dict[str, Callable[[], JsonObject]] = {
             "block": lambda: _block(block) if block else {},
-            "args": lambda: _arguments(block),
+            "args": lambda: spelt(_arguments(block), self._names),
             "request": lambda: _request(request),
             "stream": lambda: _stream(context),
             "session": lambda: _session(context),

@@ -14,7 +14,7 @@ from streamviz.core.model_names import fits, fits_called
 from streamviz.core.policy import Policy
 from streamviz.core.policy_settings import is_nameless, names_of
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.argument_paths import compile_path
+from streamviz.policies.argument_paths import compile_path, names_in
 from streamviz.policies.arguments import Arguments
 from streamviz.policies.folding import folded, forms, with_folded
 from streamviz.policies.parameters import (
@@ -120,6 +120,8 @@ class ToolRule(Policy):
             _argument_rule(rule, f"arguments.{number}", self._normalises)
             for number, rule in enumerate(objects(parameters.get("arguments")))
         ]
+        paths = (as_text(rule.get("path")) for rule in objects(parameters.get("arguments")))
+        self._spelt = frozenset(name for path in paths for name in names_in(path))
         self._text = as_text(parameters.get("text"))
 
     def holds(self, block: StreamBlock) -> bool:
@@ -158,10 +160,10 @@ class ToolRule(Policy):
         """The first rule that these arguments match. Raises ValueError if they cannot be read."""
         # Decoding produces more texts to search.
         self.require_short(not self._normalises and _is_short(self._rules, block.arguments))
-        arguments = Arguments(block)
+        arguments = Arguments(block, self._spelt)
         if self._allows_only:
             arguments.require_readable()
-            return _allowing(self._rules, arguments)
+            return _allowing(self._rules, arguments) if arguments.is_spelt_so else None
         found = _matching([rule for rule in self._rules if rule.path is None], arguments, self._normalises)
         if found is None:
             arguments.require_readable()

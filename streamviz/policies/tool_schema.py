@@ -7,7 +7,7 @@ from streamviz.core.call_runners import Runner
 from streamviz.core.calls import called_by_name, calls_by_name
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_text, encode
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, levels
 from streamviz.core.model_names import fits_called
 from streamviz.core.policy import Policy
 from streamviz.core.policy_settings import is_nameless
@@ -15,6 +15,7 @@ from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.argument_json import read, read_within
 from streamviz.policies.json_schema import checked_by_any
 from streamviz.policies.parameters import check, shortened
+from streamviz.policies.spellings import spelt
 
 _LONGEST_NAME = 80
 # Where clients wait only short arguments are checked, against short schemas with none of these words: references can
@@ -102,8 +103,12 @@ class ToolSchema(Policy):
             return ALLOW
         return self._deny(f"The request declares no tool called {shortened(block.name, _LONGEST_NAME)}.", {})
 
-    def _judge(self, name: str, arguments: object, schemas: list[object]) -> Verdict:
+    def _judge(self, name: str, arguments: JsonObject, schemas: list[object]) -> Verdict:
+        """Judge arguments both as they are spelt, and as clients take them that overlook spellings."""
+        respelt = spelt(arguments, _names_in(schemas))
         error = checked_by_any(arguments, schemas)
+        if error is None and respelt != arguments:
+            error = checked_by_any(respelt, schemas)
         if error is None:
             return ALLOW
         place = shortened(error.json_path, _LONGEST_NAME)
@@ -114,6 +119,11 @@ class ToolSchema(Policy):
 
     def _deny(self, reason: str, evidence: JsonObject) -> Verdict:
         return Verdict(Decision.DENY, reason, self._text, evidence)
+
+
+def _names_in(schemas: list[object]) -> set[str]:
+    """The names of all properties in these schemas."""
+    return {name for level in levels(schemas) for each in level.objects for name in as_object(each.get("properties"))}
 
 
 def _is_simple(schemas: list[object]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from streamviz.core.json_value import JsonObject, as_text, value_in
 from streamviz.core.model_names import fits_called
+from streamviz.policies.spellings import plain
 
 # Names of tools that run commands: those of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
 # Windsurf, Copilot and MCP servers. Case does not matter.
@@ -86,16 +87,12 @@ def _objects(value: object) -> Iterator[_Members]:
     while level:
         item = level.pop()
         if isinstance(item, dict):
-            yield [(_plain(str(key)), member) for key, member in item.items()]
+            yield [(plain(str(key)), member) for key, member in item.items()]
             level += item.values()
         elif isinstance(item, list):
             level += item
         elif isinstance(item, str) and item.lstrip()[:1] in ("{", "["):
             level.append(value_in(item))
-
-
-def _plain(key: str) -> str:
-    return key.lower().replace("_", "").replace("-", "")
 
 
 def _with_arguments(members: _Members) -> Iterator[tuple[Step, ...]]:
@@ -133,7 +130,7 @@ def _steps(items: Sequence[object], *, are_several: bool) -> Iterator[Step]:
             yield tuple(_texts(item))
             yield from _steps(item, are_several=False)
         elif isinstance(item, dict):
-            yield from (as_text(each) for key, each in item.items() if _plain(str(key)) in _COMMANDS)
+            yield from (as_text(each) for key, each in item.items() if plain(str(key)) in _COMMANDS)
 
 
 def _texts(items: Sequence[object]) -> list[str]:
