@@ -4,6 +4,7 @@ import copy
 import json
 import re
 from collections import Counter
+from itertools import groupby
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
@@ -33,6 +34,8 @@ _PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "
 # Anthropic's types, and OpenRouter's for Anthropic's models.
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning.text", "reasoning.encrypted"})
 _THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
+# Types of parts with a text, which Gemini's have none of.
+_TEXTS = (None, "text", "input_text", "output_text")
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 # Stands for a turn that was nothing but thinking: providers accept no turn without content.
 _LEFT_OUT = {"type": "text", "text": "[thinking left out]"}
@@ -190,10 +193,34 @@ class _Masking:
         """Thinking goes back to its model unchanged or not at all: the provider refuses it if it is changed, or if part
         of a turn's thinking is missing. Without any of it, the model does not think in that turn."""
         made = [self.value(item, holder) for item in items]
+        if holder is not None:
+            made = self._across(made)
         if holder is None or all(own is item or not _is_signed(item) for own, item in zip(made, items, strict=True)):
             return made
         left = [own for own, item in zip(made, items, strict=True) if not _is_thinking(item)]
         return left or ([_LEFT_OUT] if holder == "content" else [])
+
+    def _across(self, items: list[object]) -> list[object]:
+        """Mask what is there once neighbouring texts are joined, as providers do: in the text in which it begins."""
+        made: list[object] = []
+        for is_text, group in groupby(items, lambda item: _text_of(item) is not None):
+            run = list(group)
+            made += self._joined(run) if is_text and len(run) > 1 else run
+        return made
+
+    def _joined(self, items: list[object]) -> list[object]:
+        texts = [_text_of(item) or "" for item in items]
+        found, _ = self._finder.find(Tail("".join(texts), 0, is_whole=True), self._budget)
+        self.counts.update(each.label for each in found)
+        made, start = [], 0
+        for item, text in zip(items, texts, strict=True):
+            end = start + len(text)
+            edits = [
+                _edit_within(each, start, end, self._mask) for each in found if each.start < end and start < each.end
+            ]
+            made.append({**as_object(item), "text": edited(text, edits)} if edits else item)
+            start = end
+        return made
 
     def _object(self, value: JsonObject, holder: str | None) -> JsonObject:
         """Names that would be masked alike are numbered, so that no member is lost."""
@@ -236,6 +263,19 @@ class _Masking:
         if self.counts.total() == before:
             return number
         return made if self._has_text_for_numbers else 0
+
+
+def _text_of(item: object) -> str | None:
+    """The text of a part of a message; None if it has none, or it is the model's thinking."""
+    members = as_object(item)
+    text = members.get("text") if members.get("type") in _TEXTS and not members.get("thought") else None
+    return text if isinstance(text, str) else None
+
+
+def _edit_within(found: Found, start: int, end: int, mask: str) -> Edit:
+    """The edit in the text that is from `start` to `end` of the whole; only where the match begins, there is a mask."""
+    edit = _edit(found, mask if found.start >= start else "")
+    return edit._replace(start=max(found.start, start) - start, end=min(found.end, end) - start)
 
 
 def _is_thinking(item: object) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,42 @@ def test_every_text_of_a_request_is_masked(fields: dict[str, object]) -> None:
     assert isinstance(verdict, Verdict)
     assert KEY not in json.dumps(verdict.request)
     assert "[api key removed]" in json.dumps(verdict.request)
+
+
+def parts(type: str | None, *texts: str) -> list[dict[str, str]]:
+    return [{"text": text} if type is None else {"type": type, "text": text} for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("format", "type", "asked"),
+    [
+        ("openai_chat", "text", lambda said: {"messages": [{"role": "user", "content": said}]}),
+        ("anthropic_messages", "text", lambda said: {"system": said}),
+        ("anthropic_messages", "text", lambda said: {"messages": [{"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": said}]}]}),
+        ("openai_responses", "input_text", lambda said: {"input": [{"role": "user", "content": said}]}),
+        ("openai_responses", "input_text", lambda said: {"input": [
+            {"type": "function_call_output", "call_id": "c", "output": said}]}),
+        ("gemini", None, lambda said: {"contents": [{"role": "user", "parts": said}]}),
+    ],
+)  # fmt: skip
+def test_a_secret_in_several_parts_of_a_message_is_masked(format: str, type: str | None, asked: Any) -> None:
+    verdict = build("redact", {}).on_request(
+        ModelCall(format, asked(parts(type, "It is ", KEY[:9], KEY[9:30], KEY[30:] + " here."))), context()
+    )
+    assert isinstance(verdict, Verdict)
+    assert verdict.request == asked(parts(type, "It is ", "[api key removed]", "", " here."))
+    assert verdict.evidence["counts"] == {"api key": 1}
+
+
+def test_parts_that_are_not_joined_stay_as_they_are() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}
+    for within in (picture, {"type": "thinking", "thinking": "x", "signature": "s"}):
+        content = [{"type": "text", "text": KEY[:9]}, within, {"type": "text", "text": KEY[9:]}]
+        asked = ModelCall("openai_chat", {"messages": [{"role": "user", "content": content}]})
+        verdict = build("redact", {}).on_request(asked, context())
+        assert isinstance(verdict, Verdict)
+        assert verdict.decision is Decision.ALLOW
 
 
 def test_what_says_how_to_answer_stays_what_it_is() -> None:
