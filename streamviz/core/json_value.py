@@ -96,7 +96,7 @@ def has_name_twice(data: bytes, value: object) -> bool:
     if is_alike and not _OTHER_NAME_ENDS.search(data):
         return False
     try:
-        json.loads(data, object_pairs_hook=_once)
+        json.loads(data, strict=False, object_pairs_hook=_once)
     except ValueError:
         return True
     return False

@@ -16,6 +16,12 @@ RULE = {"model": "judge", "instructions": "It destroys data.", "threshold": 0.6,
 CALL = block('{"command": "rm"}', name="run_shell")
 
 
+def test_a_line_break_within_an_explanation_changes_nothing() -> None:
+    said = '{"score" : 0.1, "explanation": "One.\nTwo."}'
+    verdict = ask(build("llm_judge", {"model": "m", "instructions": "i"}), block("{}")).read(said)
+    assert verdict.decision is Decision.ALLOW
+
+
 def test_it_asks_about_the_call_with_its_instructions() -> None:
     asked = ask(build("llm_judge", RULE), CALL)
     assert asked.model == "judge"
