@@ -243,7 +243,8 @@ class Envelope:
             read = members if is_like_text else {name: members[name] for name in _OF_UNKNOWN if name in members}
             self._members(read, _ENCRYPTED)
             if not kind.endswith(RESULT_ENDINGS):
-                self._show([members[name] for name in _SHOWN if name in members])
+                shown = [members[name] for name in _SHOWN if name in members]
+                self._show([*shown, *filter(None, map(_said_in_parts, shown))])
 
     # Members
 
@@ -334,3 +335,8 @@ class Envelope:
             for text in level.texts:
                 if text not in VOCABULARY:
                     self._take(text, False, None)
+
+
+def _said_in_parts(value: object) -> str:
+    """The text of a list of parts, which what reads them takes for one."""
+    return "".join(as_text(as_object(part).get("text")) for part in as_list(value))

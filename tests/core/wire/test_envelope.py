@@ -308,6 +308,13 @@ async def test_what_clients_put_together_of_pieces_is_read_as_one() -> None:
         assert SECRET[9:].encode() not in sent(made)
 
 
+async def test_what_agents_say_in_parts_is_read_as_one() -> None:
+    parts = [{"type": "input_text", "text": piece} for piece in (SECRET[:9], SECRET[9:])]
+    made = await run("openai_responses", [agent_message("content", parts)], redact())
+    assert made.state.contradiction
+    assert SECRET[9:].encode() not in sent(made)
+
+
 async def test_it_says_who_found_what_and_does_not_say_it_again() -> None:
     made = await run("openai_responses", [response("id", SECRET)], redact())
     [judgement] = made.judgements
