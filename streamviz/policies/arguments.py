@@ -15,10 +15,8 @@ MOST_VALUES = 50_000
 
 
 class Arguments:
-    """The arguments of one call, read once for all patterns, with `names` spelt as they are here.
-
-    `is_spelt_so`: whether the call spells them like that itself.
-    """
+    """The arguments of one call, read once for all patterns, with `names` spelt as they are here; `is_spelt_so` says
+    whether the call spells them so itself."""
 
     def __init__(self, block: ToolCallStreamBlock, names: Collection[str] = ()) -> None:
         self._raw = block.arguments

@@ -109,6 +109,7 @@ class ItemReader(ThinkingReader):
         said = announced(details)
         if not is_whole and not block.is_sealed:
             self._announce(block, item, said)
+            self._tell_picture(item, picture_of(details))
             return
         if item.writer is not None:
             self._end_arguments(block, item, whole_fields(details))

@@ -90,6 +90,14 @@ def test_an_image_that_becomes_another_contradicts(again: Any) -> None:
     assert take_in(*STREAM, PARTIAL).state.contradiction
 
 
+async def test_an_image_that_is_there_from_the_beginning_is_judged_too() -> None:
+    begun = {**BARE, "status": "in_progress", "result": IMAGE}
+    stream = chunks(CREATED, added(begun), done(BARE), finish(BARE))
+    assert IMAGE.encode() not in await through(stream, BlockKind.MEDIA)
+    [_, (kind, text)] = blocks_of(CREATED, added(CALL), done(CALL), finish(CALL))
+    assert (kind, [medium.data for medium in media_in(text)]) == ("media", [IMAGE])
+
+
 async def through(stream: list[Chunk], denied: BlockKind | None, body: Any = None) -> bytes:
     """What the client gets if blocks of one kind are denied."""
 
