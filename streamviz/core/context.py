@@ -28,7 +28,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class SessionCounts:
-    """The totals of the earlier streams of a session. `cost` is in US dollars, `began_at` in µs since the epoch.
+    """The totals of other streams of a session, or of a key. `cost` is in US dollars, `began_at` in µs since the epoch.
 
     `is_estimate` says that a provider did not report the tokens of one; `unpriced` counts those of unknown price.
     `running` counts other streams that are under way: they may still add `reserved_tokens` and `reserved_cost`, and
@@ -50,7 +50,8 @@ class SessionCounts:
     trouble: str = ""
 
     def add(self, spent: "SessionCounts") -> None:
-        """Add the totals of another stream of the session that is over."""
+        """Add the totals of others."""
+        self.began_at = min(filter(None, (self.began_at, spent.began_at)), default=0)
         self.streams += spent.streams
         self.blocks += spent.blocks
         self.tool_calls += spent.tool_calls
@@ -58,6 +59,11 @@ class SessionCounts:
         self.cost += spent.cost
         self.is_estimate |= spent.is_estimate
         self.unpriced += spent.unpriced
+        self.running += spent.running
+        self.reserved_tokens += spent.reserved_tokens
+        self.reserved_cost += spent.reserved_cost
+        self.unbounded += spent.unbounded
+        self.trouble = self.trouble or spent.trouble
 
 
 Price = Callable[[Tokens], float | None]
@@ -74,7 +80,8 @@ class StreamingContext:
     `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them. `price` returns
     what tokens cost (US dollars, None if that is not known); `began_at` is when the request came (µs since the epoch).
     `request` is the request as it goes upstream. `owner` is whose it is: if many wait, owners take turns. `of_key` has
-    the totals of the client's key in the hour, day or month, if a policy counts them.
+    the totals of the client's key in the hour, day or month, if a policy counts them; `scoped` has those for policies
+    that are only for some models or keys, by policy and period (`counts_of`).
     """
 
     run_id: str
@@ -86,6 +93,7 @@ class StreamingContext:
     began_at: int = 0
     owner: str = ""
     of_key: dict[str, SessionCounts] = field(default_factory=dict)
+    scoped: dict[tuple[object, str], SessionCounts] = field(default_factory=dict)
     outbox: list[Frame] = field(default_factory=list)
     is_terminated: bool = False
     _memory: dict[object, dict[str, object]] = field(default_factory=dict)
@@ -106,6 +114,12 @@ class StreamingContext:
     def terminate(self) -> None:
         """Read nothing more from upstream, and send nothing more to the client."""
         self.is_terminated = True
+
+    def counts_of(self, policy: object, period: str = "") -> SessionCounts:
+        """What the calls that a policy is for came to in this session, or with a `period` (hour, day or month) in that
+        of the client's key."""
+        everything = self.of_key.get(period) if period else self.session
+        return self.scoped.get((policy, period)) or everything or SessionCounts()
 
     def memory_of(self, policy: object) -> dict[str, object]:
         """What a policy remembers of this stream; empty at first."""

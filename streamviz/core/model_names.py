@@ -21,6 +21,11 @@ def fits(name: str, glob: str) -> bool:
     return fnmatchcase(name, glob.replace("[", "[[]"))
 
 
+def matches(name: str, globs: tuple[str, ...]) -> bool:
+    """Whether one of the globs matches; no globs match everything."""
+    return not globs or any(fits(name, glob) for glob in globs)
+
+
 def fits_in_any_case(name: str, glob: str) -> bool:
     """The same for names that clients may take for each other if only their case differs."""
     return fits(name.lower(), glob.lower())

@@ -11,7 +11,7 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy_settings import ALL_BLOCKS, BlockScope, ByHand
+from streamviz.core.policy_settings import ALL_BLOCKS, ALL_CALLS, BlockScope, ByHand, CallScope
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
@@ -112,7 +112,7 @@ class Policy:
     masks: bool = False
     # Whether it is always fast, however long what it judges is.
     is_quick: ClassVar[bool] = False
-    # Whether it depends on the session's totals: those are then gathered from all workers first.
+    # Whether it depends on the session's totals (`context.counts_of`): those are gathered from all workers first.
     counts_session: bool = False
     # The same for the key's totals: the period (hour, day or month) over which they are added up; empty if it does not.
     counts_key: str = ""
@@ -198,7 +198,8 @@ class ActivePolicy:
     """A policy as one stream has it: `version` and `mode` stay what they were when the stream began.
 
     `version_id` is the version's key in the record. With `fail_open` a policy that fails allows, otherwise it denies.
-    `time_limit` (seconds) is how long it may take to answer.
+    `time_limit` (seconds) is how long it may take to answer. `calls` are those that it is for, and so those that count
+    where it limits what they come to together.
     """
 
     policy: Policy
@@ -210,6 +211,7 @@ class ActivePolicy:
     time_limit: float = DEFAULT_SECONDS
     scope: BlockScope = ALL_BLOCKS
     by_hand: ByHand | None = None
+    calls: CallScope = ALL_CALLS
 
     def failed(self, failure: str) -> Verdict:
         """The verdict of a policy that failed."""

@@ -1,4 +1,4 @@
-"""What an operator sets for a policy: which blocks it is for, and whether a person has the last word."""
+"""What an operator sets for a policy: which calls and blocks it is for, and whether a person has the last word."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,27 @@ from streamviz.core.calls import (
     may_stand_for_others,
 )
 from streamviz.core.events import BlockKind
-from streamviz.core.model_names import fits_called, without_blanks
+from streamviz.core.model_names import fits_called, matches, matching, without_blanks
 from streamviz.core.verdicts import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """The calls that a policy is for: globs of models and of names of keys; none means all."""
+
+    models: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    def has_model(self, names: tuple[str, ...]) -> bool:
+        """Whether it is for a model with these names."""
+        return not self.models or bool(matching(names, self.models))
+
+    def has_key(self, name: str) -> bool:
+        """Whether it is for a key of this name."""
+        return matches(name, self.keys)
+
+
+ALL_CALLS = CallScope()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ class LiveStream:
     that are kept, except the user agent.
     `tokens` and `cost` (US dollars) are the totals once it is over. `hides_usage`: upstream was asked for usage that
     the client did not want. `left_out` names what its provider could not take of the request, and what of the answer
-    has no place in the client's format. `reserved` has the tally of each of its reservations: its key's by period, its
-    session's under "".
+    has no place in the client's format. `is_entered` says that limits count what it may use,
+    `tallies` names what its worker adds it to at its end, beside its session's.
     `executor` is what answers it with calls of its own, which makes it a run; `calls` are those calls, in the order in
     which they began; `part` is what a call of a run is for.
     `calls_model` is false if no model answers it itself: then it takes no tokens.
@@ -118,7 +118,8 @@ class LiveStream:
     cost: float | None = None
     hides_usage: bool = False
     left_out: tuple[str, ...] = ()
-    reserved: dict[str, uuid.UUID] = field(default_factory=dict)
+    is_entered: bool = False
+    tallies: set[uuid.UUID] = field(default_factory=set)
     place: Place = field(default_factory=Place)
     executor: str = ""
     part: str = ""

@@ -97,9 +97,9 @@ class Limits(Policy):
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
         verdict = self._judged_later(request) if self._counts_answers else None
         if self._session and verdict is None:
-            verdict = self._judged(_Counted("session", self._session), context.session, context)
+            verdict = self._judged(_Counted("session", self._session), context.counts_of(self), context)
         if self._key and (verdict is None or verdict.decision is Decision.ALLOW):
-            counts = context.of_key.get(self._period, SessionCounts())
+            counts = context.counts_of(self, self._period)
             verdict = self._judged(_Counted("key", self._key, f" a {self._period}"), counts, context)
         return verdict
 

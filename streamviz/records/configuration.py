@@ -19,7 +19,7 @@ from django.db import close_old_connections
 from psycopg.types.json import Jsonb
 
 from streamviz.core.judgements import NotRun
-from streamviz.core.model_names import REPLAY_PREFIX, matching
+from streamviz.core.model_names import REPLAY_PREFIX, matches, matching
 from streamviz.core.policy import ActivePolicy
 from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.mcp_tools import McpServer as KnownMcpServer
@@ -29,7 +29,7 @@ from streamviz.records.models.access import digest
 from streamviz.records.models.policies import words
 from streamviz.records.models.workers import LIFE
 from streamviz.records.policies_in_force import policies_in_force
-from streamviz.records.scoped_policies import ScopedPolicy, matches
+from streamviz.records.scoped_policies import ScopedPolicy
 
 log = logging.getLogger(__name__)
 

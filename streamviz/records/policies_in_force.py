@@ -8,7 +8,7 @@ from django.db.models import F
 from streamviz import policies
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import ActivePolicy, CannotRun
-from streamviz.core.policy_settings import BlockScope, ByHand
+from streamviz.core.policy_settings import BlockScope, ByHand, CallScope
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import PolicyVersion
 from streamviz.records.models.policies import PolicyFields, words
@@ -59,4 +59,5 @@ def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: 
         fields.time_limit,
         BlockScope(kinds, words(fields.tools_scope)),
         by_hand,
+        CallScope(words(fields.models_scope), words(fields.keys_scope)),
     )

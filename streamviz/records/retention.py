@@ -34,6 +34,7 @@ from streamviz.records.retention_statements import (
     STREAM_SIZE,
 )
 from streamviz.records.rules import Retention
+from streamviz.records.tally_rows import FORGET as FORGET_TALLIES
 
 BATCH = 1000
 LOCK_SECONDS = 5
@@ -75,12 +76,13 @@ class Retaining:
         return freed
 
     def _forget(self) -> None:
-        """Forget which streams and sessions were deleted long ago, and the back-tests and runs of retention that are
-        older than the streams that are kept."""
+        """Forget which streams and sessions were deleted long ago, what limits count no more, and the back-tests and
+        runs of retention that are older than the streams that are kept."""
         with connection.cursor() as cursor:
             for deleted in ("records_deletedstream", "records_deletedsession"):
                 forget = f"DELETE FROM {deleted} WHERE deleted_at < %s"  # noqa: S608
                 cursor.execute(forget, [self._now - FORGET_DELETIONS_AFTER])
+            cursor.execute(FORGET_TALLIES, [self._now])
         if kept_from := first_stream_kept(self._retention, self._now):
             Backtest.objects.filter(created_at__lt=kept_from).delete()
             RetentionRun.objects.filter(started_at__lt=kept_from).delete()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamviz.core.model_names import fits, matching
+from streamviz.core.model_names import matches, matching
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 
@@ -30,8 +30,3 @@ class ScopedPolicy:
         if not matches(key_name, self.keys):
             return "the key is outside its scope"
         return self.trouble if self.active is None else ""
-
-
-def matches(value: str, globs: tuple[str, ...]) -> bool:
-    """Whether one of the globs matches; no globs match everything."""
-    return not globs or any(fits(value, glob) for glob in globs)

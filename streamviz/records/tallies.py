@@ -1,18 +1,20 @@
-"""Reserve what a stream may use before it begins, and settle it when it is over, across all workers."""
+"""What sessions and keys have used, across all workers: a limited stream is entered before it begins, and settled when
+it is over."""
 
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import LiteralString, NamedTuple, TypeVar
+from typing import Any, LiteralString, NamedTuple, TypeVar
 
 import psycopg
-from psycopg.rows import class_row
 
 from streamviz.core.context import SessionCounts
+from streamviz.core.model_names import model_names
+from streamviz.core.policy_settings import CallScope
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[tuple[object, ...]]
@@ -22,39 +24,25 @@ log = logging.getLogger(__name__)
 # A client is waiting meanwhile.
 RESERVE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
-_COUNT_SECONDS = 2.0
-# Reservations that a worker has not renewed for two minutes count as those of a worker that is gone
-# (streamviz_reserve).
+# What a worker has not renewed for two minutes is that of a worker that is gone (streamviz_enter).
 RENEW_SECONDS = 20.0
+SESSION = ""
 
-_RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"
-# What the record has of a key in a period, from before it was counted; requests that were denied are no streams: these
-# never went upstream, so they have neither chunks nor a count of tokens. Uses the index stream_of_key.
-_BEGIN = """
-INSERT INTO records_sessiontally
-    (session_id, began_at, touched_at, streams, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced)
-SELECT %(tally)s, %(since)s, now(), count(*) FILTER (
-        WHERE stream.outcome <> 'halted' OR stream.chunk_count > 0 OR stream.output_tokens IS NOT NULL
-    ),
-    coalesce(sum(stream.block_count), 0), coalesce(sum(told.calls), 0),
-    coalesce(sum(coalesce(stream.output_tokens, told.length / 4)), 0), coalesce(sum(stream.cost), 0),
-    coalesce(bool_or(stream.output_tokens IS NULL AND stream.block_count > 0), false), 0
-FROM records_stream AS stream CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE kind = 'tool_call') AS calls, coalesce(sum(length), 0) AS length
-    FROM records_block WHERE stream_id = stream.id
-) AS told
-WHERE stream.key_id = %(key)s AND stream.requested_at >= %(since)s AND stream.outcome <> ''
-ON CONFLICT DO NOTHING
+_ENTER = "SELECT * FROM streamviz_enter(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_SETTLE = """
+UPDATE records_use SET is_over = true, seen_at = now(), blocks = %s, tool_calls = %s, output_tokens = %s, cost = %s,
+    is_estimate = %s, unpriced = %s
+WHERE stream_id = %s
 """
-_IS_BEGUN = "SELECT FROM records_sessiontally WHERE session_id = %s"
-_SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-_RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
-# A session that comes back later is counted from the record again; a key's month has up to 31 days.
-_FORGET = (
-    "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'",
-    # Left by killed workers, where nothing was reserved since to replace them; the record has those streams.
-    "DELETE FROM records_reservation WHERE seen_at < now() - interval '32 days'",
+_STRIKE = "DELETE FROM records_use WHERE stream_id = %s"
+# The writer, which deletes entries, waits for nobody who waits for it.
+_RENEW = """
+UPDATE records_use SET seen_at = now() WHERE stream_id IN (
+    SELECT stream_id FROM records_use WHERE worker = %s AND NOT is_over FOR UPDATE SKIP LOCKED
 )
+"""
+# What the record never got the end of: a key's month has up to 31 days.
+_FORGET = "DELETE FROM records_use WHERE seen_at < now() - interval '32 days'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +53,74 @@ class Amounts:
     cost: float | None
 
 
-class OfKey(NamedTuple):
-    """A key's use within an hour, a day or a month (`period`) that began at `since`."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stream, as limits count it. `is_unread` says that nothing reads which model it calls."""
 
-    key_id: int | None
+    stream: uuid.UUID
+    session: uuid.UUID
+    key: int | None
+    began_at: datetime
+    requested_model: str
+    provider: str
+    upstream_model: str
+    is_unread: bool
+
+
+class Period(NamedTuple):
+    """From when to when a stream begins that counts: the first moment, and the first after it. None is any time."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+Periods = Mapping[str, Period]
+
+
+class Used(NamedTuple):
+    """What the streams came to that called one model with one key: of a session (`period` is SESSION), or of a key in
+    a period."""
+
     period: str
-    since: datetime
+    key_name: str
+    models: tuple[str, ...]
+    is_unread: bool
+    counts: SessionCounts
+
+    def counts_for(self, scope: CallScope) -> bool:
+        """Whether these calls are in a scope. What nothing reads is in that of all models."""
+        return scope.has_key(self.key_name) and (self.is_unread or scope.has_model(self.models))
 
 
 @dataclass(slots=True, eq=False)
 class _Owed:
-    """What is still to be settled for a session."""
+    """What is still to be settled, and of whom: a session, and a key."""
 
-    session: uuid.UUID
+    whose: tuple[object, ...]
+    statement: LiteralString
     values: list[object]
     is_settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Tallies:
-    """One worker's access to the totals of sessions."""
+    """One worker's access to what sessions and keys have used."""
 
     def __init__(self, conninfo: Callable[[], str]) -> None:
         self._conninfo = conninfo
         self._worker = uuid.uuid4()
         self._connection: Connection | None = None
-        self._has_reserved = False
+        self._has_entered = False
         self._turn = asyncio.Lock()
         self._owed: asyncio.Queue[_Owed] = asyncio.Queue()
-        self._last_owed: dict[uuid.UUID, _Owed] = {}
+        self._last_owed: dict[object, _Owed] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Call this in the event loop. It connects only once something is reserved."""
+        """Call this in the event loop. It connects only once a stream is entered."""
         self._tasks = [asyncio.create_task(self._settle_owed()), asyncio.create_task(self._renew())]
 
     async def stop(self) -> None:
-        """Try once more to settle what is owed; workers find the rest in the record later."""
+        """Try once more to settle what is owed; the rest holds as it was reserved until the record has it."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RETRY_SECONDS):
                 await self._owed.join()
@@ -109,53 +129,51 @@ class Tallies:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
 
-    async def reserve(
-        self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: OfKey | None = None
-    ) -> SessionCounts:
-        """The session's totals without this stream, whose amounts are reserved from now on.
+    async def enter(self, entry: Entry, amounts: Amounts, periods: Periods) -> list[Used]:
+        """What the stream's session (SESSION) or its key has used in these periods, by model, without this stream,
+        whose amounts are reserved from now on.
 
-        With `of_key`, `session` is the name under which the key is counted in that period. If the database does not
-        answer, the counts have `trouble` set.
+        If the database does not answer, the counts have `trouble` set.
         """
-        self._has_reserved = True
-        period = of_key.period if of_key else ""
-        values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
+        self._has_entered = True
+        values = _values(entry, self._worker, amounts, periods)
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
                 # A client's next request, right after an answer, must not find that answer's amounts still reserved.
-                if owed := self._last_owed.get(session):
-                    await owed.is_settled.wait()
-                if of_key is not None:
-                    await self._do(lambda connection: _begin(connection, session, of_key))
-                return await self._do(lambda connection: _reserve(connection, values))
+                for whose in _whose(entry.session, entry.key):
+                    if owed := self._last_owed.get(whose):
+                        await owed.is_settled.wait()
+                return await self._do(lambda connection: _enter(connection, values))
         except (psycopg.Error, OSError, TimeoutError) as error:
-            log.warning("session totals are unavailable: %s", error)
-            return SessionCounts(trouble="the session totals are not known: the database does not answer")
+            log.warning("what sessions and keys have used is not known: %s", error)
+            trouble = "the totals of sessions and keys are not known: the database does not answer"
+            return [Used(period, "", (), True, SessionCounts(trouble=trouble)) for period in periods]
 
-    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str = "") -> None:
-        """The stream is over and used this much. Nobody waits for it. `session` and `period` are as in `reserve`."""
-        amounts = [spent.streams, spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
-        owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced, period])
-        self._last_owed[session] = owed
+    def settle(self, stream: uuid.UUID, session: uuid.UUID, key: int | None, spent: SessionCounts) -> None:
+        """The stream is over and used this much; nothing if it does not count. Nobody waits for it."""
+        used: list[object] = [spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
+        values = [*used, spent.is_estimate, spent.unpriced, stream] if spent.streams else [stream]
+        owed = _Owed(_whose(session, key), _SETTLE if spent.streams else _STRIKE, values)
+        self._last_owed |= dict.fromkeys(owed.whose, owed)
         self._owed.put_nowait(owed)
 
     async def _settle_owed(self) -> None:
-        """In order, so that once a session's last entry is settled, all of its entries are."""
+        """In order, so that once the last of a session's, or a key's, is settled, all are."""
         while True:
             owed = await self._owed.get()
-            await self._insist(_SETTLE, owed.values)
+            await self._insist(owed.statement, owed.values)
             owed.is_settled.set()
-            if self._last_owed.get(owed.session) is owed:
-                del self._last_owed[owed.session]
+            for whose in owed.whose:
+                if self._last_owed.get(whose) is owed:
+                    del self._last_owed[whose]
             self._owed.task_done()
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if self._has_reserved:  # even if the connection has been lost since
+            if self._has_entered:  # even if the connection has been lost since
                 await self._insist(_RENEW, [self._worker])
-                for forget in _FORGET:
-                    await self._insist(forget, [])
+                await self._insist(_FORGET, [])
 
     async def _insist(self, statement: LiteralString, values: list[object]) -> None:
         while True:
@@ -190,23 +208,21 @@ class Tallies:
                 await connection.close()
 
 
-async def _begin(connection: Connection, tally: uuid.UUID, of_key: OfKey) -> None:
-    """Count what the key has used, unless that is counted already. A client does not wait long for this: if it takes
-    too long, counting starts from now."""
-    if await (await connection.execute(_IS_BEGUN, [tally])).fetchone() is not None:
-        return
-    told = {"tally": tally, "key": of_key.key_id, "since": of_key.since}
-    try:
-        async with connection.transaction():
-            await connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{_COUNT_SECONDS}s"])
-            await connection.execute(_BEGIN, told)
-    except psycopg.errors.QueryCanceled:
-        log.warning("a key has made too many streams in this %s to count: its limit starts from now", of_key.period)
+def _whose(session: uuid.UUID, key: int | None) -> tuple[object, ...]:
+    return (session,) if key is None else (session, key)
 
 
-async def _reserve(connection: Connection, values: list[object]) -> SessionCounts:
-    cursor = connection.cursor(row_factory=class_row(SessionCounts))
-    await cursor.execute(_RESERVE, values)
-    counts = await cursor.fetchone()
-    assert counts is not None  # the function gives one row
-    return counts
+def _values(entry: Entry, worker: uuid.UUID, amounts: Amounts, periods: Periods) -> list[object]:
+    called = [entry.requested_model, entry.provider, entry.upstream_model, entry.is_unread]
+    begun = [entry.stream, entry.session, entry.key, entry.began_at, *called]
+    bounds = [[each[n] for each in periods.values()] for n in range(2)]
+    return [*begun, worker, amounts.output_tokens, amounts.cost, list(periods), *bounds]
+
+
+async def _enter(connection: Connection, values: list[object]) -> list[Used]:
+    return [_used(row) for row in await (await connection.execute(_ENTER, values)).fetchall()]
+
+
+def _used(row: Sequence[Any]) -> Used:
+    period, key_name, asked, provider, model, is_unread, *counts = row
+    return Used(period, key_name, model_names(asked, provider, model), is_unread, SessionCounts(*counts))

@@ -1,5 +1,5 @@
-"""The writer's maintenance tasks: merging half hours, creating partitions ahead, daily retention, the archive, what was
-set aside, and the words of requests that were stored before these could be searched."""
+"""The writer's maintenance tasks: merging half hours and tallies, creating partitions ahead, daily retention, the
+archive, what was set aside, and the words of requests that were stored before these could be searched."""
 
 import logging
 import threading
@@ -12,11 +12,10 @@ from uuid import UUID
 import psycopg
 from django.db import DatabaseError, connections
 
-from streamviz.records import metrics
+from streamviz.records import half_hours, metrics, tally_rows
 from streamviz.records.archive.bucket import ChunksAway, bucket_of
 from streamviz.records.archive.moving import Archiving, first_kept
 from streamviz.records.archive.statements import STALE
-from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
 from streamviz.records.partitions import RUNS, STREAMS, analyse, days_around, days_left_out, make_days
 from streamviz.records.request_index import FIRST, fill_in
@@ -122,7 +121,8 @@ class Upkeep:
 
     def _put_together(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
-            put_together(connection)
+            half_hours.put_together(connection)
+            tally_rows.put_together(connection)
 
     def _analyse(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:

@@ -115,7 +115,7 @@ def test_fifty_calls_at_once_over_three_servers_stay_within_a_sessions_limits(
         codes = list(clients.map(lambda n: status(guarded, both[n % 2], session, model), range(AT_ONCE)))
     assert set(codes) == {200, 403}
     assert codes.count(200) <= most
-    until(lambda: not guarded.query("SELECT stream_id FROM records_reservation"))
+    until(lambda: not guarded.query("SELECT stream_id FROM records_use"))
 
     def every_worker_was_asked() -> bool:
         # The system shares connections among workers as it likes, so one may have had none of the fifty.

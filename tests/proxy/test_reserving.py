@@ -26,7 +26,7 @@ from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, StreamOpened
 from streamviz.records.scoped_policies import ScopedPolicy
-from streamviz.records.tallies import Amounts
+from streamviz.records.tallies import Amounts, Entry, Used
 from tests.executors.support import said
 from tests.proxy.running import Client, Model, over
 from tests.records.support import ROOM
@@ -43,14 +43,14 @@ class Books:
         self.was_asked = asyncio.Event()
         self.answers = asyncio.Event()
 
-    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: object) -> SessionCounts:
-        self.reserved.add(stream)
+    async def enter(self, entry: Entry, amounts: Amounts, periods: object) -> list[Used]:
+        self.reserved.add(entry.stream)
         self.amounts.append(amounts)
         self.was_asked.set()
         await self.answers.wait()
-        return SessionCounts()
+        return []
 
-    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str) -> None:
+    def settle(self, stream: uuid.UUID, session: uuid.UUID, key: int | None, spent: SessionCounts) -> None:
         self.reserved.remove(stream)
 
 

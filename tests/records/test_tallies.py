@@ -1,8 +1,9 @@
-"""Tallies of sessions: reserved at the start, settled at the end, on any worker."""
+"""What sessions and keys have used: reserved at the start, settled at the end, on any worker."""
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.records import tallies
 from streamviz.records.database import conninfo
 from streamviz.records.moments import as_microseconds
-from streamviz.records.tallies import Amounts, OfKey, Tallies
+from streamviz.records.tallies import SESSION, Amounts, Entry, Period, Tallies, Used
 from tests.exchange.support import Play
 from tests.records.conftest import Query
 from tests.records.history import NOW, id_at, store, story
@@ -27,6 +28,30 @@ from tests.records.support import block, closed, opened, write
 
 KEY = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now()) RETURNING id"
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
+
+
+NOTHING = Amounts(0, 0.0)
+OF_SESSION = {SESSION: Period()}
+OF_DAY = {"day": Period(NOW.replace(hour=0), NOW.replace(hour=0) + timedelta(days=1))}
+
+
+def entry(session: uuid.UUID, stream: uuid.UUID | None = None, key: int | None = None, at: datetime = NOW) -> Entry:
+    """A stream that limits count; a new one unless told."""
+    return Entry(stream or uuid.uuid4(), session, key, at, "gpt-4o", "openai", "gpt-4o", False)
+
+
+async def enter(
+    worker: Tallies, it: Entry, amounts: Amounts = NOTHING, periods: Mapping[str, Period] = OF_SESSION
+) -> SessionCounts:
+    """What its session, or its key, has used of all models as a stream begins."""
+    total = SessionCounts()
+    for used in await worker.enter(it, amounts, periods):
+        total.add(used.counts)
+    return total
+
+
+def settle(worker: Tallies, it: Entry, **spent: Any) -> None:
+    worker.settle(it.stream, it.session, it.key, SessionCounts(**spent))
 
 
 @pytest.fixture
@@ -54,10 +79,10 @@ async def ask(
     """Fifty simultaneous requests on all workers: the streams that may go. The others end at once."""
 
     async def one(number: int) -> uuid.UUID | None:
-        stream, worker = uuid.uuid4(), workers[number % len(workers)]
-        if may_go(limits, await worker.reserve(session, stream, amounts)):
-            return stream
-        worker.settle(session, stream, SessionCounts())
+        it, worker = entry(session), workers[number % len(workers)]
+        if may_go(limits, await enter(worker, it, amounts)):
+            return it.stream
+        settle(worker, it)
         return None
 
     went = await asyncio.gather(*map(one, range(50)))
@@ -83,48 +108,60 @@ async def test_of_fifty_at_once_over_two_workers_no_more_go_than_the_limit_lets(
     assert 1 <= len(went) <= most
 
 
-async def test_what_was_reserved_is_settled_by_what_it_came_to(workers: list[Tallies], query: Query) -> None:
+async def test_what_was_reserved_is_settled_by_what_it_came_to(workers: list[Tallies]) -> None:
     first, second = workers
-    session, stream = uuid.uuid4(), uuid.uuid4()
-    await first.reserve(session, stream, Amounts(1_000, 1.0))
-    running = await second.reserve(session, uuid.uuid4(), Amounts(None, None))
+    session = uuid.uuid4()
+    it = entry(session)
+    await enter(first, it, Amounts(1_000, 1.0))
+    running = await enter(second, entry(session), Amounts(None, None))
     assert (running.streams, running.running, running.reserved_tokens, running.reserved_cost) == (0, 1, 1_000, 1.0)
-    first.settle(session, stream, SessionCounts(streams=1, blocks=2, tool_calls=1, output_tokens=7, cost=0.5))
+    settle(first, it, streams=1, blocks=2, tool_calls=1, output_tokens=7, cost=0.5)
     await first.stop()
-    over = await second.reserve(session, uuid.uuid4(), Amounts(5, 0.1))
+    over = await enter(second, entry(session), Amounts(5, 0.1))
     assert (over.streams, over.blocks, over.tool_calls, over.output_tokens, over.cost) == (1, 2, 1, 7, 0.5)
     assert (over.running, over.unbounded) == (1, 1)
 
 
 async def test_to_settle_twice_counts_once(workers: list[Tallies]) -> None:
     first, second = workers
-    session, stream = uuid.uuid4(), uuid.uuid4()
-    await first.reserve(session, stream, Amounts(1, 1.0))
+    it = entry(uuid.uuid4())
+    await enter(first, it, Amounts(1, 1.0))
     for _ in range(2):
-        first.settle(session, stream, SessionCounts(streams=1))
+        settle(first, it, streams=1)
     await first.stop()
-    assert (await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))).streams == 1
+    assert (await enter(second, entry(it.session))).streams == 1
+
+
+async def test_what_is_entered_again_as_its_request_has_changed_counts_as_it_is_then(workers: list[Tallies]) -> None:
+    first, second = workers
+    it = entry(uuid.uuid4())
+    await enter(first, it, Amounts(5, 1.0))
+    changed = replace(it, requested_model="gpt-5", upstream_model="gpt-5")
+    assert (await enter(first, changed, Amounts(9, 2.0))).running == 0
+    [used] = await second.enter(entry(it.session), NOTHING, OF_SESSION)
+    assert used.models == ("gpt-5", "openai/gpt-5")
+    assert (used.counts.running, used.counts.reserved_tokens, used.counts.reserved_cost) == (1, 9, 2.0)
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=-1), timedelta(hours=1)], ids=["behind", "ahead"])
 async def test_a_session_begins_by_the_clock_of_its_server_and_not_by_that_of_postgres(
     workers: list[Tallies], ahead: timedelta
 ) -> None:
-    began = datetime.now(UTC) + ahead
-    counts = await workers[0].reserve(uuid.uuid4(), id_at(began), Amounts(1, 1.0))
-    assert counts.began_at == as_microseconds(began) // 1000 * 1000
+    it = entry(uuid.uuid4(), at=datetime.now(UTC) + ahead)
+    await enter(workers[0], it)
+    assert (await enter(workers[1], entry(it.session, at=it.began_at + ahead))).began_at == as_microseconds(it.began_at)
 
 
-async def test_a_worker_that_is_gone_holds_nothing_back_and_its_streams_count(
+async def test_a_worker_that_is_gone_holds_nothing_back_but_what_it_reserved(
     workers: list[Tallies], query: Query
 ) -> None:
     first, second = workers
     session = uuid.uuid4()
-    await first.reserve(session, uuid.uuid4(), Amounts(40, 0.25))
-    query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
-    counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 0.1))
-    assert (counts.running, counts.streams, counts.output_tokens, counts.cost) == (0, 1, 40, 0.25)
-    assert counts.is_estimate
+    await enter(first, entry(session), Amounts(40, 0.25))
+    await enter(first, entry(session), Amounts(None, None))
+    query("UPDATE records_use SET seen_at = now() - interval '3 minutes'")
+    counts = await enter(second, entry(session))
+    assert (counts.running, counts.reserved_tokens, counts.reserved_cost, counts.unbounded) == (2, 40, 0.25, 0)
 
 
 @pytest.mark.parametrize("whose", ["session", "key"])
@@ -133,37 +170,33 @@ async def test_a_stream_whose_worker_is_gone_came_to_what_the_record_has(
     workers: list[Tallies], query: Query, whose: str, amounts: Amounts
 ) -> None:
     policy = ActivePolicy(build("limits", {whose: {"cost": 9}}), "limits", 1, 1, Mode.ENFORCE)
+    [(key,)] = query(KEY, "ours", "ours", "ours")
     session, gone, next_one = uuid.uuid4(), Worker(), Worker()
     gone.tallies, next_one.tallies = workers
-    stream, later = (Play(session_id=session, key_id=1).stream for _ in workers)
+    stream, later = (Play(session_id=session, key_id=key).stream for _ in workers)
     await limiting.reserve(gone, stream, [policy], lambda: amounts)
     blocks = [block(), block(1, kind="tool_call")]
-    await asyncio.to_thread(write, [opened(stream.id, session_id=session), closed(stream.id, blocks=blocks)])
-    query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
+    told = {"session_id": session, "key_id": key, "requested_at": stream.requested_at}
+    await asyncio.to_thread(write, [opened(stream.id, **told), closed(stream.id, blocks=blocks)])
     await limiting.reserve(next_one, later, [policy], lambda: amounts)
     counts = later.context.session if whose == "session" else later.context.of_key["day"]
     assert (counts.streams, counts.output_tokens, counts.cost, counts.running) == (1, 2, 0.25, 0)
     assert (counts.blocks, counts.tool_calls) == (2, 1)
 
 
-async def test_a_stream_is_reserved_and_settled_for_its_session_and_its_key_apart(
+async def test_what_moves_to_another_session_is_settled_there_and_for_its_key(
     workers: list[Tallies], query: Query
 ) -> None:
     first, second = workers
-    session, key, moved, stream = (uuid.uuid4() for _ in range(4))
-    await first.reserve(session, stream, Amounts(10, 1.0))
-    of_key = OfKey(None, "day", NOW)
-    await first.reserve(key, stream, Amounts(10, 1.0), of_key)
-    await second.reserve(moved, uuid.uuid4(), Amounts(0, 0.0))
-    query("UPDATE records_reservation SET session_id = %s WHERE session_id = %s", moved, session)
-    first.settle(session, stream, SessionCounts(streams=1, output_tokens=7))
+    moved, it = uuid.uuid4(), entry(uuid.uuid4(), key=1)
+    await enter(first, it, Amounts(10, 1.0), {**OF_SESSION, **OF_DAY})
+    query("UPDATE records_use SET session_id = %s", moved)
+    settle(first, it, streams=1, output_tokens=7)
     await first.stop()
-    in_session, in_day = [
-        await second.reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)
-        for tally, period in ((moved, None), (key, of_key))
-    ]
-    assert (in_session.streams, in_session.output_tokens, in_session.running) == (1, 7, 1)
-    assert (in_day.streams, in_day.running, in_day.reserved_tokens) == (0, 1, 10)
+    for whose, periods in ((entry(moved), OF_SESSION), (entry(uuid.uuid4(), key=1), OF_DAY)):
+        counts = await enter(second, whose, periods=periods)
+        assert (counts.streams, counts.output_tokens, counts.running) == (1, 7, 0)
+    assert (await enter(second, entry(it.session))).streams == 0
 
 
 async def test_a_key_is_counted_from_the_beginning_of_its_day(workers: list[Tallies], query: Query) -> None:
@@ -173,9 +206,8 @@ async def test_a_key_is_counted_from_the_beginning_of_its_day(workers: list[Tall
     streams.append((NOW - timedelta(days=1), key, told))
     made = [story(at, number=n, key_id=of, **more) for n, (at, of, more) in enumerate(streams)]
     await asyncio.to_thread(store, *made)
-    day, tally = NOW.replace(hour=0, minute=0, second=0, microsecond=0), uuid.uuid4()
     for worker, running in zip(workers, (0, 1), strict=True):
-        counts = await worker.reserve(tally, uuid.uuid4(), Amounts(5, 0.5), OfKey(key, "day", day))
+        counts = await enter(worker, entry(uuid.uuid4(), key=key), Amounts(5, 0.5), OF_DAY)
         assert (counts.streams, counts.cost, counts.running) == (2, 0.5, running)
         # Each stream calls one tool, and the second's provider reported no tokens.
         assert (counts.tool_calls, counts.blocks >= 2) == (2, True)
@@ -191,45 +223,36 @@ async def test_of_what_ended_without_an_answer_only_what_went_upstream_counts(
 ) -> None:
     [(key,)] = query(KEY, "ours", "ours", "ours")
     session, ended = uuid.uuid4(), id_at(NOW)
-    of_key = OfKey(key, "day", NOW - timedelta(days=1))
     told = {"session_id": session, "requested_at": as_microseconds(NOW), "key_id": key}
     nothing: dict[str, Any] = {"outcome": "halted", "chunk_count": 0, "blocks": [], "cost": None}
     nothing["output_tokens"] = output_tokens
     await asyncio.to_thread(write, [opened(ended, **told), closed(ended, **nothing)])
-    for number, (tally, period) in enumerate([(session, None), (uuid.uuid4(), of_key)], 1):
-        gone, before = id_at(NOW, number), number * counted
-        assert (await workers[0].reserve(tally, gone, Amounts(0, 0.0), period)).streams == before
+    for number, periods in enumerate([OF_SESSION, OF_DAY], 1):
+        gone, before = entry(session, id_at(NOW, number), key), number * counted
+        assert (await enter(workers[0], gone, periods=periods)).streams == before
         # One that ended so on a worker that is gone before it settled that.
-        await asyncio.to_thread(write, [opened(gone, **told), closed(gone, **nothing)])
-        query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
-        assert (await workers[1].reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)).streams == before + counted
-
-
-async def test_a_key_that_has_done_too_much_to_be_counted_begins_at_nothing(
-    workers: list[Tallies], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tallies, "_BEGIN", "SELECT pg_sleep(60), %(tally)s::uuid, %(key)s::int, %(since)s::timestamptz")
-    monkeypatch.setattr(tallies, "_COUNT_SECONDS", 0.01)
-    counts = await workers[0].reserve(uuid.uuid4(), uuid.uuid4(), Amounts(5, 0.5), OfKey(None, "month", NOW))
-    assert (counts.streams, counts.trouble) == (0, "")
+        await asyncio.to_thread(write, [opened(gone.stream, **told), closed(gone.stream, **nothing)])
+        counts = await enter(workers[1], it := entry(session, key=key), periods=periods)
+        assert (counts.streams, counts.running) == (before + counted, 0)
+        settle(workers[1], it)
 
 
 async def test_where_the_database_is_away_that_is_a_failure_of_the_policy() -> None:
     away = Tallies(lambda: "host=127.0.0.1 port=9 dbname=nothing connect_timeout=2")
-    counts = await away.reserve(uuid.uuid4(), uuid.uuid4(), Amounts(1, 0.1))
+    counts = await enter(away, entry(uuid.uuid4()))
     with pytest.raises(ValueError, match="database"):
         may_go({"streams": 3}, counts)
 
 
 async def test_a_connection_that_is_lost_is_made_anew(workers: list[Tallies], query: Query) -> None:
-    session, stream = uuid.uuid4(), uuid.uuid4()
+    it = entry(uuid.uuid4())
     first, second = workers
-    await first.reserve(session, stream, Amounts(1, 1.0))
-    query(END, "%streamviz_reserve%")
-    first.settle(session, stream, SessionCounts(streams=1))
+    await enter(first, it, Amounts(1, 1.0))
+    query(END, "%streamviz_enter%")
+    settle(first, it, streams=1)
 
     async def settled() -> bool:
-        counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))
+        counts = await enter(second, entry(it.session))
         return counts.streams == 1
 
     async with asyncio.timeout(60):
@@ -237,7 +260,8 @@ async def test_a_connection_that_is_lost_is_made_anew(workers: list[Tallies], qu
             await asyncio.sleep(0)
 
 
-async def test_a_session_does_not_wait_for_what_others_owe() -> None:
+@pytest.mark.parametrize("is_same", [True, False], ids=["same session", "same key"])
+async def test_a_session_does_not_wait_for_what_others_owe(is_same: bool) -> None:
     asked = asyncio.Event()
 
     class Stuck(Tallies):
@@ -245,18 +269,19 @@ async def test_a_session_does_not_wait_for_what_others_owe() -> None:
 
         async def _do(self, work: Any) -> Any:
             asked.set()
-            return SessionCounts(streams=7)
+            return [Used(SESSION, "", (), False, SessionCounts(streams=7))]
 
-    tallies, other, own = Stuck(conninfo), uuid.uuid4(), uuid.uuid4()
-    tallies.settle(other, uuid.uuid4(), SessionCounts())
-    assert (await asyncio.wait_for(tallies.reserve(own, uuid.uuid4(), Amounts(1, 0.1)), 30)).streams == 7
+    stuck, theirs, ours = Stuck(conninfo), entry(uuid.uuid4(), key=1), entry(uuid.uuid4(), key=2)
+    settle(stuck, theirs)
+    assert (await asyncio.wait_for(enter(stuck, ours), 30)).streams == 7
     asked.clear()
-    waiting = asyncio.create_task(tallies.reserve(other, uuid.uuid4(), Amounts(1, 0.1)))
+    later = entry(theirs.session, key=3) if is_same else entry(uuid.uuid4(), key=theirs.key)
+    waiting = asyncio.create_task(enter(stuck, later))
     await asyncio.sleep(0)
     assert not asked.is_set()
-    await tallies.start()
+    await stuck.start()
     assert (await waiting).streams == 7
-    await tallies.stop()
+    await stuck.stop()
 
 
 async def test_a_worker_that_has_lost_its_connection_keeps_what_it_has_reserved(
@@ -264,28 +289,28 @@ async def test_a_worker_that_has_lost_its_connection_keeps_what_it_has_reserved(
 ) -> None:
     monkeypatch.setattr(tallies, "RENEW_SECONDS", 0.05)
     worker, session = Tallies(conninfo), uuid.uuid4()
-    await worker.reserve(session, uuid.uuid4(), Amounts(10, 0.0))
-    assert (await worker.reserve(session, uuid.uuid4(), Amounts(2**63, 0.0))).trouble
-    query("UPDATE records_reservation SET seen_at = now() - interval '1 hour'")
+    await enter(worker, entry(session), Amounts(10, 0.0))
+    assert (await enter(worker, entry(session), Amounts(2**63, 0.0))).trouble
+    query("UPDATE records_use SET seen_at = now() - interval '1 hour'")
     await worker.start()
     async with asyncio.timeout(60):
-        while not query("SELECT 1 FROM records_reservation WHERE seen_at > now() - interval '1 minute'"):
+        while not query("SELECT 1 FROM records_use WHERE seen_at > now() - interval '1 minute'"):
             await asyncio.sleep(0.02)
     await worker.stop()
 
 
-async def test_what_killed_workers_had_reserved_is_forgotten_with_what_it_was_reserved_of(
+async def test_what_the_record_never_gets_is_forgotten_once_no_limit_counts_it(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tallies, "RENEW_SECONDS", 0.05)
     killed = Tallies(conninfo)
-    await killed.reserve(uuid.uuid4(), uuid.uuid4(), Amounts(10, 0.0))
+    await enter(killed, entry(uuid.uuid4()))
     await killed.stop()
-    query("UPDATE records_reservation SET seen_at = now() - interval '33 days'")
-    other = Tallies(conninfo)
-    await other.reserve(uuid.uuid4(), kept := uuid.uuid4(), Amounts(10, 0.0))
+    query("UPDATE records_use SET seen_at = now() - interval '33 days'")
+    other, kept = Tallies(conninfo), entry(uuid.uuid4())
+    await enter(other, kept)
     await other.start()
     async with asyncio.timeout(60):
-        while query("SELECT stream_id FROM records_reservation") != [(kept,)]:
+        while query("SELECT stream_id FROM records_use") != [(kept.stream,)]:
             await asyncio.sleep(0.02)
     await other.stop()

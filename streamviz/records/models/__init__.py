@@ -12,7 +12,7 @@ from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sessions import Session
 from streamviz.records.models.sharing import PublicLink
 from streamviz.records.models.streams import Block, DeletedSession, DeletedStream, Outcome, Stream, Verdict
-from streamviz.records.models.tallies import Reservation, SessionTally
+from streamviz.records.models.tallies import Tally, Use
 from streamviz.records.models.tapes import ClientRun, UpstreamRun
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
@@ -36,18 +36,18 @@ __all__ = [
     "PolicyVersion",
     "PublicLink",
     "RequestWords",
-    "Reservation",
     "RetentionRun",
     "Route",
     "RouteVersion",
     "SavedView",
     "Session",
-    "SessionTally",
     "SignInAttempt",
     "Spread",
     "Stall",
     "Stream",
+    "Tally",
     "UpstreamRun",
+    "Use",
     "Verdict",
     "Worker",
     "spread_of",

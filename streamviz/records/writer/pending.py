@@ -21,13 +21,14 @@ DUE_CHUNKS = 512
 
 class Stored(NamedTuple):
     """What Postgres has of a stream: its session, to which linking may have moved it, how many chunks and frames, its
-    wire format, and when it was requested (µs since the epoch)."""
+    wire format, when it was requested (µs since the epoch), and whether it is over."""
 
     session_id: UUID
     chunk_count: int
     frame_count: int
     wire_format: str
     requested_at: int
+    is_over: bool
 
 
 @dataclass(slots=True)
@@ -100,6 +101,11 @@ class Batch:
     def is_new_and_over(self) -> bool:
         """Whether the batch has the whole stream."""
         return self.opened is not None and self.closed is not None and self.stored is None
+
+    @property
+    def is_now_over(self) -> bool:
+        """Whether the batch has the end of a stream of which Postgres has none."""
+        return self.closed is not None and not (self.stored and self.stored.is_over)
 
     def go_on_from(self, stored: Stored) -> None:
         """Drop the chunks and frames that are already stored."""

@@ -1,6 +1,7 @@
 """Move a stream, with all that continues from it, to another session, and notify workers.
 
-When its last stream moves, so does what else belongs to the session: its annotations, its reservations and its tally.
+What limits count moves with the streams. When the last one moves, so does what else belongs to the session: its
+annotations, and what it has used in streams that were deleted.
 """
 
 from uuid import UUID
@@ -26,7 +27,7 @@ WITH RECURSIVE moved AS (
     WHERE next.session_id = %(old)s AND next.id >= %(since)s AND NOT next.is_named
 ) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s RETURNING id
 """
-_MOVE_WORDS = "UPDATE records_requestwords SET session_id = %s WHERE stream_id = ANY(%s)"
+_MOVE_WORDS = "UPDATE records_requestwords SET session_id = %(new)s WHERE stream_id = ANY(%(moved)s::uuid[])"
 _MERGE = """
 UPDATE records_session AS session SET
     started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
@@ -52,17 +53,12 @@ FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
 # Nobody chose to make the session that it is now part of public.
 _DROP_LINKS = "DELETE FROM records_publiclink WHERE session_id = %(old)s"
-# Reservations move with the streams. A session without a tally yet will be counted from the record.
-_RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
-_TALLY = """
-UPDATE records_sessiontally AS tally SET began_at = least(tally.began_at, other.began_at),
-    streams = tally.streams + other.streams, blocks = tally.blocks + other.blocks,
-    tool_calls = tally.tool_calls + other.tool_calls, output_tokens = tally.output_tokens + other.output_tokens,
-    cost = tally.cost + other.cost, is_estimate = tally.is_estimate OR other.is_estimate,
-    unpriced = tally.unpriced + other.unpriced, touched_at = greatest(tally.touched_at, other.touched_at)
-FROM records_sessiontally AS other WHERE tally.session_id = %(new)s AND other.session_id = %(old)s
+_COUNT = """
+SELECT streamviz_count(%(moved)s::uuid[], %(old)s, -1), streamviz_count(%(moved)s::uuid[], %(new)s, 1)
 """
-_DROP_TALLY = "DELETE FROM records_sessiontally WHERE session_id = %(old)s"
+_ENTRIES = "UPDATE records_use SET session_id = %(new)s WHERE stream_id = ANY(%(moved)s::uuid[])"
+_LEFT_ENTRIES = "UPDATE records_use SET session_id = %(new)s WHERE session_id = %(old)s"
+_LEFT_TALLIES = "UPDATE records_tally SET session_id = %(new)s WHERE session_id = %(old)s"
 _TELL = "SELECT pg_notify(%s, %s)"
 
 
@@ -77,10 +73,12 @@ def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, i
     span = between(started_at, last_at) if is_dated else ALL
     told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
     moved = [row[0] for row in cursor.execute(_MOVE, told)]
-    cursor.execute(_MOVE_WORDS, [new, as_array(moved)])
+    told["moved"] = as_array(moved)
+    for statement in (_MOVE_WORDS, _COUNT, _ENTRIES):
+        cursor.execute(statement, told)
     row = None if is_new else cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
-        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP_LINKS, _DROP):
+        for statement in (_ANNOTATE, _LEFT_ENTRIES, _LEFT_TALLIES, _DROP_LINKS, _DROP):
             cursor.execute(statement, told)
     else:
         write_again(cursor, [old])

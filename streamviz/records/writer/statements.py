@@ -5,7 +5,8 @@ from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, WH
 # What Postgres has of each stream (`pending.Stored`). The lock makes a deletion wait until what is being stored is
 # there to be deleted.
 MARKS = """
-SELECT id, session_id, chunk_count, frame_count, wire_format, (extract(epoch FROM requested_at) * 1000000)::bigint
+SELECT id, session_id, chunk_count, frame_count, wire_format, (extract(epoch FROM requested_at) * 1000000)::bigint,
+    outcome <> ''
 FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
 # Waits for a deletion that has begun; one that begins now waits until what is being stored is there.
@@ -28,7 +29,7 @@ ON CONFLICT DO NOTHING
 """
 # Another import may be storing the same stream.
 WAIT_FOR_IMPORTS = "SELECT pg_advisory_xact_lock(x'494D504F5254'::bigint)"
-FORGET_STREAM_DELETIONS = "DELETE FROM records_deletedstream WHERE stream_id = ANY(%s)"
+FORGET_STREAM_DELETIONS = "DELETE FROM records_deletedstream WHERE stream_id = ANY(%s) RETURNING stream_id"
 FORGET_SESSION_DELETIONS = "DELETE FROM records_deletedsession WHERE session_id = ANY(%s)"
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
@@ -85,3 +86,7 @@ JUDGED = """
 SELECT ordinal, decision = 'halt' OR (subject = 'request' AND decision = 'deny')
 FROM records_verdict WHERE stream_id = %s AND mode = 'enforce' AND decision <> 'allow'
 """
+
+# Limits count what these streams came to from the record, and no longer from what their workers had entered.
+COUNT = "SELECT streamviz_count(%s, NULL, 1)"
+STRIKE = "DELETE FROM records_use WHERE stream_id = ANY(%s)"
