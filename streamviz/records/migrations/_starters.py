@@ -36,9 +36,10 @@ STARTERS = {
 
 def add(apps, schema_editor):
     """Each with its first version."""
+    database = schema_editor.connection.alias
     for name, starter in STARTERS.items():
         fields = {**COMMON, **starter}
-        policy = apps.get_model("records", "Policy").objects.create(name=name, version=1, **fields)
-        apps.get_model("records", "PolicyVersion").objects.create(
+        policy = apps.get_model("records", "Policy").objects.using(database).create(name=name, version=1, **fields)
+        apps.get_model("records", "PolicyVersion").objects.using(database).create(
             policy=policy, number=1, changed_at=timezone.now(), reason="Comes with streamviz.", **fields
         )
