@@ -30,7 +30,9 @@ class Annotation(models.Model):
 class SavedView(models.Model):
     """A page of history as somebody wants to see it again: its URL name, and its query string."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views", db_index=False
+    )
     name = models.CharField(max_length=60)
     page = models.CharField(max_length=20)
     query = models.CharField(max_length=1000, blank=True)

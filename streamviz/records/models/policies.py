@@ -148,7 +148,7 @@ class Policy(PolicyFields, Versioned):
 class PolicyVersion(PolicyFields, Version):
     """A policy as it was from `changed_at` on. Never changed once made, because verdicts refer to it."""
 
-    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions", db_index=False)
 
     class Meta(Version.Meta):
         constraints = [models.UniqueConstraint(fields=["policy", "number"], name="policy_version_number")]

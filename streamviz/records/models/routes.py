@@ -109,7 +109,7 @@ class Route(RouteFields, Versioned):
 class RouteVersion(RouteFields, Version):
     """A route as it was from `changed_at` on. Never changed once made."""
 
-    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="versions")
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="versions", db_index=False)
 
     class Meta(Version.Meta):
         constraints = [models.UniqueConstraint(fields=["route", "number"], name="route_version_number")]
