@@ -1,23 +1,22 @@
 """Foreign keys that a unique constraint begins with need no index of their own."""
 
+from typing import Any
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
 # Of policies, routes and saved views. Without Django's own change of the fields, which would check each key anew.
-DROP = [
-    f"DROP INDEX IF EXISTS {name}"
-    for name in (
-        "records_policyversion_policy_id_164e31ec",
-        "records_routeversion_route_id_521f9d1c",
-        "records_savedview_user_id_c371faf8",
-    )
-]
+DROP = """
+DROP INDEX IF EXISTS records_policyversion_policy_id_164e31ec;
+DROP INDEX IF EXISTS records_routeversion_route_id_521f9d1c;
+DROP INDEX IF EXISTS records_savedview_user_id_c371faf8;
+"""
 
 
 def _altered(model: str, name: str, to: str, related_name: str) -> migrations.AlterField:
     cascade = django.db.models.deletion.CASCADE
-    field = models.ForeignKey(to, cascade, related_name=related_name, db_index=False)
+    field: models.ForeignKey[Any, Any] = models.ForeignKey(to, cascade, related_name=related_name, db_index=False)
     return migrations.AlterField(model, name, field)
 
 
