@@ -166,7 +166,7 @@ def cost(wire_format: str, make: Make, length: int) -> float:
 def main() -> int:
     gc.set_threshold(20_000, 20, 20)  # as in the server
     worst = 0.0
-    print(f"{'wire format':<20}{'deltas':<18}{'at 1,000':>10}{'at 100,000':>12}{'ratio':>8}   (µs a delta)")
+    print(f"{'wire format':<20}{'deltas':<18}{'at 1,000':>10}{'at 100,000':>12}{'ratio':>8}   (µs per delta)")
     for wire_format, kinds in DELTAS.items():
         for kind, make in kinds.items():
             short, long = cost(wire_format, make, SHORT), cost(wire_format, make, LONG)

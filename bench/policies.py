@@ -86,7 +86,7 @@ def main() -> None:
                 operator.switch(mode)
                 seen[mode].append(_load(ours, asked.streams, asked.seconds, load_cpu))
     print(f"{asked.streams} streams of 50 chunks a second, {asked.rounds} rounds of {asked.seconds:g} s\n")
-    print("| | latency a chunk p50 µs | p99 µs | p50 in each round |\n|---|---:|---:|---|")
+    print("| | latency per chunk p50 µs | p99 µs | p50 in each round |\n|---|---:|---:|---|")
     for mode, words in (("direct", "direct"), ("off", "no policy"), ("enforce", "three that hold nothing")):
         middle, worst = (percentile([each[f"latency_p{part}"] for each in seen[mode]], 50) for part in (50, 99))
         print(f"| {words} | {middle} | {worst} | {' '.join(str(each['latency_p50']) for each in seen[mode])} |")

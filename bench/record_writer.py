@@ -41,7 +41,7 @@ def main() -> None:
 
         call_command("migrate", verbosity=0)
         streams = recorded_streams(asked.streams)
-        print("| chunks a read | journal, CPU µs a chunk | bytes | writer | Postgres | chunks/s into Postgres |")
+        print("| chunks per read | journal, CPU µs per chunk | bytes | writer | Postgres | chunks/s into Postgres |")
         print("|---|---:|---:|---:|---:|---:|")
         for read in READS:
             _measure(url, streams, read, asked.chunks)

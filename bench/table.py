@@ -10,10 +10,10 @@ HEADINGS = (
     "gateway",
     "TTFT added, p50",
     "p99",
-    "latency a chunk added, p50",
+    "latency per chunk added, p50",
     "p99",
     "chunks/s",
-    "CPU µs a chunk",
+    "CPU µs per chunk",
     "with its helpers",
 )
 _COLUMNS = ("added_ttft_p50", "added_ttft_p99", "added_latency_p50", "added_latency_p99")
@@ -50,8 +50,8 @@ RATIO_HEADINGS = (
     "chunks/s, times the LiteLLM proxy's",
     "chunks/s, part of direct",
     "TTFT p50, part of the LiteLLM proxy's",
-    "latency a chunk p99, part of the LiteLLM proxy's",
-    "CPU a chunk, part of the LiteLLM proxy's",
+    "latency per chunk p99, part of the LiteLLM proxy's",
+    "CPU per chunk, part of the LiteLLM proxy's",
 )
 
 

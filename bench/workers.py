@@ -48,7 +48,7 @@ def main() -> None:
         sys.exit("bench: this takes a Linux machine with two cores")
     with ExitStack() as stack:
         arms = [_started(stack, 1, str(second)), _started(stack, 2, f"{first},{second}")]
-        print("| workers | streams | chunk p50 ms | p99 ms | servers' CPU a chunk µs | all | the busier's share |")
+        print("| workers | streams | chunk p50 ms | p99 ms | servers' CPU per chunk µs | all | the busier's share |")
         print("|---|---:|---:|---:|---:|---:|---:|")
         for arm in arms:
             _probe(arm, LEAST, asked.seconds)  # warm it up
