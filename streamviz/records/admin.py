@@ -184,7 +184,7 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         context = {**self.admin_site.each_context(request), "title": "New key", "key": obj, "opts": self.opts}
         return TemplateResponse(request, "admin/records/apikey/issued.html", context)
 
-    @action(description="Revoke: it opens nothing from now on", permissions=["change"])
+    @action(description="Revoke, at once", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         for key in keys:
             key.revoke()
