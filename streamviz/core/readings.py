@@ -76,7 +76,7 @@ def checked_reading(said: object, tail: Tail) -> Reading:
         if not isinstance(edit.text, str) or not isinstance(edit.label, str):
             raise TypeError("the text and the label of an edit are str")
         if not at <= edit.start <= edit.end <= said.safe:
-            raise ValueError(f"an edit from {edit.start} to {edit.end} is not behind {at} and before {said.safe}")
+            raise ValueError(f"an edit from {edit.start} to {edit.end} is not between {at} and {said.safe}")
         at = edit.end
     return said
 

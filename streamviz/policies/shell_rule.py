@@ -40,7 +40,7 @@ class ShellRule(Policy):
     """Reads the shell commands in tool calls as a shell would, and denies those that would do harm.
 
     `tools` are globs of the names of tools that run commands; in other tools, members called `command` or `cmd` are
-    read too. A command may be a text, a list of words or of commands, or a program with its arguments in another
+    read too. A command may be a string, a list of words or of commands, or a program with its arguments in another
     member. Commands are parsed: quotes, variables, pipes, substitutions, here-documents, what follows `sudo`, `xargs`
     or `find -exec`, what is given to `bash -c` or `eval`.
 

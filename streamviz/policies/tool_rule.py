@@ -53,7 +53,7 @@ class ToolRule(Policy):
     action `allow_only` every tool call except those.
 
     `names` are globs (`run_*`). They also match what some client runs as a tool of that name: in another case, with
-    blanks around it, with hyphens or blanks for underscores, behind a point, slash or colon (`functions.bash`), and a
+    spaces around it, with hyphens or spaces for underscores, after a dot, slash or colon (`functions.bash`), and a
     call without any name. With none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
     expression, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the pattern is
     looked for everywhere. With no `arguments`, the name alone decides. If a tool takes plain text, that is at
