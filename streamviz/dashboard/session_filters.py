@@ -58,8 +58,8 @@ _DECISIONS: dict[str, tuple[str, ...]] = {
 _ANSWERS = {"yes": True, "no": False}
 _COST = re.compile(r"(?:>=?)?\$?(\d{1,9}(?:\.\d{1,9})?)")
 _DURATION = re.compile(r"(?:>=?)?(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|min|h)?")
-_NO_FIELD = "an exclusion needs a field, e.g. -model:gpt-4.1"
-_NO_WORDS = "only letters and digits can be searched for"
+_NO_FIELD = "needs a field, e.g. -model:gpt-4.1"
+_NO_WORDS = "cannot be searched for, only letters and digits can"
 _SECONDS = {"ms": 0.001, "s": 1, None: 1, "m": 60, "min": 60, "h": 3600}
 
 
@@ -71,7 +71,7 @@ class Asked(NamedTuple):
 
 
 class _NotUnderstood(Exception):
-    """Says what would be understood."""
+    """Says what is wrong with a term, in words to follow it."""
 
 
 def read(written: Filter) -> Asked:
@@ -86,7 +86,7 @@ def read(written: Filter) -> Asked:
             elif term.is_not:
                 raise _NotUnderstood(_NO_FIELD if _has_words(term) else _NO_WORDS)
         except _NotUnderstood as why:
-            problems.append(f"{term.source}: {why}")
+            problems.append(f"{term.source} {why}")
     text, why_not = _text_of([term for term in written.terms if not term.field and not term.is_not])
     filters = Filters(**wanted, text=text, without=Filters(**without) if without else None)
     return Asked(filters, problems + why_not)
@@ -95,7 +95,7 @@ def read(written: Filter) -> Asked:
 def _text_of(terms: Sequence[Term]) -> tuple[str, list[str]]:
     """What to search for, or why not. A search leaves symbols out, so that symbols alone would match everything."""
     if terms and not any(map(_has_words, terms)):
-        return "", [f"{' '.join(term.source for term in terms)}: {_NO_WORDS}"]
+        return "", [f"{' '.join(term.source for term in terms)} {_NO_WORDS}"]
     return " ".join(map(_words, terms)), []
 
 
@@ -148,7 +148,7 @@ def _word(name: str, words: dict[str, tuple[str, ...]]) -> Callable[[Term], tupl
     def read_word(term: Term) -> tuple[str, tuple[str, ...]]:
         found = words.get(term.pattern.replace("_", " "))
         if found is None:
-            raise _NotUnderstood(f"one of {', '.join(words)}")
+            raise _NotUnderstood(f"must be one of {', '.join(words)}")
         return name, found
 
     return read_word
@@ -157,7 +157,7 @@ def _word(name: str, words: dict[str, tuple[str, ...]]) -> Callable[[Term], tupl
 def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
     def read_answer(term: Term) -> tuple[str, bool]:
         if term.pattern not in _ANSWERS:
-            raise _NotUnderstood("yes or no")
+            raise _NotUnderstood("must be yes or no")
         return name, _ANSWERS[term.pattern]
 
     return read_answer
@@ -175,13 +175,13 @@ def _part(name: str) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
 
 def _cost(term: Term) -> tuple[str, float]:
     if not (match := _COST.fullmatch(term.pattern)):
-        raise _NotUnderstood("a number of dollars, e.g. cost:0.50")
+        raise _NotUnderstood("must be a number of dollars, e.g. cost:0.50")
     return "least_cost", float(match[1])
 
 
 def _duration(term: Term) -> tuple[str, float]:
     if not (match := _DURATION.fullmatch(term.pattern)):
-        raise _NotUnderstood("a number of seconds, e.g. duration:30, 500ms, 2m or 1h")
+        raise _NotUnderstood("must be a number of seconds, e.g. duration:30, 500ms, 2m or 1h")
     return "least_seconds", float(match[1]) * _SECONDS[match[2]]
 
 

@@ -94,7 +94,7 @@ def _what_is_wrong(name: str, fields: Collection[str]) -> str:
     if name in fields:  # with a value, it would be a term of this field
         return f"Add a value after {name}:, or quote it to search for it as text."
     known = " ".join(f"{each}:" for each in fields)
-    return f"There is no filter {name}: (there are {known}); quote it to search for it as text."
+    return f"There is no filter {name}:, only {known}; quote it to search for it as text."
 
 
 def _term(match: re.Match[str], fields: Collection[str]) -> Term:

@@ -20,7 +20,7 @@ def unknown_values(wanted: Filter) -> list[str]:
     """Messages about terms that no stream can ever match."""
     known = [(term, _KNOWN[term.field]) for term in wanted.terms if term.field in _KNOWN]
     return [
-        f"{term.source}: one of {', '.join(words)}"
+        f"{term.source} must be one of {', '.join(words)}"
         for term, words in known
         if not term.holds(Facts(state=words, verdict=words))
     ]

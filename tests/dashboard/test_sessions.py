@@ -243,8 +243,8 @@ def test_what_is_hostile_in_a_filter_is_text(cast: Cast) -> None:
 def test_what_makes_no_sense_is_said(cast: Cast) -> None:
     recorded("one")
     shown = cast["bob"].get("/sessions/?range=all&q=cost:much -word").content.decode()
-    assert "cost:much: a number of dollars" in shown
-    assert "-word: an exclusion needs a field" in shown
+    assert "cost:much must be a number of dollars" in shown
+    assert "-word needs a field" in shown
 
 
 def test_an_id_is_looked_for_in_all_time(cast: Cast) -> None:
@@ -323,12 +323,12 @@ def test_a_filter_without_a_value_is_said_to_lack_one(cast: Cast) -> None:
 
 def test_a_value_that_no_stream_can_have_is_said(cast: Cast) -> None:
     for path in ("/sessions/?q=verdict:xx", "/?q=verdict:xx"):
-        assert "verdict:xx: one of allow, would allow, " in cast["bob"].get(path).content.decode()
+        assert "verdict:xx must be one of allow, would allow, " in cast["bob"].get(path).content.decode()
 
 
 def test_a_filter_that_there_is_not_is_said(cast: Cast) -> None:
     for path in ("/sessions/?q=nonsense:foo", "/?q=nonsense:<b>"):
         shown = cast["bob"].get(path).content.decode()
-        assert "There is no filter nonsense: (there are model:" in shown
+        assert "There is no filter nonsense:, only model:" in shown
     replaced_by_typing = shown[shown.index('id="socket"') : shown.index('id="peek"')]
     assert "There is no filter nonsense:" in replaced_by_typing
