@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.wire.gemini_requests import camel, declared, snake
+from streamviz.core.wire.gemini_schemas import camel, declared, snake
 
 # Types of the client's own tools, which it describes in its own words. Others are the provider's, and some call a
 # model.

@@ -9,7 +9,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.core.wire import GEMINI
-from streamviz.core.wire.gemini_requests import as_call
+from streamviz.core.wire.gemini_calls import as_call
 from streamviz.proxy import count_tokens, http
 from streamviz.proxy.as_list import AsList
 from streamviz.proxy.calls import model_call

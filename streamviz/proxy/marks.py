@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.wire.gemini_requests import functions_of
+from streamviz.core.wire.gemini_schemas import functions_of
 from streamviz.proxy.session_names import conversation_of
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, system_prompt_of, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered

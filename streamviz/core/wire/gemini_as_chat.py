@@ -9,7 +9,7 @@ from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.gemini_request import either
-from streamviz.core.wire.gemini_requests import as_json_schema, camel, declared, functions_of
+from streamviz.core.wire.gemini_schemas import as_json_schema, camel, declared, functions_of
 
 _CONFIG = {
     "temperature": "temperature",

@@ -8,7 +8,8 @@ from streamviz.core.errors import RequestError
 from streamviz.core.request import ModelCall
 from streamviz.core.request_parts import tools_in
 from streamviz.core.wire.gemini_as_chat import as_chat
-from streamviz.core.wire.gemini_requests import as_call, as_json_schema
+from streamviz.core.wire.gemini_calls import as_call
+from streamviz.core.wire.gemini_schemas import as_json_schema
 
 
 def user(*parts: Any) -> dict[str, Any]:
