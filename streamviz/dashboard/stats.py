@@ -20,10 +20,10 @@ from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import LARGEST, Largest, largest
-from streamviz.records.queries.latencies import ToolFigures, tools
 from streamviz.records.queries.names import sessions_by_id
 from streamviz.records.queries.samples import one_in_costly
 from streamviz.records.queries.statistics import Statistics, by_group, by_time
+from streamviz.records.queries.tool_figures import ToolFigures, tools
 
 GROUPINGS = {
     "model": Grouping.MODEL,

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from streamviz.dashboard.policy_figures import PolicyRow
 from streamviz.dashboard.stats import GroupRow
 from streamviz.dashboard.stats_drawings import Row
-from streamviz.records.queries.latencies import ToolFigures
 from streamviz.records.queries.lint import Broken
+from streamviz.records.queries.tool_figures import ToolFigures
 
 RowT = TypeVar("RowT")
 

@@ -15,8 +15,9 @@ from streamviz.dashboard.comparing import Compared, figure_of, headline, other_t
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.latencies import latencies, tools
+from streamviz.records.queries.latencies import latencies
 from streamviz.records.queries.statistics import by_time
+from streamviz.records.queries.tool_figures import tools
 from tests.dashboard.conftest import NOON, Cast, recorded
 from tests.dashboard.test_stats import lately
 

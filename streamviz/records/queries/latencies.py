@@ -1,5 +1,4 @@
-"""How long clients waited for the first token, by time and length of wait; and totals of the streams that called each
-tool."""
+"""How long clients waited for the first token, by time and length of wait."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -22,16 +21,6 @@ class Cell(NamedTuple):
     streams: int
 
 
-class ToolFigures(NamedTuple):
-    """A tool's calls, and the totals of the streams that called it; None is unknown."""
-
-    name: str
-    calls: int
-    streams: int
-    output_tokens: int | None
-    cost: float | None
-
-
 _CELLS = """
 SELECT
     date_bin(%(step)s, s.requested_at, %(origin)s),
@@ -41,19 +30,6 @@ FROM records_stream AS s
 WHERE {conditions} AND s.client_first_at IS NOT NULL
 GROUP BY 1, 2 ORDER BY 1, 2
 """
-# Over a long time a sample stands for all streams: indexes stream_sampled and stream_sampled_less. Blocks are looked up
-# stream by stream, which OFFSET 0 makes Postgres do: index block_ordinal.
-_TOOLS = """
-SELECT name, sum(calls)::bigint, count(*), sum(output_tokens)::bigint, sum(cost)::float FROM (
-    SELECT block.name, s.id, count(*) AS calls, max(s.output_tokens) AS output_tokens, max(s.cost) AS cost
-    FROM records_stream AS s CROSS JOIN LATERAL (
-        SELECT name FROM records_block WHERE stream_id = s.id AND kind = 'tool_call' OFFSET 0
-    ) AS block
-    WHERE {conditions}
-    GROUP BY 1, 2
-) AS called
-GROUP BY 1 ORDER BY 5 DESC NULLS LAST, 2 DESC, 1 LIMIT %(most)s
-"""
 
 
 def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
@@ -62,13 +38,3 @@ def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
     sql = _CELLS.format(bands=BANDS, conditions=f"{wanted.of('s')} AND {sampled(few)}")
     with planned():
         return [Cell(*row) for row in rows(sql, {**wanted.values, "step": step, "origin": ORIGIN})]
-
-
-def tools(filters: Filters, most: int, few: int = 1) -> list[ToolFigures]:
-    """The tools whose streams cost most, from one in `few` of the streams that match. A stream that called several
-    tools counts for each of them."""
-    wanted = wanted_streams(filters)
-    sql = _TOOLS.format(conditions=f"{wanted.of('s')} AND {sampled(few)}")
-    with planned():
-        found = rows(sql, {**wanted.values, "most": most})
-    return [ToolFigures(name, *(each and each * few for each in figures)) for name, *figures in found]
