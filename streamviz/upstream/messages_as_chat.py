@@ -6,7 +6,7 @@ from typing import Any
 from litellm.llms.anthropic.messages.adapters.handler import LiteLLMMessagesToCompletionTransformationHandler
 
 from streamviz.core.errors import missing
-from streamviz.upstream.refusals import inconvertible
+from streamviz.upstream.failures import inconvertible
 
 _AS_CHAT = frozenset(
     "max_tokens messages model metadata stop_sequences stream system temperature thinking tool_choice tools top_k"

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire.translator import Translator
+from streamviz.upstream.failures import as_upstream_error
 from streamviz.upstream.quoted_keys import QuotedKey
-from streamviz.upstream.refusals import as_upstream_error
 
 # The event loop itself does not keep tasks alive.
 _closing: set[asyncio.Future[None]] = set()

@@ -15,13 +15,13 @@ from streamviz.core.wire.translator import Translator
 from streamviz.upstream import calls_at_once, response_items
 from streamviz.upstream.answer_bytes import native, translated
 from streamviz.upstream.chat_chunk import ChatChunk
+from streamviz.upstream.failures import inconvertible
 from streamviz.upstream.formats.translated_format import TranslatedFormat, as_set, is_any_json, own_or_fitted
 from streamviz.upstream.kept_thinking import wants_thinking_back
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.model_parameters import taken_by
 from streamviz.upstream.offered_tools import NAMESPACE, fit_responses_tools, namespaces_of
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
-from streamviz.upstream.refusals import inconvertible
 from streamviz.upstream.request_fields import list_out, object_out, refusal
 from streamviz.upstream.request_types import Chosen, Json, Part, Tool
 from streamviz.upstream.summaries import asks_for_summary, in_words

@@ -6,8 +6,8 @@ import pytest
 from litellm.litellm_core_utils import litellm_logging, secret_redaction
 
 from streamviz.core.errors import UpstreamError
+from streamviz.upstream.failures import as_upstream_error
 from streamviz.upstream.redaction import told
-from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 
