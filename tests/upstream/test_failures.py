@@ -30,7 +30,7 @@ def test_a_traceback_goes_to_the_log_and_not_to_the_client(caplog: pytest.LogCap
     except Failed as error:
         told_of = as_upstream_error(error)
     assert told_of.message == "Unable to locate credentials"
-    assert "test_refusals.py" in caplog.text
+    assert "test_failures.py" in caplog.text
     assert "Unable to locate" not in caplog.text
 
 
