@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.dashboard import charts, chosen_timespans
-from streamviz.dashboard.comparing import Figure, figure_of
+from streamviz.dashboard.compared_figures import Figure, figure_of
 from streamviz.dashboard.policy_facts import FAILED, NOT_ALLOWED
 from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting

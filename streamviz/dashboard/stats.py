@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from streamviz.dashboard import charts
-from streamviz.dashboard.comparing import Compared, Figure, headline, other_total
+from streamviz.dashboard.compared_figures import Compared, Figure, headline, other_total
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes, policy_rows

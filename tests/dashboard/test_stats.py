@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from streamviz.dashboard import stats as dashboard_stats
 from streamviz.dashboard import stats_csv
-from streamviz.dashboard.comparing import Compared
+from streamviz.dashboard.compared_figures import Compared
 from streamviz.dashboard.views.stats import _models
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, Policy, Session, Stream

@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.comparisons import requests_of
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.queries import BLOCKS_A_TURN
+from streamviz.dashboard.request_differences import requests_of
 from streamviz.live.feed import now_us
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.comparison import figures_of, pairs_of, times_of

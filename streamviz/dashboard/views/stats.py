@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import charts, chosen_timespans, queries, roles, timespans
-from streamviz.dashboard.comparing import COMPARED, USUAL, Compared
+from streamviz.dashboard.compared_figures import COMPARED, USUAL, Compared
 from streamviz.dashboard.links import sessions_between, term
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.replica_reads import from_replica

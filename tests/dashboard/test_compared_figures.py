@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from streamviz.dashboard.chosen_timespans import chosen
-from streamviz.dashboard.comparing import Compared, figure_of, headline, other_total
+from streamviz.dashboard.compared_figures import Compared, figure_of, headline, other_total
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
