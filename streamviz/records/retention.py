@@ -17,8 +17,7 @@ from streamviz.records.deletion import delete_streams
 from streamviz.records.dropping import delete_empty_sessions, drop, first_of_streams, partitions_before
 from streamviz.records.models import Backtest, RetentionRun
 from streamviz.records.moments import midnight
-from streamviz.records.partitions import RUNS as TABLES
-from streamviz.records.partitions import STREAMS, Partition
+from streamviz.records.partitions import RUNS, STREAMS, Partition
 from streamviz.records.request_index import write_again
 from streamviz.records.retention_statements import (
     COUNT_EXPIRED_STREAMS,
@@ -129,7 +128,7 @@ class Retaining:
             # Readers and writers of chunks wait meanwhile, so this must not queue behind a slow query.
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
             kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=begins))]
-            for table in TABLES:
+            for table in RUNS:
                 child = partition(table, day)
                 cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
                 # That day has no partition any more, so these go to the default one.
@@ -147,7 +146,7 @@ class Retaining:
         if not ids:
             return []
         with transaction.atomic(), connection.cursor() as cursor:
-            for table in TABLES:
+            for table in RUNS:
                 cursor.execute(f"DELETE FROM {table}_default WHERE stream_id = ANY(%s)", [ids])  # noqa: S608
             cursor.execute(FORGET_STREAMS, [ids])
         say(f"deleted the chunks of streams that are no longer kept: {len(ids)}")
@@ -227,7 +226,7 @@ def megabytes(size: int) -> str:
 
 def _size_of_day(day: date) -> int:
     """The size of a day's chunks, in Postgres and in the archive."""
-    names = [partition(table, day) for table in TABLES]
+    names = [partition(table, day) for table in RUNS]
     [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": midnight(day)})
     return int(size)
 

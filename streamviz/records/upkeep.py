@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import psycopg
@@ -72,14 +73,17 @@ class Upkeep:
 
     def round(self, stop: threading.Event) -> float:
         """Do all that is due, and give how many seconds to wait before the next round."""
-        troubles = [why for step in (self._make_days, self._put_together) if (why := self._tried(step))]
+        steps: list[Callable[[], None]] = [self._make_days, self._put_together]
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
-            troubles += filter(None, [self._tried(lambda: self._retain(stop))])
-        troubles += filter(None, [self._tried(self._clear_set_aside)])
-        troubles += filter(None, [self._tried(self._analyse)])
-        troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
-        troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
+            steps.append(partial(self._retain, stop))
+        steps += [
+            self._clear_set_aside,
+            self._analyse,
+            partial(self._see_to_archive, stop),
+            partial(self._fill_in, stop),
+        ]
+        troubles = [why for step in steps if (why := self._tried(step))]
         self._tell("; ".join(dict.fromkeys(troubles)))  # while Postgres is away, each step says the same
         self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
         return self._pause if troubles else EVERY_SECONDS

@@ -61,9 +61,8 @@ async def open_translated(
             raise sending.refusal from error
         if (why := unreached(error)) is not None:
             raise no_answer(why, target.provider) from error
-        raise as_upstream_error(
-            error, target.key, was_sent=sending.has_begun, was_accepted=sending.is_accepted
-        ) from error
+        sent, accepted = sending.has_begun, sending.is_accepted
+        raise as_upstream_error(error, target.key, was_sent=sent, was_accepted=accepted) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
     return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)
 

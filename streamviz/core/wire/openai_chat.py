@@ -18,8 +18,7 @@ from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, p
 from streamviz.core.wire.openai_chat_choice import Choice
 from streamviz.core.wire.openai_chat_endings import error_in, failed_ending, usage_elsewhere
 from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says, says_else
-from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, thinking_in
-from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
 from streamviz.core.wire.openai_chat_validity import Types
 
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))

@@ -4,8 +4,7 @@ from collections.abc import Set
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object
-from streamviz.core.wire.openai_chat_thinking import BEDROCKS, SPECIFIC, THINKING_FIELDS
-from streamviz.core.wire.openai_chat_thinking_texts import is_same, text_of
+from streamviz.core.wire.openai_chat_thinking import BEDROCKS, SPECIFIC, THINKING_FIELDS, is_same, text_of
 
 # Fields that contain blocks, and the kind of those.
 _WORDS = {

@@ -5,7 +5,7 @@ These are the signed thinking of a reasoning item, and the summary of a compacti
 
 from streamviz.core.json_value import JsonObject, as_text, decode_strictly, has_name_twice, objects
 from streamviz.core.wire.beside import has_text, is_small, member_names
-from streamviz.core.wire.openai_chat_thinking_texts import is_same, text_of
+from streamviz.core.wire.openai_chat_thinking import is_same, text_of
 
 SEAL = "encrypted_content"
 _THOUGHTS = {"thinking": member_names("type thinking signature"), "redacted_thinking": member_names("type data")}
