@@ -83,7 +83,7 @@ async def _until_gone(sending: Coroutine[None, None, None], receive: ASGIReceive
     """Run it until it is over, its reader leaves, or the server stops."""
     running, leaving = asyncio.ensure_future(sending), asyncio.ensure_future(_left(receive))
     try:
-        with worker.stopped_by(running.cancel):
+        with worker.running.stopped_by(running.cancel):
             await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
         if running.done() and not running.cancelled():
             running.result()

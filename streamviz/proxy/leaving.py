@@ -14,7 +14,8 @@ from streamviz.core.errors import InternalError
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
 from streamviz.proxy.driver import Driver
-from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
+from streamviz.proxy.running_calls import LAST_WORDS_SECONDS
+from streamviz.proxy.worker import Worker
 
 log = logging.getLogger(__name__)
 
@@ -77,14 +78,14 @@ class Race:
         self._worker = worker
         self.leaving.add_done_callback(self._client_left)
         ended.stream.cancel = lambda by: self._stop(partial(ended.cancelled, by))
-        worker.end_with_key(ended.stream, partial(self._stop, ended.revoked))
+        worker.running.end_with_key(ended.stream, partial(self._stop, ended.revoked))
 
     async def run(self, call: Call) -> bool:
         """Run the call to its end. Return False if it was ended early: then its result does not matter. If its client
         left without the whole answer, the call has been told by then."""
         before = self._task.cancelling()
         try:
-            with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
+            with self._worker.running.stopped_by(partial(self._stop, self._ended.stopped)):
                 if not self._is_ended:
                     self._is_running = True
                     await call()
@@ -102,7 +103,7 @@ class Race:
 
     def close(self) -> None:
         """Stop watching: nobody waits any more."""
-        self._worker.over(self._ended.stream)
+        self._worker.running.over(self._ended.stream)
         if self._end_of_patience is not None:
             self._end_of_patience.cancel()
         self.leaving.remove_done_callback(self._client_left)

@@ -2,8 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,7 +14,6 @@ from streamviz import huge_pages
 from streamviz.core.errors import RequestError, Unavailable
 from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
-from streamviz.exchange.stream import LiveStream
 from streamviz.executors.mcp_tools import load as load_mcp
 from streamviz.live.approvals import approvals
 from streamviz.live.feed import feed
@@ -26,6 +24,7 @@ from streamviz.proxy.denied_calls import DeniedCalls
 from streamviz.proxy.kept_targets import KeptTargets
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.recorded_denials import RecordedDenials
+from streamviz.proxy.running_calls import RunningCalls
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.slots import Slots
 from streamviz.records.backlog import Backlog, Watch, backlog
@@ -49,12 +48,8 @@ if TYPE_CHECKING:
 # How many pieces of what arrives faster than any model sends are taken per round of the event loop.
 FLOODS_A_ROUND = 3
 
-# How long a client that reads nothing gets to take the end of a stream that is cut short.
-LAST_WORDS_SECONDS = 2.0
-
 _TEND_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
-_LOOK_FOR_REQUESTS_SECONDS = 0.1
 
 
 class Worker:
@@ -74,11 +69,7 @@ class Worker:
         self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
         self.targets = KeptTargets(self.configuration)
         self.usage_requests = UsageRequests()
-        self._calls: set[asyncio.Task[object]] = set()
-        self._endings: set[Callable[[], object]] = set()
-        self._with_key: dict[UUID, tuple[int, Callable[[], object]]] = {}
-        self.is_draining = False
-        self._is_over = False
+        self.running = RunningCalls(self.configuration)
         self.backlog: Backlog | None = None
         self._behind: set[asyncio.Future[None]] = set()
 
@@ -91,7 +82,7 @@ class Worker:
         self.run_behind(self._tend_journal())
         self.run_behind(self._watch())
         self.run_behind(follow(conninfo, self._moved, self._deleted))
-        self.configuration.on_reload += [self.targets.forget, self._end_revoked, self._keep_approvals]
+        self.configuration.on_reload += [self.targets.forget, self.running.end_revoked, self._keep_approvals]
         await self.configuration.start(conninfo)
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
         await self.tallies.start()
@@ -112,32 +103,6 @@ class Worker:
         recorder = self.telemetry.recorder(self.journal) if self.telemetry else self.journal
         return recorder if privacy.keeps_all else PrivateRecorder(recorder, privacy, self.configuration.key_name)
 
-    async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
-        """Wait for the running streams to end, and for those that existing connections may still bring, at most this
-        long; then end the rest."""
-        self.is_draining = True
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while (self._calls or may_come()) and (left := deadline - loop.time()) > 0:
-            if self._calls:
-                await asyncio.wait(self._calls, timeout=left)
-            else:
-                await asyncio.sleep(min(left, _LOOK_FOR_REQUESTS_SECONDS))
-        self._is_over = True
-        for end in list(self._endings):
-            end()
-        if self._calls:
-            await asyncio.wait(self._calls, timeout=2 * LAST_WORDS_SECONDS)
-
-    @contextmanager
-    def stopped_by(self, end: Callable[[], object]) -> Iterator[None]:
-        """While the context lasts, `end` is called if the server stops and waits no longer."""
-        self._endings.add(end)
-        try:
-            yield
-        finally:
-            self._endings.discard(end)
-
     async def stop(self) -> None:
         """Stop the worker. All that was recorded is in the journal when this returns."""
         for task in self._behind:
@@ -154,16 +119,14 @@ class Worker:
 
     def why_refused(self) -> str:
         """Why no new requests should be sent to this worker, as a clause; empty if they may be."""
-        return "streamviz is stopping" if self.is_draining else self._why_none_may_begin()
+        return "streamviz is stopping" if self.running.is_draining else self._why_none_may_begin()
 
     def admit(self) -> None:
         """Count the calling task among the running streams. Raises Unavailable if no stream may begin now."""
         self.require_record()
         if why := self._why_few():
             raise Unavailable(why)
-        if (task := asyncio.current_task()) is not None:
-            self._calls.add(task)
-            task.add_done_callback(self._calls.discard)
+        self.running.begin()
 
     def _moved(self, move: Move) -> None:
         """Streams shown here turned out to belong to another session."""
@@ -179,7 +142,7 @@ class Worker:
 
     def require_record(self) -> None:
         """Raises Unavailable if a stream could not be recorded, or would be ended at once."""
-        if why := "streamviz is stopping" if self._is_over else self._why_unrecorded():
+        if why := "streamviz is stopping" if self.running.is_over else self._why_unrecorded():
             raise Unavailable(why)
 
     async def _tend_journal(self) -> None:
@@ -240,22 +203,6 @@ class Worker:
         empty if it has neither."""
         found = [named for secret in _secrets(scope) if (named := self.configuration.name_for(secret))[0]]
         return min(found, key=lambda named: named[1], default=("", False))
-
-    def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
-        """Call `end` when the key of a running stream is revoked, or at once if it was revoked meanwhile."""
-        if stream.key_id is not None:
-            self._with_key[stream.id] = (stream.key_id, end)
-            if not self.configuration.is_in_use(stream.key_id):
-                end()
-
-    def over(self, stream: LiveStream) -> None:
-        """The stream is no longer running."""
-        self._with_key.pop(stream.id, None)
-
-    def _end_revoked(self) -> None:
-        for key_id, end in list(self._with_key.values()):
-            if not self.configuration.is_in_use(key_id):
-                end()
 
     def _keep_approvals(self) -> None:
         approvals.keep(self.configuration.deciders)

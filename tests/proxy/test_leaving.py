@@ -147,13 +147,13 @@ def a_person(_: Worker, ended: Endable) -> bool:
 
 
 def the_server(worker: Worker, _: Endable) -> bool:
-    [end] = worker._endings
+    [end] = worker.running._endings
     return bool(end())
 
 
 def the_end_of_its_key(worker: Worker, _: Endable) -> bool:
     worker.configuration.key_ids = frozenset()
-    worker._end_revoked()
+    worker.running.end_revoked()
     return True
 
 

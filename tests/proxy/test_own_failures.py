@@ -163,7 +163,7 @@ def test_where_nothing_can_be_recorded_no_body_is_taken(
 
 async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> None:
     headers = [(b"authorization", f"Bearer {KEY}".encode())]
-    await worker.drain(0, lambda: False)
+    await worker.running.drain(0, lambda: False)
     answer = passage(worker, FORMATS[0].encode(), headers)(9)
     assert answer is not None
     assert b"stopping" in answer

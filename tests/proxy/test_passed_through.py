@@ -421,13 +421,13 @@ def a_person(worker: Worker, stream: LiveStream) -> None:
 
 
 def the_server(worker: Worker, stream: LiveStream) -> None:
-    for end in list(worker._endings):
+    for end in list(worker.running._endings):
         end()
 
 
 def its_keys_end(worker: Worker, stream: LiveStream) -> None:
     worker.configuration.key_ids = frozenset()
-    worker._end_revoked()
+    worker.running.end_revoked()
 
 
 @pytest.mark.parametrize("before", [b"", b"0123"])

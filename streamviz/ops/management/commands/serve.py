@@ -58,7 +58,7 @@ def serve() -> None:
     # How long (s) the event loop waits, several times per chunk, while a thread has work: the default is 5 ms.
     sys.setswitchinterval(0.001)
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
-    drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
+    drain = partial(worker.running.drain, settings.STOP_GRACE_SECONDS)
     if settings.LISTENER:
         shared = socket.socket(fileno=int(settings.LISTENER))
         share = Share(int(settings.SHARES), settings.SERVER)
