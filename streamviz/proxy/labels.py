@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from streamviz.core.json_value import JsonObject
+from streamviz.proxy.asides import OPENINGS
 from streamviz.proxy.transcripts import Turn, asked_first
 
 _CHARACTERS = 60
@@ -12,9 +13,8 @@ _LOOKED_AT = 4_000
 _WRAPPED = re.compile(r"<(user_query|userRequest|task|session)>(.*?)(?:</\1>|$)", re.DOTALL)
 # What agents say themselves: opencode to get a title; Claude Code to try a model, have prompts cached, continue from a
 # summary or report an interruption; Gemini CLI; and aider about the files.
-_ASIDES = r"Generate a title for this conversation:?|quota|Warmup"
 _OF_AGENTS = re.compile(
-    rf"{_ASIDES}|This is the Gemini CLI\. We are setting up .*"
+    rf"{OPENINGS}|This is the Gemini CLI\. We are setting up .*"
     r"|\[Request interrupted by user[^]]*\]"
     r"|This session is being continued from a previous conversation that ran out of context\. .*"
     r"|(I have \*added these files to the chat\*|I am not sharing any files that you can edit"
@@ -23,8 +23,6 @@ _OF_AGENTS = re.compile(
 )
 # What aider says between its examples and the person's words.
 _BEHIND_EXAMPLES = "I switched to a new code base."
-
-_ASIDE = re.compile(_ASIDES)
 
 # How the transcript identifies an image, a file or a sound, which nobody wants to read.
 _MEDIUM = re.compile(
@@ -43,14 +41,6 @@ def label_of(request: JsonObject, turns: str) -> str:
             label = " ".join(words[:_CHARACTERS])
             return label if len(label) <= _CHARACTERS else f"{label[: _CHARACTERS - 1]}…"
     return ""
-
-
-def is_aside(request: JsonObject, turns: str) -> bool:
-    """Whether an agent asks for something of its own, such as a title, beside the conversation that it has."""
-    if request.get("tools"):
-        return False
-    first = next(asked_first(request.get(turns)), None)
-    return bool(first and first.texts and _ASIDE.fullmatch(first.texts[0].strip()))
 
 
 def _behind_examples(turns: Iterable[Turn]) -> list[Turn]:

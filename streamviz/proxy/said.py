@@ -12,8 +12,9 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
+from streamviz.proxy.asides import is_aside
 from streamviz.proxy.client_headers import kept_headers
-from streamviz.proxy.labels import is_aside, label_of
+from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import Helper, helper_of, name_of
 from streamviz.traces import parent_in
@@ -45,7 +46,8 @@ class Said(NamedTuple):
 
     def label(self, request: ModelRequest, policies: Sequence[ActivePolicy]) -> str:
         """What the session is about, as far as this request says and policies allow."""
-        return "" if self.helper else kept_text(label_of(request.fields, self.wire_format.turns), policies)
+        is_another_agents = self.helper is not None and bool(self.session)
+        return "" if is_another_agents else kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
     def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
         """Keep the client's names for the session and for itself, and its other headers, as policies leave them."""
@@ -67,6 +69,6 @@ def said_of(wire_format: WireFormat, scope: HTTPScope, fields: JsonObject) -> Sa
         (address, port or 0),
         parent.trace if parent else "",
         header(b"x-stainless-retry-count").strip() not in ("", "0"),
-        helper_of(header, session) or (_ASIDE if session and is_aside(fields, wire_format.turns) else None),
+        helper_of(header, session) or (_ASIDE if is_aside(fields, wire_format.turns) else None),
         kept_headers(scope),
     )

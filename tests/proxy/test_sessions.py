@@ -337,6 +337,47 @@ def test_what_an_agent_asks_for_a_title_is_not_the_conversation(host: Host, is_f
     assert (title.stream.session_label, turn.stream.session_label) == ("", "Mend it.")
 
 
+CLAUDE_CODE = {"x-claude-code-session-id": "3f6c1d1e-0000-4000-8000-000000000001"}
+
+
+@pytest.mark.parametrize("headers", [CLAUDE_CODE, {}], ids=["named", "unnamed"])
+@pytest.mark.parametrize(
+    "aside",
+    [
+        "[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]\n\nFIRST: Look",
+        "<system-reminder>This is a side question from the user. You must answer it.</system-reminder>\n\nWhy?",
+        "Managed memory has TWO directories. Choose which one to write each memory into",
+    ],
+)
+def test_a_person_goes_on_from_the_answer_before_what_an_agent_asks_itself(
+    host: Host, headers: dict[str, str], aside: str
+) -> None:
+    """Claude Code and Qwen Code ask after each answer what a person may type next, and what to remember."""
+    offered, said = _offering("shell"), [_user("Mend it."), _model(LONG)]
+
+    def ask(*messages: Json, answer: str = "Well.") -> Streamed:
+        return host.take(_chat(*messages, answer=Said(answer), headers=headers, more=offered), 1)
+
+    first = ask(said[0], answer=LONG)
+    suggested = ask(*said, _user(aside), answer="Run the tests.")
+    place = suggested.stream.place
+    assert (place.parent, place.relation) == (first.stream.id, "subagent")
+    assert _is_after(ask(*said, _user("Run the tests.")), first)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_claude_codes_title_is_not_the_conversation(host: Host, is_first: bool) -> None:
+    def ask(text: str, **more: Json) -> Streamed:
+        return host.take(_chat(_user(text), answer=Said("Well."), headers=CLAUDE_CODE, more=more), 1)
+
+    words = "<session>\nMend it.\n</session>\n\nWrite the title in the language of the session."
+    title = ask(words) if is_first else None
+    turn = ask("Mend it.", **_offering("shell"))
+    title = title or ask(words)
+    assert title.stream.place.relation == "subagent"
+    assert (turn.stream.place.parent, turn.stream.place.relation) == (None, "")
+
+
 def test_a_person_may_ask_for_a_title(host: Host) -> None:
     place = _opencode(host, TITLE[0], **_offering("shell")).stream.place
     assert (place.parent, place.relation) == (None, "")
