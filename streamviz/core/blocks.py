@@ -215,10 +215,11 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
 
 class Told(msgspec.Struct, frozen=True, gc=False):
     """A text that is in no block: of an id, a count, an error. `is_word` says whether it is a single word, or a
-    number."""
+    number, `is_summary` whether a block has it too: one that shortens a conversation."""
 
     text: str
     is_word: bool
+    is_summary: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -44,6 +44,8 @@ class EnvelopeJudging:
 
     def _read(self, piece: str, told: Told, context: ChainContext) -> str:
         for active in list(self._readers):
+            if told.is_summary and active.policy.masks_summaries:
+                continue
             if (judgement := self._judge(active, piece, told, context)) is None:
                 continue
             self._readers.remove(active)

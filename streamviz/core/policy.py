@@ -110,6 +110,8 @@ class Policy:
     look_back: int = LOOK_BACK
     # Whether what it replaces in an answer must not be in the record either.
     masks: bool = False
+    # Whether it reads the block of a summary that shortens a conversation, and needs it not beside the answer.
+    masks_summaries: bool = False
     # Whether it is always fast, however long what it judges is.
     is_quick: ClassVar[bool] = False
     # Whether it depends on the session's totals (`context.counts_of`): those are gathered from all workers first.

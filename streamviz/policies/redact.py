@@ -2,21 +2,23 @@
 
 import copy
 import json
-import re
 from collections import Counter
 from itertools import groupby
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in
 from streamviz.core.policy import Edit, Policy, Reading, Tail
 from streamviz.core.readings import edited, replaced
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
+from streamviz.core.wire.compaction import COMPACTION
+from streamviz.core.wire.openai_responses_seals import SEAL, summary_in
 from streamviz.policies.argument_json import read, read_json, unescaped
 from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
+from streamviz.policies.request_shapes import is_of_answer, is_opaque, is_signed, is_thinking, text_of
 from streamviz.policies.secrets import SHAPES
 
 # A private key is the longest thing to look for.
@@ -26,20 +28,8 @@ _IN = ("request", "content", "tool_call")
 _READ = frozenset("messages input system instructions prompt contents systemInstruction system_instruction".split())
 # Their content is written for a tool, whatever its members are called.
 _FOR_TOOLS = frozenset({"arguments", "input", "args", "response", "action", "operation", "env"})
-_URLS = frozenset({"image_url", "video_url", "audio_url"})
-_INLINE = frozenset({"inlineData", "inline_data"})
-# Parts and items that hold bytes, by the beginning or end of their types.
-_ENCRYPTED = ("reasoning", "compaction", "context_compaction", "web_search")
-_PICTURED = ("image", "image_url", "video", "video_url", "audio", "audio_url", "screenshot")
-# Anthropic's types, and OpenRouter's for Anthropic's models.
-_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning.text", "reasoning.encrypted"})
-_THOUGHT = frozenset({"google", "provider_specific_fields", "parts"})
-# Types of parts with a text, which Gemini's have none of.
-_TEXTS = (None, "text", "input_text", "output_text")
-_SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 # Stands for a turn that was nothing but thinking: providers accept no turn without content.
 _LEFT_OUT = {"type": "text", "text": "[thinking left out]"}
-_BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
 _LARGE = 10**40
 # A text this short cannot hold more matches than can be checked in a few ms.
@@ -96,9 +86,13 @@ class Redact(Policy):
         self._finder = Finder([shape for name in wanted for shape in SHAPES[name]], LOOK_BACK, "find")
         self._mask = as_text(parameters.get("mask", "[{kind} removed]"))
         self.masks = bool(self._in - {"request"})
+        self.masks_summaries = "content" in self._in
 
     def holds(self, block: StreamBlock) -> bool:
-        return block.kind is BlockKind.TOOL_CALL and "tool_call" in self._in
+        return (block.kind is BlockKind.TOOL_CALL and "tool_call" in self._in) or self._is_summary(block)
+
+    def _is_summary(self, block: StreamBlock) -> bool:
+        return self.masks_summaries and block.kind is BlockKind.OTHER and block.label == COMPACTION
 
     def watches(self, block: StreamBlock) -> bool:
         return block.kind in TEXT_KINDS and block.kind in self._in
@@ -131,6 +125,8 @@ class Redact(Policy):
         return Reading(safe, tuple(_edit(each, self._mask) for each in found))
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        if self._is_summary(block):
+            return self._on_summary(block)
         if not isinstance(block, ToolCallStreamBlock) or "tool_call" not in self._in:
             return None
         self.require_short(block.length <= _SHORT)
@@ -140,6 +136,16 @@ class Redact(Policy):
             masked = masking.text(block.arguments)
         else:
             masked = json.dumps(masking.value(value), ensure_ascii=False)
+        return replaced(masked, masking.counts, ()) if masking.counts else ALLOW
+
+    def _on_summary(self, block: StreamBlock) -> Verdict:
+        """Mask a summary that shortens a conversation, if it can be read: OpenAI's are encrypted."""
+        self.require_short(block.length <= _SHORT)
+        item = {**object_in(block.text), "type": COMPACTION}
+        if not summary_in(item):
+            return ALLOW
+        masking = _Masking(self._finder, self._mask)
+        masked = json.dumps({SEAL: masking.json_text(as_text(item.get(SEAL)))}, ensure_ascii=False)
         return replaced(masked, masking.counts, ()) if masking.counts else ALLOW
 
 
@@ -180,7 +186,7 @@ class _Masking:
         before = self.counts.total()
         made: object = value
         if isinstance(value, str):
-            made = self._json_text(value) if _is_json_with_escapes(value) else self.text(value)
+            made = self.json_text(value) if _is_json_with_escapes(value) else self.text(value)
         elif isinstance(value, int | float):
             made = self._number(value)
         elif isinstance(value, dict):
@@ -193,23 +199,23 @@ class _Masking:
         """Thinking goes back to its model unchanged or not at all: the provider refuses it if it is changed, or if part
         of a turn's thinking is missing. Without any of it, the model does not think in that turn."""
         made = [self.value(item, holder) for item in items]
-        if holder is not None:
-            made = self._across(made)
-        if holder is None or all(own is item or not _is_signed(item) for own, item in zip(made, items, strict=True)):
+        if holder is None:
             return made
-        left = [own for own, item in zip(made, items, strict=True) if not _is_thinking(item)]
-        return left or ([_LEFT_OUT] if holder == "content" else [])
+        pairs = list(zip(self._across(made), items, strict=True))
+        turns = groupby(pairs, lambda pair: is_of_answer(pair[1])) if holder == "input" else [(True, iter(pairs))]
+        left = [own for _, turn in turns for own in _unbroken(list(turn))]
+        return left or ([_LEFT_OUT] if holder == "content" and items else [])
 
     def _across(self, items: list[object]) -> list[object]:
         """Mask what is there once neighbouring texts are joined, as providers do: in the text in which it begins."""
         made: list[object] = []
-        for is_text, group in groupby(items, lambda item: _text_of(item) is not None):
+        for is_text, group in groupby(items, lambda item: text_of(item) is not None):
             run = list(group)
             made += self._joined(run) if is_text and len(run) > 1 else run
         return made
 
     def _joined(self, items: list[object]) -> list[object]:
-        texts = [_text_of(item) or "" for item in items]
+        texts = [text_of(item) or "" for item in items]
         found, _ = self._finder.find(Tail("".join(texts), 0, is_whole=True), self._budget)
         self.counts.update(each.label for each in found)
         made, start = [], 0
@@ -238,12 +244,12 @@ class _Masking:
         if holder is None:
             return self.value(item)
         if key == "arguments" and isinstance(item, str):
-            return self._json_text(item)
-        if isinstance(item, str) and _is_opaque(key, item, around, holder):
+            return self.json_text(item)
+        if isinstance(item, str) and is_opaque(key, item, around, holder):
             return item
         return self.value(item, None if key in _FOR_TOOLS else key)
 
-    def _json_text(self, text: str) -> str:
+    def json_text(self, text: str) -> str:
         """JSON stays JSON. Other text, such as arguments cut off, is also searched with its escapes decoded."""
         before = self.counts.total()
         try:
@@ -265,11 +271,10 @@ class _Masking:
         return made if self._has_text_for_numbers else 0
 
 
-def _text_of(item: object) -> str | None:
-    """The text of a part of a message; None if it has none, or it is the model's thinking."""
-    members = as_object(item)
-    text = members.get("text") if members.get("type") in _TEXTS and not members.get("thought") else None
-    return text if isinstance(text, str) else None
+def _unbroken(turn: list[tuple[object, object]]) -> list[object]:
+    """The items of a turn, each given with what it was before: without its thinking if some that is signed changed."""
+    is_broken = any(own is not item and is_signed(item) for own, item in turn)
+    return [own for own, item in turn if not (is_broken and is_thinking(item))]
 
 
 def _edit_within(found: Found, start: int, end: int, mask: str) -> Edit:
@@ -278,45 +283,9 @@ def _edit_within(found: Found, start: int, end: int, mask: str) -> Edit:
     return edit._replace(start=max(found.start, start) - start, end=min(found.end, end) - start)
 
 
-def _is_thinking(item: object) -> bool:
-    return as_text(as_object(item).get("type")) in _THINKING
-
-
-def _is_signed(item: object) -> bool:
-    return _is_thinking(item) and bool(as_object(item).get("signature"))
-
-
 def _is_json_with_escapes(text: str) -> bool:
     return "\\" in text and text.lstrip()[:1] in ("{", "[")
 
 
 def _edit(found: Found, mask: str) -> Edit:
     return Edit(found.start, found.end, mask.replace("{kind}", found.label), found.label)
-
-
-def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether a text in a request is not meant to be read: nothing but base64, where the formats have what the provider
-    signed or the bytes of a file."""
-    is_for_bytes = _is_for_address(key, item, around, holder) or _is_for_bytes(key, around, holder)
-    return is_for_bytes and _BYTES.fullmatch(item) is not None
-
-
-def _is_for_address(key: str, item: str, around: JsonObject, holder: str) -> bool:
-    """Whether this is a data URL, with the bytes in it, where a part of the formats has its URL."""
-    if not item.startswith("data:"):
-        return False
-    return (key == "url" and holder in _URLS) or (key in _URLS and as_text(around.get("type")).endswith(_PICTURED))
-
-
-def _is_for_bytes(key: str, around: JsonObject, holder: str) -> bool:
-    kind = as_text(around.get("type"))
-    if key == "data":
-        is_source = holder == "source" and kind == "base64"
-        return is_source or holder == "input_audio" or holder in _INLINE or kind == "redacted_thinking"
-    if key == "signature":
-        return kind == "thinking"
-    if key in _SIGNATURES:
-        return holder in _THOUGHT
-    if key == "file_data":
-        return holder == "file" or kind == "input_file"
-    return key == "encrypted_content" and kind.startswith(_ENCRYPTED)

@@ -95,7 +95,7 @@ class Envelope:
         self._before: JsonObject = {}
         self._choice_before: JsonObject | None = None
         self._response_before: JsonObject = {}
-        self._model = ""
+        self._model = self._summary = ""
         self.is_odd = False
 
     def take(self) -> list[Told]:
@@ -225,7 +225,9 @@ class Envelope:
         self._part(item, _ITEMS)
         members = as_object(item)
         if SEAL in members:
-            self._show(summary_in(members))
+            summary, before = summary_in(members), self._summary
+            self._summary = summary
+            self._new += [Told(summary, False, is_summary=True)] if summary not in ("", before) else []
         if members.get("type") in ("message", "reasoning"):
             for name in ("content", "summary"):
                 for part in as_list(members.get(name)):
@@ -244,7 +246,9 @@ class Envelope:
             self._members(read, _ENCRYPTED)
             if not kind.endswith(RESULT_ENDINGS):
                 shown = [members[name] for name in _SHOWN if name in members]
-                self._show([*shown, *filter(None, map(_said_in_parts, shown))])
+                # What reads a list of parts takes their texts for one.
+                joined = ("".join(as_text(as_object(part).get("text")) for part in as_list(each)) for each in shown)
+                self._show([*shown, *filter(None, joined)])
 
     # Members
 
@@ -335,8 +339,3 @@ class Envelope:
             for text in level.texts:
                 if text not in VOCABULARY:
                     self._take(text, False, None)
-
-
-def _said_in_parts(value: object) -> str:
-    """The text of a list of parts, which what reads them takes for one."""
-    return "".join(as_text(as_object(part).get("text")) for part in as_list(value))
