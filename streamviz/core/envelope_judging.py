@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from streamviz.core.blocks import Told
+from streamviz.core.events import BlockKind
 from streamviz.core.hooks import Failed, called, require_in_time
 from streamviz.core.json_value import levels
 from streamviz.core.judgements import ChainContext, Judgement, Subject
@@ -44,7 +45,7 @@ class EnvelopeJudging:
 
     def _read(self, piece: str, told: Told, context: ChainContext) -> str:
         for active in list(self._readers):
-            if told.is_summary and active.policy.masks_summaries:
+            if told.is_summary and _masks_summaries(active):
                 continue
             if (judgement := self._judge(active, piece, told, context)) is None:
                 continue
@@ -92,6 +93,11 @@ def found_beside(policy: Policy, told: Told) -> str:
 def _pieces(text: str) -> Iterator[str]:
     for at in range(0, max(1, len(text)), _SLICE):
         yield text[max(0, at - _OVERLAP) : at + _SLICE]
+
+
+def _masks_summaries(active: ActivePolicy) -> bool:
+    kinds = active.scope.kinds
+    return active.policy.masks_summaries and (not kinds or BlockKind.OTHER in kinds)
 
 
 def _reads(active: ActivePolicy) -> bool:

@@ -1,10 +1,14 @@
 """redact: what other vendors' models have in the seals of OpenAI's format, where anyone can read it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import BlockScope
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Verdict
 from streamviz.policies import build
@@ -24,7 +28,8 @@ def compaction(summary: str) -> dict[str, Any]:
 
 def shortened(summary: str, *policies: Any, is_streaming: bool) -> Play:
     """What a client gets that asks for a shorter conversation."""
-    play = Play("openai_responses", [active(each) for each in policies], is_streaming=is_streaming)
+    chain = [each if isinstance(each, ActivePolicy) else active(each) for each in policies]
+    play = Play("openai_responses", chain, is_streaming=is_streaming)
     item = compaction(summary)
     whole = {**RESPONSE, "status": "completed", "output": [item]}
     if not is_streaming:
@@ -47,6 +52,13 @@ def test_a_summary_of_a_conversation_is_masked(is_streaming: bool) -> None:
     sealed = {"type": "compaction", "content": f"The key is {MASK}."}
     assert play.sent.count(json.dumps(json.dumps(sealed))[1:-1].encode()) >= 1
     assert not play.stream.state.contradiction
+
+
+@pytest.mark.parametrize("is_streaming", [True, False])
+def test_a_summary_does_not_go_out_if_the_policy_is_for_other_blocks_only(is_streaming: bool) -> None:
+    scope = BlockScope(kinds=frozenset({BlockKind.CONTENT}))
+    redact = replace(active(build("redact", {})), scope=scope)
+    assert KEY.encode() not in shortened(KEY, redact, is_streaming=is_streaming).sent
 
 
 @pytest.mark.parametrize("is_streaming", [True, False])
