@@ -40,12 +40,13 @@ class Limits(Policy):
     characters each, and the cost with them; the reason says so. If the model's price is unknown, a limit on cost fails;
     for a session or key it also fails on later requests. `seconds` are checked whenever something comes from upstream.
     Sessions and keys are counted over all workers, a session from its beginning, a key from the start of the hour, day
-    or month. What a running stream may still cost and write is reserved: the most that its request asks for, or that
-    its model can write, or else all that is left; its blocks and tool calls count once it is over. The stream that
-    reaches a limit of its session or key is carried to its end. With a limit on tool calls, calls are held until they
-    are whole, and limits are checked while a held block grows, too. What passes unread (files, images, …) counts as
-    streams of its key; what else it adds up to cannot be known, so a policy with any other limit refuses it, as well as
-    an answer that is to come later (`background`, `deferred`).
+    or month, also while the policy was off; if it is only for some models or keys, their calls alone. What a running
+    stream may still cost and write is reserved: the most that its request asks for, or that its model can write, or
+    else all that is left; its blocks and tool calls count once it is over. The stream that reaches a limit of its
+    session or key is carried to its end. With a limit on tool calls, calls are held until they are whole, and limits
+    are checked while a held block grows, too. What passes unread (files, images, …) counts as streams of its key; what
+    else it adds up to cannot be known, so a policy with any other limit refuses it, as well as an answer that is to
+    come later (`background`, `deferred`).
     """
 
     kind = "limits"
