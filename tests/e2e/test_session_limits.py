@@ -25,6 +25,10 @@ ASKED = """
 SELECT count(DISTINCT worker) FROM records_stream JOIN records_session AS session ON session.id = session_id
 WHERE session.name = %s
 """
+STORED = """
+SELECT count(*) FROM records_stream JOIN records_session AS session ON session.id = session_id
+WHERE session.name = %s AND requested_model LIKE %s AND outcome <> ''
+"""
 TOKENS, DOLLARS = 900, 900 * 0.6 / 1_000_000  # of one answer, at gpt-4o-mini's price
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES ('priced', 'openai/gpt-4o-mini', %s, '')"
 PRICED = (
@@ -123,6 +127,23 @@ def test_fifty_calls_at_once_over_three_servers_stay_within_a_sessions_limits(
         return bool(guarded.query(ASKED, session) == [(WORKERS,)])
 
     until(every_worker_was_asked)
+
+
+def test_what_was_called_while_a_limit_was_off_counts_of_the_models_that_it_is_for(
+    guarded: Guarded, both: list[str]
+) -> None:
+    limited, free, session = "sim/content?speed=inf", "sim/tools?speed=inf", uuid.uuid4().hex
+    for models in ([limited, free], [limited]):
+        wait_until_all_have(guarded, guarded.add("limits", {"session": {"streams": 5}}, models_scope="sim/content*"))
+        assert [status(guarded, base_url, session, models[0]) for base_url in both] == [200, 200]
+        guarded.remove()
+        until(lambda: {status(guarded, base_url, session, free) for base_url in both} == {200})
+        assert [status(guarded, both[0], session, model) for model in models] == [200] * len(models)
+    until(lambda: guarded.query(STORED, session, "sim/content%") == [(6,)])
+    wait_until_all_have(guarded, guarded.add("limits", {"session": {"streams": 8}}, models_scope="sim/content*"))
+    with ThreadPoolExecutor(AT_ONCE) as clients:
+        codes = list(clients.map(lambda n: status(guarded, both[n % 2], session), range(AT_ONCE)))
+    assert (codes.count(200), codes.count(403)) == (2, AT_ONCE - 2)
 
 
 def test_after_a_restart_the_counts_are_those_of_before(guarded: Guarded) -> None:
