@@ -110,7 +110,7 @@ class Policy:
     look_back: int = LOOK_BACK
     # Whether what it replaces in an answer must not be in the record either.
     masks: bool = False
-    # Whether it reads the block of a summary that shortens a conversation, and needs it not beside the answer.
+    # Whether it reads a summary that shortens a conversation as a block, and so need not read it beside the answer.
     masks_summaries: bool = False
     # Whether it is always fast, however long what it judges is.
     is_quick: ClassVar[bool] = False
