@@ -21,5 +21,5 @@ def since(days: float | None) -> datetime | None:
     except (OverflowError, ValueError):
         then = None
     if then is None or days < 0:
-        raise CommandError(f"--days takes a number of days, back to the year 1 at most, not {days:g}.")
+        raise CommandError(f"--days takes a number of days, back to the year 1 at most, not {days:.15g}.")
     return then
