@@ -41,6 +41,13 @@ def _speed(text: str) -> float:
         raise argparse.ArgumentTypeError(f"a speed is a number from 0, or inf, not {text!r}") from None
 
 
+def _folder(text: str) -> Path:
+    """Raises ArgumentTypeError if there is no such folder: every replay would be a 404."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return Path(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     environ = os.environ
     parser = argparse.ArgumentParser(
@@ -51,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "--port",
         type=_port,
         default=environ.get("SIMULATOR_PORT") or "8001",
-        help="default %(default)s; 0: any free one",
+        help="port to listen on (default %(default)s); 0 takes a free one",
     )
     parser.add_argument(
         "--speed",
@@ -61,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--replay-dir",
-        type=Path,
+        type=_folder,
         default=environ.get("SIMULATOR_REPLAY_DIR") or None,
         help="folder of recorded streams, <format>/<slug>.sse",
     )

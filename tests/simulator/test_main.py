@@ -35,6 +35,13 @@ def test_a_speed_that_is_none_is_told_so() -> None:
     assert done.stderr.splitlines()[-1].endswith("a speed is a number from 0, or inf, not 'fast'")
 
 
+def test_a_folder_that_is_not_there_is_told_so(simulator: Simulator) -> None:
+    command = [sys.executable, "-m", "streamviz.simulator", "--replay-dir", "no-such", "--port", str(simulator.port)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("there is no folder 'no-such'")
+
+
 def test_it_imports_nothing_of_django_nor_of_the_rest() -> None:
     program = (
         "import sys, streamviz.simulator.__main__\n"
