@@ -65,7 +65,7 @@ def _about(kind: str) -> str:
 
 def _tool_rule(known: dict[str, Any]) -> tuple[str, set[str]]:
     names = _either(known.get("names") or [])
-    calls = f"a call of {names}" if names else "every tool call"
+    calls = f"calls to {names}" if names else "every tool call"
     wanted = known.get("arguments") or []
     conditions = [f"`{each.get('path', '$')}` matches `{each.get('pattern', '')}`" for each in wanted]
     when = f" when {' or '.join(conditions)}" if conditions else ""

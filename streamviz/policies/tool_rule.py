@@ -218,7 +218,7 @@ def _evidence(name: str | None, found: Found | None) -> JsonObject:
 
 def _reason(called: str, name: str | None, found: Found | None) -> str:
     """Which name and which pattern, in words, without the arguments, which may hold a secret."""
-    why = [f"its name matches {name}" if called else f"it may be a call of {name}"] if name is not None else []
+    why = [f"its name matches {name}" if called else f"it may be a call to {name}"] if name is not None else []
     why += [f"its arguments match {found.rule.words}"] if found is not None else []
     return f"{_shown(called)} is denied: {' and '.join(why) or 'every tool call is'}."
 

@@ -20,11 +20,11 @@ def test_every_kind_is_explained_with_an_example() -> None:
 @pytest.mark.parametrize(
     ("kind", "parameters", "words"),
     [
-        ("tool_rule", {"names": ["bash", "sh"]}, "Denies a call of `bash` or `sh`."),
+        ("tool_rule", {"names": ["bash", "sh"]}, "Denies calls to `bash` or `sh`."),
         (
             "tool_rule",
             {"names": ["bash"], "arguments": [{"path": "$.command", "pattern": "rm -rf"}], "action": "allow_only"},
-            "Allows only a call of `bash` when `$.command` matches `rm -rf`.",
+            "Allows only calls to `bash` when `$.command` matches `rm -rf`.",
         ),
         ("cel_rule", {"expression": "true", "decision": "halt"}, "Halts at `tool call` where `true`."),
         ("text_rule", {"patterns": ["a", "b", "c"]}, "Replaces `a`, `b` or `c` in `content` with `[removed]`."),

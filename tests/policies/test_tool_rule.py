@@ -79,7 +79,7 @@ def test_a_call_without_a_name_may_be_of_any_tool() -> None:
     made = ToolCallStreamBlock(0, "x", label="custom_tool_call")
     verdict = judge({"names": ["bash"]}, made)
     assert verdict is not None
-    assert verdict.reason == "A call without a name is denied: it may be a call of bash."
+    assert verdict.reason == "A call without a name is denied: it may be a call to bash."
 
 
 def test_what_alone_is_allowed_is_named_as_written() -> None:
