@@ -99,7 +99,7 @@ class Heard:
         self.counts = SimpleNamespace(asking=0, newest_ask=0, dropped=0, members=members)
 
 
-@pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])
+@pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "continue unrecorded")])
 def test_it_says_what_a_full_journal_means(cast: Cast, settings: LazySettings, refuses: bool, what: str) -> None:
     settings.JOURNAL_LIMITS = Limits(1, 3600.0, refuses)
     assert f"{LIMIT} New streams {what}." in page(cast)

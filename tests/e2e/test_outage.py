@@ -234,7 +234,7 @@ def test_with_a_full_disk_streams_go_on_unrecorded_where_that_is_set(full_soon: 
     running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=400&pace=15").start()
     fill(full_soon)
     assert full_soon.server
-    until(lambda: all(tape.is_whole for tape in once(full_soon)) and "go on unrecorded" in full_soon.server.output())
+    until(lambda: all(tape.is_whole for tape in once(full_soon)) and "continue unrecorded" in full_soon.server.output())
     tapes = running.finish()
     assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}
     full_soon.start_writer()

@@ -189,7 +189,7 @@ class Journal:
 
     def _leave_out(self, entry: AnyEntry, why: str) -> None:
         if not self._left_out:
-            do = "end, as they cannot be recorded" if self._room.limits.refuses else "go on unrecorded"
+            do = "end, as they cannot be recorded" if self._room.limits.refuses else "continue unrecorded"
             log.error("streams %s: %s", do, why)
         # The failed write is lost as a whole: a stream whose beginning was in it is not in the journal.
         self._left_out.setdefault(entry.stream_id, entry.stream_id in self._begun)

@@ -270,7 +270,7 @@ def test_a_full_journal_lets_new_streams_go_on_unrecorded_where_that_is_set(
     worker.append(received(TWO, [b"a"]))
     worker.flush()
     assert worker.left_out == 1
-    assert "go on unrecorded: the journal takes" in caplog.text
+    assert "continue unrecorded: the journal takes" in caplog.text
     worker.append(closed(TWO))
     worker.flush()
     assert worker.left_out == 0
