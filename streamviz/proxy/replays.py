@@ -119,13 +119,22 @@ def _asked(model: str) -> tuple[UUID, float]:
     """The stream and the speed in a model's name. Raises RequestError for any other name."""
     stream, _, speed = model.removeprefix(REPLAY_PREFIX).partition("?speed=")
     try:
-        found, times = UUID(stream), float(speed or 1)
+        found = UUID(stream)
     except ValueError:
         raise _unknown(model) from None
+    return found, _speed(speed or "1")
+
+
+def _speed(text: str) -> float:
+    """Raises RequestError if it is not a speed."""
+    try:
+        times = float(text)
+    except ValueError:
+        times = math.nan
     if not (_SLOWEST <= times <= _FASTEST or times == math.inf):
         message = f"`speed` must be from {_SLOWEST:g} to {_FASTEST:g}, or inf."
         raise RequestError(400, message, code="invalid_speed", param="model")
-    return found, times
+    return times
 
 
 def _unlike(stream: Stream, request: ModelRequest, wire_format: WireFormat) -> str:
