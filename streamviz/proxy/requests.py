@@ -116,10 +116,10 @@ def decoded(body: bytes, tokens: int = 0) -> JsonObject:
         require_shallow(body)
         return fields
     except msgspec.ValidationError as error:
-        raise RequestError(400, f"The request body must be a JSON object: {error}", code="invalid_json") from error
+        raise RequestError(400, f"The request body must be a JSON object: {error}.", code="invalid_json") from error
     except (ValueError, RecursionError) as error:
         why = _HALF if _has_half_a_character(body) else error
-        raise RequestError(400, f"The request body is not valid JSON: {why}", code="invalid_json") from error
+        raise RequestError(400, f"The request body is not valid JSON: {why}.", code="invalid_json") from error
 
 
 def _has_half_a_character(body: bytes) -> bool:

@@ -91,4 +91,4 @@ def too_large() -> RequestError:
 
 
 def _unreadable(why: str) -> RequestError:
-    return RequestError(400, f"The request body is not compressed as it claims: {why}", code="invalid_encoding")
+    return RequestError(400, f"The request body does not match its content-encoding: {why}.", code="invalid_encoding")
