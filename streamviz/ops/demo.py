@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.verdicts import Mode
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.records.aggregation import aggregate_tape
 from streamviz.records.models import ApiKey, Policy
 
@@ -110,7 +111,7 @@ def _ask(base_url: str, secret: str, session: str, model: str, messages: list[di
             tape = answer.read()
     except HTTPError:
         tape = b""  # an agent tries again
-    return aggregate_tape("openai_chat", tape).state
+    return aggregate_tape(OPENAI_CHAT.name, tape).state
 
 
 def _tool(name: str) -> dict[str, Any]:
