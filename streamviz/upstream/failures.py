@@ -12,9 +12,9 @@ import aiohttp
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_object, as_text, object_in
 from streamviz.core.wire.gemini_errors import STATUSES
-from streamviz.upstream.lite import UnaskedCall
 from streamviz.upstream.raw import cut_off
 from streamviz.upstream.redaction import told
+from streamviz.upstream.sending import UnaskedCall
 from streamviz.upstream.told_errors import KINDS
 
 E = TypeVar("E", bound=BaseException)

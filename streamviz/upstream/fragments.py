@@ -11,7 +11,7 @@ from litellm.llms.vertex_ai.gemini import vertex_and_google_ai_studio_gemini as 
 from streamviz.core.bounds import MIB, too_many_values
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.bounded_body import VALUES
-from streamviz.upstream.lite import bounds_here
+from streamviz.upstream.sending import bounds_here
 
 # How many characters may be looked at in vain: what is not JSON by then will never be.
 _MOST_IN_VAIN = 64 * MIB

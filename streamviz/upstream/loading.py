@@ -34,7 +34,8 @@ def _load() -> None:
     gc.disable()  # what is imported stays
     try:
         from streamviz.upstream import costs, token_counts, translated  # noqa: F401
-        from streamviz.upstream.lite import litellm, send_only_what_is_asked
+        from streamviz.upstream.lite import litellm
+        from streamviz.upstream.sending import send_only_what_is_asked
 
         send_only_what_is_asked()
         # The first look-up of a model takes LiteLLM half a second.

@@ -7,7 +7,8 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
 from streamviz.upstream.failures import as_upstream_error
 from streamviz.upstream.formats import TRANSLATED_FORMATS
-from streamviz.upstream.lite import Sending, litellm
+from streamviz.upstream.lite import litellm
+from streamviz.upstream.sending import Sending
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated import arguments_for
 

@@ -11,8 +11,8 @@ from streamviz.upstream.bounded_body import UNBOUNDED
 from streamviz.upstream.failures import as_upstream_error, unreached
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.formats import TRANSLATED_FORMATS
-from streamviz.upstream.lite import Sending
 from streamviz.upstream.raw import no_answer
+from streamviz.upstream.sending import Sending
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import TranslatedAnswer
 

@@ -15,9 +15,9 @@ from streamviz.core.bounds import MIB, Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.fragments import BoundedFragments
-from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.loading import load
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw
+from streamviz.upstream.sending import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 

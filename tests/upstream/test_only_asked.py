@@ -12,8 +12,8 @@ from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.tokens import Tokens
-from streamviz.upstream.lite import _send_only_asked_async, send_only_what_is_asked
 from streamviz.upstream.prices import price
+from streamviz.upstream.sending import _send_only_asked_async, send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 

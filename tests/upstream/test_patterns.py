@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from litellm.litellm_core_utils.prompt_templates.common_utils import drop_non_python_regex_patterns
-
-from streamviz.upstream.lite import Sending
+from streamviz.upstream.lite import common_utils
+from streamviz.upstream.sending import Sending
 
 NOT_PYTHONS = {"type": "string", "pattern": r"^\p{L}$"}
 
@@ -13,7 +12,7 @@ def kept_of(*patterns: str) -> list[Any]:
     """What is left of these patterns, and of one that Python does not support, in a schema that goes to a model."""
     Sending()
     properties = {f"p{number}": {"pattern": each} for number, each in enumerate(patterns)}
-    kept: Any = drop_non_python_regex_patterns({"properties": {**properties, "last": NOT_PYTHONS}})
+    kept: Any = common_utils.drop_non_python_regex_patterns({"properties": {**properties, "last": NOT_PYTHONS}})
     return [each.get("pattern") for each in kept["properties"].values()]
 
 

@@ -10,7 +10,7 @@ from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.fitting import fit
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.sending import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import open_translated
 from tests.simulator.process import Simulator

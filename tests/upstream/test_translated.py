@@ -11,7 +11,7 @@ from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.sending import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
 from streamviz.upstream.translated import open_translated, require_translatable
 from streamviz.upstream.translated_answer import TranslatedAnswer

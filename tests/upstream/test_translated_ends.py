@@ -12,7 +12,7 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, encode, object_in
 from streamviz.core.sse import write_event
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.sending import send_only_what_is_asked
 from streamviz.upstream.targets import RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
 

@@ -17,7 +17,7 @@ from streamviz.core.json_value import encode
 from streamviz.core.sse import write_event
 from streamviz.core.wire.openai_responses_seals import summary_in
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.sending import send_only_what_is_asked
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
 from streamviz.upstream.translated import open_translated
 from streamviz.upstream.translated_answer import TranslatedAnswer
