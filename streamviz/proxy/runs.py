@@ -161,11 +161,11 @@ def _as_chat(fields: JsonObject, target: Target) -> tuple[JsonObject, tuple[str,
     something that has no place there although the answer depends on it."""
     load()
     from streamviz.upstream.fitting import fit  # loaded on demand: upstream/loading.py
-    from streamviz.upstream.formats import TRANSLATED_FORMATS
+    from streamviz.upstream.formats import translated_format
 
     try:
         fitted = fit(target, fields, as_chat=True)
-        chat = TRANSLATED_FORMATS[target.wire_format].as_chat(target, fitted.request)
+        chat = translated_format(target).as_chat(target, fitted.request)
     except RequestError as error:
         if error.code != "unsupported_parameter":
             raise

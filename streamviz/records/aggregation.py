@@ -23,8 +23,7 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk], *, leave_out: boo
                 aggregator.prepare(chunk, leave_out=True)
                 chunk = aggregator.prepared(chunk)
             aggregator.aggregate(chunk)
-        failure = aggregator.state.failure
-        if failure is not None and failure.kind == MALFORMED_CHUNK:
+        if (failure := aggregator.state.failure) is not None and failure.kind == MALFORMED_CHUNK:
             break
     aggregator.close()
     return aggregator.state

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.upstream import written_out
-from streamviz.upstream.formats import TRANSLATED_FORMATS
+from streamviz.upstream.formats import TranslatedFormat, translated_format
 from streamviz.upstream.model_parameters import EFFORTS, drops_json_mode, samples
 from streamviz.upstream.request_fields import HINTS, is_usual, refusal
 from streamviz.upstream.request_types import require_types
@@ -31,13 +31,13 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
     """Fit a request to its provider. `as_chat` says that the provider is called in the chat format, whatever else it
     speaks. Raises RequestError (400) for what it cannot take although the answer depends on it, and for values of wrong
     types."""
-    known = TRANSLATED_FORMATS[target.wire_format]
+    known = translated_format(target)
     require_types(known.types, request)
     if target.provider not in written_out.KEEP_REFERENCES:
         written_out.require_short(request)
     left_out: list[str] = []
     is_chat = as_chat or not known.is_spoken(target)
-    fields = _fit_fields(target, request, left_out, is_chat=is_chat)
+    fields = _fit_fields(target, request, left_out, known if is_chat else None)
     if is_chat:
         known.fit(target, fields, left_out)
         _fit_sampling(target, fields, left_out)
@@ -46,13 +46,16 @@ def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted
     return Fitted(fields, tuple(dict.fromkeys(left_out)))
 
 
-def _fit_fields(target: Target, request: JsonObject, left_out: list[str], *, is_chat: bool) -> JsonObject:
-    known, format = WIRE_FORMATS[target.wire_format].parameters, TRANSLATED_FORMATS[target.wire_format]
+def _fit_fields(
+    target: Target, request: JsonObject, left_out: list[str], as_chat: TranslatedFormat | None
+) -> JsonObject:
+    """The parameters that a call can have: if the format is called `as_chat`, only those that chat has, too."""
+    known = WIRE_FORMATS[target.wire_format].parameters
     fields: JsonObject = {}
     for name, value in request.items():
         if name in _TO_US or value is None:
             continue
-        if name in known and (not is_chat or format.takes(target, name)):
+        if name in known and (as_chat is None or as_chat.takes(target, name)):
             fields[name] = value
         elif name in HINTS:
             left_out.append(name)

@@ -6,7 +6,7 @@ from typing import Any
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
 from streamviz.upstream.failures import as_upstream_error
-from streamviz.upstream.formats import TRANSLATED_FORMATS
+from streamviz.upstream.formats import translated_format
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.sending import Sending
 from streamviz.upstream.targets import Target
@@ -22,7 +22,7 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
 
     Raises UpstreamError if the request cannot be counted.
     """
-    chat, word = TRANSLATED_FORMATS[target.wire_format].to_count(arguments_for(target, request))
+    chat, word = translated_format(target).to_count(arguments_for(target, request))
     asked: dict[str, Any] = {
         key: chat[key] for key in ("model", "messages", "tools", "api_key", "api_base") if key in chat
     }

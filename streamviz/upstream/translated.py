@@ -10,7 +10,7 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.upstream.bounded_body import UNBOUNDED
 from streamviz.upstream.failures import as_upstream_error, unreached
 from streamviz.upstream.fitting import fit
-from streamviz.upstream.formats import TRANSLATED_FORMATS
+from streamviz.upstream.formats import translated_format
 from streamviz.upstream.raw import no_answer
 from streamviz.upstream.sending import Sending
 from streamviz.upstream.targets import Target
@@ -51,7 +51,7 @@ async def open_translated(
     most_blocks = None if bounds is None else bounds.blocks
     try:
         async with asyncio.timeout(silence_seconds):
-            opened = await TRANSLATED_FORMATS[target.wire_format].call(target, arguments, most_blocks)
+            opened = await translated_format(target).call(target, arguments, most_blocks)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except ClientFacingError:

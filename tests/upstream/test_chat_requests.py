@@ -4,11 +4,11 @@ from typing import Any
 
 from streamviz.core.wire import ANTHROPIC_MESSAGES
 from streamviz.upstream.fitting import fit
-from streamviz.upstream.formats import TRANSLATED_FORMATS
+from streamviz.upstream.formats import translated_format
 from streamviz.upstream.targets import Lane, Target
 
 GPT = Target("gpt-5", "openai", ANTHROPIC_MESSAGES.name, Lane.TRANSLATED)
-as_chat = TRANSLATED_FORMATS[GPT.wire_format].as_chat
+as_chat = translated_format(GPT).as_chat
 
 
 def test_a_run_asks_for_what_its_client_of_messages_asked_for() -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import objects
-from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.fitting import Fitted, fit
+from streamviz.upstream.formats import TRANSLATED_FORMATS
 from streamviz.upstream.targets import Lane, Target
 
 MESSAGES: Any = [{"role": "user", "content": "Hello"}]
@@ -502,3 +503,11 @@ def test_an_effort_that_no_provider_knows_is_the_calls_to_refuse(effort: str) ->
     request, left_out = fitted(OPENAI_CHAT, CLAUDE, temperature=0.5, reasoning_effort=effort)
     assert request["temperature"] == 0.5
     assert left_out == ()
+
+
+def test_a_format_that_is_not_translated_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TRANSLATED_FORMATS, EMBEDDINGS.name)
+    with pytest.raises(RequestError) as raised:
+        fitted(EMBEDDINGS, ("cohere", "embed-v4"), input="Hello")
+    assert (raised.value.status, raised.value.param) == (400, "model")
+    assert "/v1/embeddings" in raised.value.message
