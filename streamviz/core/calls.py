@@ -9,7 +9,7 @@ whatever the tool takes.
 import json
 from collections.abc import Mapping
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode, object_in
+from streamviz.core.json_value import JsonObject, as_object, as_text, object_in, value_in
 
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
@@ -104,10 +104,7 @@ def as_arguments(value: object) -> str:
 
 def is_input(arguments: str) -> bool:
     """Whether `arguments` is a complete JSON object."""
-    try:
-        return isinstance(decode(arguments), dict)
-    except ValueError:
-        return False
+    return isinstance(value_in(arguments), dict)
 
 
 def made_id(prefix: str, number: int, head: JsonObject) -> str:

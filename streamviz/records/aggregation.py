@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
-from streamviz.core.json_value import JsonObject, decode
+from streamviz.core.json_value import JsonObject, value_in
 from streamviz.core.lint.linter import Note
 from streamviz.core.sse import SSEEvent, SSEParser, events_in
 from streamviz.core.wire import AGGREGATORS, LINTERS
@@ -35,18 +35,10 @@ def aggregate_tape(wire_format: str, tape: bytes) -> Aggregator[Chunk, JsonObjec
     events = SSEParser().feed(tape)
     if tape.lstrip()[:1] == b"{":
         events = [SSEEvent(tape, tape)]
-        aggregator.has_end_mark = _is_json(tape)
+        aggregator.has_end_mark = value_in(tape) is not None
     for event in events:
         aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
     return aggregator
-
-
-def _is_json(raw: bytes) -> bool:
-    try:
-        decode(raw)
-    except ValueError:
-        return False
-    return True
 
 
 def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> list[Note]:
