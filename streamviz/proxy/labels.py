@@ -12,10 +12,10 @@ _LOOKED_AT = 4_000
 # The elements that have the person's words: of Cursor, Copilot, Cline, and Claude Code when it asks for a title.
 _WRAPPED = re.compile(r"<(user_query|userRequest|task|session)>(.*?)(?:</\1>|$)", re.DOTALL)
 # What agents say themselves: opencode to get a title; Claude Code to try a model, have prompts cached, continue from a
-# summary or report an interruption; Gemini CLI; and aider about the files.
+# summary or report an interruption; Gemini CLI; Factory's Droid about its settings; and aider about the files.
 _OF_AGENTS = re.compile(
     rf"{OPENINGS}|This is the Gemini CLI\. We are setting up .*"
-    r"|\[Request interrupted by user[^]]*\]"
+    r"|\[Request interrupted by user[^]]*\]|Error: Your custom model \"[^\"]*\" appears to be .*"
     r"|This session is being continued from a previous conversation that ran out of context\. .*"
     r"|(I have \*added these files to the chat\*|I am not sharing any files that you can edit"
     r"|Here are summaries of some files present|Here are some READ ONLY files) .*",

@@ -66,6 +66,8 @@ def test_words_come_from_the_first_message_that_has_any() -> None:
         ("messages", [("user", "Generate a title for this conversation:\n"), ("user", "Mend the build")]),
         ("contents", [("user", "This is the Gemini CLI. We are setting up the context for our chat.\nToday is Friday."),
                       ("model", "Got it. Thanks for the context!"), ("user", "Mend the build")]),
+        ("messages", [("user", 'Error: Your custom model "gpt" appears to be an OpenAI model, but is configured with '
+                       'provider "generic-chat-completion-api".'), ("user", "Mend the build")]),
         ("contents", [(None, "Mend the build")]),
         ("messages", [("system", "Be short."), ("user", "Mend the build")]),
         ("messages", [("user", "This session is being continued from a previous conversation that ran out of context. "
