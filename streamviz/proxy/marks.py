@@ -22,7 +22,7 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_schemas import functions_of
 from streamviz.proxy.session_names import conversation_of
-from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, system_prompt_of, turns_backwards
+from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, errand_of, system_prompt_of, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
@@ -256,7 +256,7 @@ class Marks:
             if len(texts) >= _MOST_ERRANDS or not self._has(at):
                 break
             texts += self._read[at].texts[:_MOST_ERRANDS]
-        return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
+        return (self._errand(errand_of(text)) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
 
     def _voice(self) -> bytes:
         """What stays the same across many conversations of a program, but differs between programs."""

@@ -44,6 +44,11 @@ _THOUGHT = re.compile(r"\s{0,1000}<(think|thinking)>")
 _CALLS_IN_TEXT = re.compile(r"(?:\A|\n)Calling tools:\n(?=\[\{'id': ')")
 _CALL_IN_TEXT = re.compile(r"\{'id': '([^'\\]{1,200})', 'type': 'function', 'function': \{'name': '")
 _END_OF_CALLS = "}}]"
+# What smolagents puts around the task of an agent that another one manages.
+_MANAGED = re.compile(
+    r".{0,500}?You have been submitted this task by your manager\.\n---\nTask:\n(.*)\n---\nYou're helping your manager",
+    re.DOTALL,
+)
 _END_OF_CODE = "</code>"
 _SYSTEM_FIELDS = ("system", "instructions", "systemInstruction", "system_instruction")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
@@ -314,6 +319,12 @@ def _errands_in(arguments: str) -> list[str]:
         return []
     texts = [text for text in given.values() if isinstance(text, str) and len(text) >= TELLING_ERRAND]
     return texts[:_MOST_ERRANDS]
+
+
+def errand_of(told: str) -> str:
+    """What a call may have said, of a text that an agent was told."""
+    managed = _MANAGED.match(told)
+    return managed[1] if managed else told
 
 
 def _normal(arguments: object) -> str:

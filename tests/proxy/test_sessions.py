@@ -272,6 +272,15 @@ def test_a_conversation_may_be_gone_back_to_on_any_connection(host: Host) -> Non
     assert fork.session_id == first.stream.session_id
 
 
+def test_an_agent_that_smolagents_manages_is_told_its_task_among_other_words(host: Host) -> None:
+    errand = "Read every file of this module.\n---\nReport each one that has no test of its own."
+    manager = host.take(_chat(_user("Mend it."), answer=Said("", (("reader", {"task": errand}),))), 1)
+    words = "New task:\nYou're a helpful agent named 'reader'.\nYou have been submitted this task by your manager."
+    told = f"{words}\n---\nTask:\n{errand}\n---\nYou're helping your manager solve a wider task: so make sure to"
+    place = _next(host, _user(told), port=1).stream.place
+    assert (place.parent, place.relation) == (manager.stream.id, "subagent")
+
+
 def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     errand = "Read every file of this module and report each one that has no test of its own."
     for port in (1, 2):
