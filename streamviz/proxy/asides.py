@@ -1,4 +1,4 @@
-"""What an agent asks for itself, beside its conversation: a title, what a person may type next, what to remember.
+"""What an agent asks for itself, beside its conversation: a title, a summary, what a person may type next, and so on.
 
 Such a request repeats the conversation or its beginning, and the conversation does not go on from its answer.
 """
@@ -17,6 +17,7 @@ _LAST = re.compile(
     r"\[SUGGESTION MODE: |You are now acting as the memory extraction subagent|Managed memory has TWO directories"
     r"|The user stepped away and is coming back|<system-reminder>This is a side question from the user"
     r"|Analyze \*only\* the content and structure of your immediately preceding response"
+    r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."
 )
 _MOST_FIRST = 30
 

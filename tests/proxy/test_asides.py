@@ -20,6 +20,13 @@ def test_an_agent_asks_for_itself(turns: str, texts: tuple[str, ...]) -> None:
     assert is_aside({turns: _said(turns, *texts)}, turns)
 
 
+def test_claude_code_asks_for_a_summary_beside_a_result() -> None:
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "two"}
+    asks = {"type": "text", "text": "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- Do NOT use Read"}
+    request_of = {"messages": [*_said("messages", "Mend it"), {"role": "user", "content": [result, asks]}]}
+    assert is_aside({**request_of, "tools": [{"name": "Read"}]}, "messages")
+
+
 @pytest.mark.parametrize(
     "request_of",
     [
