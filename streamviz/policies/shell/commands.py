@@ -1,8 +1,9 @@
 """The commands that a script would run, with what is known of their words, their input and their output files."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 # Stands in a word for text that is unknown until the script runs.
@@ -55,15 +56,24 @@ class Command:
     @property
     def origins(self) -> "Iterator[Command]":
         """Every command whose output this one reads or has in its words."""
-        level = [*self.flow.feeds, *(source for word in (*self.words, *self.flow.reads) for source in word.sources)]
-        seen: set[int] = set()
-        while level:
-            command = level.pop()
-            if id(command) not in seen:
-                seen.add(id(command))
-                yield command
-                words = (*command.words, *command.flow.reads)
-                level += [*command.flow.feeds, *(source for word in words for source in word.sources)]
+        return closure(self.sources)
+
+    @property
+    def sources(self) -> "Iterable[Command]":
+        """The commands whose output this one itself reads or has in its words."""
+        return chain(self.flow.feeds, *(word.sources for word in (*self.words, *self.flow.reads)))
+
+
+def closure(commands: Iterable[Command]) -> Iterator[Command]:
+    """These commands and all their origins, each once."""
+    level = list(commands)
+    seen: set[int] = set()
+    while level:
+        command = level.pop()
+        if id(command) not in seen:
+            seen.add(id(command))
+            yield command
+            level += (each for each in command.sources if id(each) not in seen)
 
 
 # Several versions of these are often installed side by side.

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
-from streamviz.policies.shell.commands import Command, operands
+from streamviz.policies.shell.commands import Command, closure, operands
 from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.paths import joined, normal
-from streamviz.policies.shell.remote_code import comes_from_elsewhere, sources_of_code
+from streamviz.policies.shell.remote_code import are_from_elsewhere, sources_of_code
 from streamviz.policies.shell.saved import (
     FETCHERS,
     beginnings,
@@ -53,8 +53,12 @@ class _Found:
         self._apart: set[str] = set()
         self._mixed: set[str] = set()
 
+    @property
+    def _is_any(self) -> bool:
+        return bool(self._files or self._beginnings or self._apart or self._mixed)
+
     def is_run_by(self, command: Command) -> bool:
-        if not (self._files or self._beginnings or self._apart or self._mixed) or not command.words:
+        if not self._is_any or not command.words:
             return False
         scripts = _run_by_path(command)
         if any(_is_within(path, self._mixed) for path in _paths(command, scripts)):
@@ -63,7 +67,7 @@ class _Found:
             return True
         if self._has_program(command.words[0].text):
             return True
-        return any(self._gives(each) for source in sources_of_code(command) for each in (source, *source.origins))
+        return any(map(self._gives, closure(sources_of_code(command))))
 
     def learn(self, command: Command) -> None:
         paths = _paths(command, operands(command.arguments))
@@ -80,8 +84,9 @@ class _Found:
             self._keep_output(command)
 
     def _comes_from_elsewhere(self, command: Command) -> bool:
-        is_foreign = any(map(comes_from_elsewhere, command.flow.feeds)) or command.name in _HIDING
-        return is_foreign or any(map(self._gives, (command, *command.origins)))
+        if command.name in _HIDING or are_from_elsewhere(command.flow.feeds):
+            return True
+        return self._is_any and any(map(self._gives, closure([command])))
 
     def _keep_output(self, command: Command) -> None:
         """Note what something downloaded is written or unpacked to."""
