@@ -43,6 +43,7 @@ class Reader(Expansion):
         self.commands: list[Command] = []
         self.is_whole = True
         self.has_bomb = False
+        self._functions: dict[str, tuple[Command, ...]] = {}
         self._parses = 0
         self._depth = 0
 
@@ -75,6 +76,7 @@ class Reader(Expansion):
         ran = [command, *self._evaluated(command)]
         ran += self._set_apart(command, flow) if command.name in SETTERS else self._inner(command, flow)
         ran += self._aliased(command)
+        ran += self._called(command)
         if len(words) == 1 and " " in words[0].text.strip():
             ran += self.read(words[0].text)  # as programs that run others give it to a shell
         self._number(positional(command), 0)
@@ -82,6 +84,16 @@ class Reader(Expansion):
         for code in code_in(command, self._files):
             ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN), Flow() if code == said else flow)
         return ran + self._given_output(command)
+
+    def _called(self, command: Command) -> list[Command]:
+        """What a function of the script runs, with the input that it is given. Within it, it is not called again."""
+        name, feeds = command.words[0].text, command.flow.feeds
+        body = self._functions.pop(name, ())
+        if not body:
+            return []
+        ran = [each for own in body for each in self.run(own.words, own.flow.fed_by(*feeds))] if feeds else list(body)
+        self._functions[name] = body
+        return ran
 
     def _given_output(self, command: Command) -> list[Command]:
         """The commands in `>(…)`, which read what this one writes."""
@@ -293,8 +305,10 @@ class Reader(Expansion):
 
     def _function(self, node: Node, flow: Flow, depth: int) -> list[Command]:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        ran = self._statements(body, flow, depth + 1) if body else []
         own = text_of(name) if name else ""
+        self._functions.pop(own, None)
+        ran = self._statements(body, flow, depth + 1) if body else []
+        self._functions[own] = tuple({id(command): command for command in ran}.values())
         calls = sum(command.words[0].text == own for command in ran)
         source = text_of(body) if body else ""
         self.has_bomb = self.has_bomb or calls > 1 or bool(calls and "&" in source.replace("&&", ""))
