@@ -163,6 +163,11 @@ def reads_input(command: Command) -> bool:
     return command.name in INTERPRETERS and is_given_none
 
 
+def may_run_input(command: Command) -> bool:
+    """Whether it may run what it reads, or give it to a command that does."""
+    return reads_input(command) or command.name in ("read", "xargs", "parallel", ".", "source")
+
+
 def interpreted(command: Command) -> list[str]:
     """The programs that an interpreter is given: after an option, or as its input."""
     arguments = command.arguments

@@ -22,9 +22,9 @@ class Flow:
     reads: "tuple[Word, ...]" = ()
     writes: "tuple[Word, ...]" = ()
 
-    def fed_by(self, *commands: "Command") -> "Flow":
-        """The same with more commands whose output is read."""
-        return Flow((*commands, *self.feeds), self.given, self.reads, self.writes)
+    def fed_by(self, command: "Command") -> "Flow":
+        """The same with one more command whose output is read."""
+        return Flow((command, *self.feeds), self.given, self.reads, self.writes)
 
 
 class Word(NamedTuple):

@@ -7,7 +7,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
-from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, positional
+from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, may_run_input, plain, positional
 from streamviz.policies.shell.commands import INPUT_FILE, OUTPUT_FILE, UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.expansion import Expansion
 from streamviz.policies.shell.grammar import text_of
@@ -43,7 +43,7 @@ class Reader(Expansion):
         self.commands: list[Command] = []
         self.is_whole = True
         self.has_bomb = False
-        self._functions: dict[str, tuple[Command, ...]] = {}
+        self._functions: dict[str, tuple[Node, list[Command]]] = {}  # bodies, and what they run
         self._parses = 0
         self._depth = 0
 
@@ -80,20 +80,22 @@ class Reader(Expansion):
         if len(words) == 1 and " " in words[0].text.strip():
             ran += self.read(words[0].text)  # as programs that run others give it to a shell
         self._number(positional(command), 0)
-        said = input_of(command)
+        given = input_of(command) or ""
         for code in code_in(command, self._files):
-            ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN), Flow() if code == said else flow)
+            # Code from the input does not read that once more.
+            ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN), Flow() if code in given else flow)
         return ran + self._given_output(command)
 
     def _called(self, command: Command) -> list[Command]:
         """What a function of the script runs, with the input that it is given. Within it, it is not called again."""
-        name, feeds = command.words[0].text, command.flow.feeds
-        body = self._functions.pop(name, ())
-        if not body:
+        name = command.words[0].text
+        if name not in self._functions:
             return []
-        ran = [each for own in body for each in self.run(own.words, own.flow.fed_by(*feeds))] if feeds else list(body)
-        self._functions[name] = body
-        return ran
+        body, ran = self._functions.pop(name)
+        runs_input = command.flow.feeds and any(map(may_run_input, ran))
+        again = self._statements(body, command.flow, 0) if runs_input else ran
+        self._functions[name] = body, ran
+        return again
 
     def _given_output(self, command: Command) -> list[Command]:
         """The commands in `>(…)`, which read what this one writes."""
@@ -308,7 +310,8 @@ class Reader(Expansion):
         own = text_of(name) if name else ""
         self._functions.pop(own, None)
         ran = self._statements(body, flow, depth + 1) if body else []
-        self._functions[own] = tuple({id(command): command for command in ran}.values())
+        if body is not None:
+            self._functions[own] = body, list({id(command): command for command in ran}.values())
         calls = sum(command.words[0].text == own for command in ran)
         source = text_of(body) if body else ""
         self.has_bomb = self.has_bomb or calls > 1 or bool(calls and "&" in source.replace("&&", ""))
