@@ -422,3 +422,8 @@ def test_everyday_commands_are_allowed(command: str) -> None:
 )
 def test_a_shell_gets_its_script_in_any_of_these_ways(command: str) -> None:
     assert decided(command) is Decision.DENY
+
+
+def test_of_a_long_pipeline_each_command_is_looked_at_once() -> None:
+    assert decided("curl -o f http://x; " + "cat | " * 900 + "sh") is Decision.ALLOW
+    assert decided("curl -o f http://x; cat f | " + "cat | " * 900 + "sh") is Decision.DENY

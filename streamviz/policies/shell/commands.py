@@ -56,24 +56,19 @@ class Command:
     @property
     def origins(self) -> "Iterator[Command]":
         """Every command whose output this one reads or has in its words."""
-        return closure(self.sources)
+        level = list(self.sources)
+        seen: set[int] = set()
+        while level:
+            command = level.pop()
+            if id(command) not in seen:
+                seen.add(id(command))
+                yield command
+                level += (each for each in command.sources if id(each) not in seen)
 
     @property
     def sources(self) -> "Iterable[Command]":
         """The commands whose output this one itself reads or has in its words."""
         return chain(self.flow.feeds, *(word.sources for word in (*self.words, *self.flow.reads)))
-
-
-def closure(commands: Iterable[Command]) -> Iterator[Command]:
-    """These commands and all their origins, each once."""
-    level = list(commands)
-    seen: set[int] = set()
-    while level:
-        command = level.pop()
-        if id(command) not in seen:
-            seen.add(id(command))
-            yield command
-            level += (each for each in command.sources if id(each) not in seen)
 
 
 # Several versions of these are often installed side by side.

@@ -47,9 +47,8 @@ def found_in(commands: Sequence[Command], groups: Iterable[str], choice: Choice)
         for group, rule in chosen:
             if command.words and (what := rule(command, choice)):
                 return group, what
-    if "remote_code" in dict(chosen) and runs_downloads(commands):
-        return "remote_code", "it runs what it has just downloaded"
-    return None
+    what = runs_downloads(commands) if "remote_code" in dict(chosen) else ""
+    return ("remote_code", what) if what else None
 
 
 def found_in_text(text: str, groups: Iterable[str]) -> tuple[str, str] | None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
-from streamviz.policies.shell.commands import Command, closure, operands
+from streamviz.policies.shell.commands import Command, operands
 from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.paths import joined, normal
-from streamviz.policies.shell.remote_code import are_from_elsewhere, sources_of_code
+from streamviz.policies.shell.remote_code import fetches_or_decodes, sources_of_code
 from streamviz.policies.shell.saved import (
     FETCHERS,
     beginnings,
@@ -33,14 +33,16 @@ _VALUED = re.compile(r"-(?:[OWXI]|[a-zA-Z]*o)")
 _LOADING = ("-r", "--require", "--import", *STARTUP_OPTIONS)
 
 
-def runs_downloads(commands: Sequence[Command]) -> bool:
-    """Whether a later command runs a file that was downloaded."""
+def runs_downloads(commands: Sequence[Command]) -> str:
+    """What is wrong with commands that run one after another; empty if none runs what is downloaded or decoded."""
     found = _Found()
-    for command in commands:
+    for command in filter(_has_words, commands):
+        if found.is_output_run_by(command):
+            return "it runs what it downloads or decodes"
         if found.is_run_by(command):
-            return True
+            return "it runs what it has just downloaded"
         found.learn(command)
-    return False
+    return ""
 
 
 class _Found:
@@ -52,24 +54,33 @@ class _Found:
         self._beginnings: set[str] = set()
         self._apart: set[str] = set()
         self._mixed: set[str] = set()
+        # By id: commands whose output is downloaded or decoded, and those that read such a file, or others' output.
+        self._fetching: set[int] = set()
+        self._reading: set[int] = set()
 
-    @property
-    def _is_any(self) -> bool:
-        return bool(self._files or self._beginnings or self._apart or self._mixed)
+    def is_output_run_by(self, command: Command) -> bool:
+        return any(id(each) in self._fetching or id(each) in self._reading for each in sources_of_code(command))
 
     def is_run_by(self, command: Command) -> bool:
-        if not self._is_any or not command.words:
+        if not (self._files or self._beginnings or self._apart or self._mixed):
             return False
         scripts = _run_by_path(command)
         if any(_is_within(path, self._mixed) for path in _paths(command, scripts)):
             return True
         if any(map(self._has, _paths(command, [*scripts, *_run_otherwise(command)]))):
             return True
-        if self._has_program(command.words[0].text):
-            return True
-        return any(map(self._gives, closure(sources_of_code(command))))
+        return self._has_program(command.words[0].text)
 
     def learn(self, command: Command) -> None:
+        """Note what its output is, and what it saves. Commands whose output it uses come before it."""
+        sources = set(map(id, command.sources))
+        if fetches_or_decodes(command) or not self._fetching.isdisjoint(sources):
+            self._fetching.add(id(command))
+        if self._gives(command) or not self._reading.isdisjoint(sources):
+            self._reading.add(id(command))
+        self._learn_files(command)
+
+    def _learn_files(self, command: Command) -> None:
         paths = _paths(command, operands(command.arguments))
         own = [path for path in paths if self._has(path)]
         if command.name in FETCHERS:
@@ -84,9 +95,8 @@ class _Found:
             self._keep_output(command)
 
     def _comes_from_elsewhere(self, command: Command) -> bool:
-        if command.name in _HIDING or are_from_elsewhere(command.flow.feeds):
-            return True
-        return self._is_any and any(map(self._gives, closure([command])))
+        is_fetched = any(id(feed) in self._fetching for feed in command.flow.feeds)
+        return is_fetched or command.name in _HIDING or id(command) in self._reading
 
     def _keep_output(self, command: Command) -> None:
         """Note what something downloaded is written or unpacked to."""
@@ -120,6 +130,10 @@ class _Found:
         if "/" in name:
             return False
         return name in self._files or any(file.endswith((f"/bin/{name}", f"/sbin/{name}")) for file in self._files)
+
+
+def _has_words(command: Command) -> bool:
+    return bool(command.words)
 
 
 def _paths(command: Command, texts: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from streamviz.policies.shell import patterns
 from streamviz.policies.shell.code import STANDARD_INPUT, STARTUP_OPTIONS, interpreted, reads_input, shell_text
-from streamviz.policies.shell.commands import UNKNOWN, Command, Word, closure, operands, options, program
+from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands, options, program
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, FILTERS, INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.packages import runs_package_from_address
@@ -26,8 +26,6 @@ def runs_foreign_code(command: Command) -> str:
         return "it opens a connection from the shell"
     if _is_remote_shell(command):
         return "it opens a shell to somebody else"
-    if are_from_elsewhere(sources_of_code(command)):
-        return "it runs what it downloads or decodes"
     if runs_package_from_address(command):
         return "it runs a package from an address"
     if command.name in INTERPRETERS:
@@ -99,9 +97,9 @@ def _sources_of_input(command: Command) -> list[Command]:
     return [*command.flow.feeds, *(each for word in command.flow.reads for each in word.sources)]
 
 
-def are_from_elsewhere(commands: Sequence[Command]) -> bool:
-    """Whether the output of any of these was downloaded or decoded."""
-    return any(_downloads(each) or _decodes(each) for each in closure(commands))
+def fetches_or_decodes(command: Command) -> bool:
+    """Whether its output is downloaded or decoded by the command itself."""
+    return _downloads(command) or _decodes(command)
 
 
 def _downloads(command: Command) -> bool:
