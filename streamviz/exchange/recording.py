@@ -7,7 +7,7 @@ from msgspec import structs
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
-from streamviz.core.model_names import REPLAY
+from streamviz.core.model_names import REPLAY, model_names
 from streamviz.core.timing import Percentiles, inter_token_latency
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.block_record import BlockRecord
@@ -53,8 +53,18 @@ def opened(stream: LiveStream) -> StreamOpened:
         request_headers=stream.request_headers,
         executor=stream.executor,
         part=stream.part,
-        replayed=stream.context.request.models if stream.provider == REPLAY else (),
+        other_names=other_names(stream),
     )
+
+
+def other_names(stream: LiveStream) -> tuple[str, ...]:
+    """The names of the model that is called, if policies or a recording gave it more than the client and the provider
+    use."""
+    call = stream.context.request
+    if call.model == stream.requested_model and stream.provider != REPLAY:
+        return ()
+    known = model_names(stream.requested_model, stream.provider, stream.upstream_model)
+    return tuple(name for name in call.models if name not in known)
 
 
 def closed(stream: LiveStream) -> StreamClosed:

@@ -10,6 +10,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.policy_settings import ALL_CALLS, CallScope
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import PASSED_THROUGH
+from streamviz.exchange.recording import other_names
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.spending import spent_by
 from streamviz.proxy.worker import Worker
@@ -32,7 +33,6 @@ async def reserve(
         _know(worker, stream, active)
     enforced = [active for active in counting if active.mode is Mode.ENFORCE]
     if not enforced:
-        settle(worker, stream, SessionCounts())  # what an earlier model's policies had it reserve
         return
     most = _known(amounts, counts_cost=any(active.policy.counts_cost for active in enforced))
     periods = {period: period_of(stream.requested_at, period) for active in enforced for period in _periods(active)}
@@ -124,5 +124,5 @@ def period_of(at: int, period: str) -> Period:
 
 def _entry_of(stream: LiveStream) -> Entry:
     began_at, is_unread = as_datetime(stream.requested_at), stream.wire_format == PASSED_THROUGH.name
-    called = stream.requested_model, stream.provider, stream.upstream_model
+    called = stream.requested_model, stream.provider, stream.upstream_model, other_names(stream)
     return Entry(stream.id, stream.session_id, stream.key_id, began_at, *called, is_unread)

@@ -45,7 +45,8 @@ class PrivateRecorder:
         return self._recorder.has_lost(stream_id)
 
     def _opened(self, entry: StreamOpened) -> StreamOpened:
-        names = entry.replayed or model_names(entry.requested_model, entry.provider, entry.upstream_model)
+        called = model_names(entry.requested_model, entry.provider, entry.upstream_model)
+        names = (*called, *entry.other_names)
         if not self._privacy.keeps_content(names, self._name_of(entry.key_id)):
             self._shapes.add(entry.stream_id)
         return entry if self._privacy.keeps_requests else replace(entry, request=b"")

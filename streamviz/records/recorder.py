@@ -29,6 +29,7 @@ from streamviz.records.columns import (
     RawContent,
     SessionId,
     Spans,
+    Texts,
     TextsByName,
     Tokens,
 )
@@ -53,7 +54,8 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     `relation` says; if the parent is not known, `asked` has the marks by which to find it. `is_named` says that the
     client named the session, as `session_name`; `session_label` says what the session is about. `request_headers` are
     the headers that are kept. `executor` answers the stream with calls of its own; `part` is what such a call is for.
-    `replayed` has all names of a replay's model, which are those of its recording; it is empty for any other stream.
+    `other_names` are those names of its model that neither its client nor its provider uses: what policies made of the
+    client's, and those of a replay's recording.
     """
 
     session_id: SessionId
@@ -78,7 +80,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     request_headers: TextsByName = {}
     executor: str = ""
     part: str = ""
-    replayed: tuple[str, ...] = ()
+    other_names: Texts = ()
 
     @property
     def is_dated(self) -> bool:

@@ -143,9 +143,7 @@ SESSION = Table(
         Column("is_dated", "is_dated", Kept()),
     ),
 )
-OPENED = Table(
-    Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name", "replayed"), ("id", "worker")
-)
+OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))
 CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"), ("id",))
 # Both at once; a column that both fill has the value of the end.
 WHOLE = Table(Stream, tuple({each.name: each for each in (*OPENED.columns, *CLOSED.columns)}.values()), OPENED.beside)

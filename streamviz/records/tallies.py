@@ -28,7 +28,7 @@ RETRY_SECONDS = 1.0
 RENEW_SECONDS = 20.0
 SESSION = ""
 
-_ENTER = "SELECT * FROM streamviz_enter(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_ENTER = "SELECT * FROM streamviz_enter(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _SETTLE = """
 UPDATE records_use SET is_over = true, seen_at = now(), blocks = %s, tool_calls = %s, output_tokens = %s, cost = %s,
     is_estimate = %s, unpriced = %s
@@ -55,7 +55,8 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A stream, as limits count it. `is_unread` says that nothing reads which model it calls."""
+    """A stream, as limits count it. `other_names` are those of its model that neither its client nor its provider uses;
+    `is_unread` says that nothing reads which model it calls."""
 
     stream: uuid.UUID
     session: uuid.UUID
@@ -64,6 +65,7 @@ class Entry:
     requested_model: str
     provider: str
     upstream_model: str
+    other_names: tuple[str, ...]
     is_unread: bool
 
 
@@ -213,7 +215,7 @@ def _whose(session: uuid.UUID, key: int | None) -> tuple[object, ...]:
 
 
 def _values(entry: Entry, worker: uuid.UUID, amounts: Amounts, periods: Periods) -> list[object]:
-    called = [entry.requested_model, entry.provider, entry.upstream_model, entry.is_unread]
+    called = [entry.requested_model, entry.provider, entry.upstream_model, list(entry.other_names), entry.is_unread]
     begun = [entry.stream, entry.session, entry.key, entry.began_at, *called]
     bounds = [[each[n] for each in periods.values()] for n in range(2)]
     return [*begun, worker, amounts.output_tokens, amounts.cost, list(periods), *bounds]
@@ -224,5 +226,6 @@ async def _enter(connection: Connection, values: list[object]) -> list[Used]:
 
 
 def _used(row: Sequence[Any]) -> Used:
-    period, key_name, asked, provider, model, is_unread, *counts = row
-    return Used(period, key_name, model_names(asked, provider, model), is_unread, SessionCounts(*counts))
+    period, key_name, asked, provider, model, others, is_unread, *counts = row
+    names = (*model_names(asked, provider, model), *others)
+    return Used(period, key_name, names, is_unread, SessionCounts(*counts))

@@ -4,7 +4,7 @@ import psycopg
 
 # Hours are told apart for a day, as limits count those of a key's running hour.
 _SPAN = "date_trunc(CASE WHEN began_at > now() - interval '1 day' THEN 'hour' ELSE 'day' END, began_at, 'UTC')"
-_SAME = f"session_id, key_id, {_SPAN}, requested_model, provider, upstream_model, is_unread"
+_SAME = f"session_id, key_id, {_SPAN}, requested_model, provider, upstream_model, other_names, is_unread"
 # Readers see either the rows from before or those from after. Another writer that does the same merges other rows.
 # Those of earlier days are merged already.
 _PUT_TOGETHER = f"""
@@ -17,10 +17,10 @@ WITH piece AS (
     ) RETURNING *
 )
 INSERT INTO records_tally (
-    session_id, key_id, began_at, requested_model, provider, upstream_model, is_unread,
+    session_id, key_id, began_at, requested_model, provider, upstream_model, other_names, is_unread,
     streams, blocks, tool_calls, output_tokens, cost, estimated, unpriced
 )
-SELECT session_id, key_id, min(began_at), requested_model, provider, upstream_model, is_unread,
+SELECT session_id, key_id, min(began_at), requested_model, provider, upstream_model, other_names, is_unread,
     sum(streams), sum(blocks), sum(tool_calls), sum(output_tokens), sum(cost), sum(estimated), sum(unpriced)
 FROM piece GROUP BY {_SAME} HAVING sum(streams) <> 0
 """  # noqa: S608

@@ -28,12 +28,21 @@ FAULTS = {
 CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool_calls"))
 
 
-def test_the_record_is_told_the_names_of_a_replays_model() -> None:
-    names = ("m", "openai/m", "fast", "replay/019a")
-    for provider, told in (("replay", names), ("openai", ())):
-        play = Play(provider=provider)
-        play.context.request = play.context.request.called(names)
-        assert opened(play.stream).replayed == told
+@pytest.mark.parametrize(
+    ("requested", "provider", "told"),
+    [
+        ("replay/019a", "replay", ("fast", "m")),
+        ("m", "openai", ()),
+        ("dear", "openai", ("fast", "m")),
+    ],
+    ids=["a replay", "the client's own", "a policy's"],
+)
+def test_the_record_is_told_the_names_that_a_recording_or_a_policy_gave_the_model(
+    requested: str, provider: str, told: tuple[str, ...]
+) -> None:
+    play = Play(provider=provider, requested_model=requested, upstream_model="o")
+    play.context.request = play.context.request.called(("o", f"{provider}/o", "fast", "m", requested))
+    assert opened(play.stream).other_names == told
 
 
 def test_where_no_policy_acts_it_goes_through_read_by_read() -> None:

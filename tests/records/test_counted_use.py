@@ -12,8 +12,10 @@ from channels.db import database_sync_to_async
 from streamviz.core.context import SessionCounts
 from streamviz.core.model_names import model_names
 from streamviz.core.policy import ActivePolicy
+from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.exchange.life import Event
+from streamviz.exchange.recording import other_names
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import limiting
 from streamviz.proxy.spending import add_up
@@ -73,6 +75,7 @@ def recorded(stream: LiveStream, **changes: Any) -> list[AnyEntry]:
     """The record's entries of a stream that wrote ten tokens for 25 cents."""
     told = {name: getattr(stream, name) for name in ("session_id", "key_id", "requested_model", "requested_at")}
     named = {"upstream_model": stream.upstream_model, "provider": stream.provider}
+    told["other_names"] = other_names(stream)
     end: dict[str, Any] = {"output_tokens": 10, "blocks": [block(), block(1, kind="tool_call")]} | named | changes
     return [opened(stream.id, wire_format=stream.wire_format, **told | named), closed(stream.id, **end)]
 
@@ -270,3 +273,25 @@ async def test_a_shadow_for_some_models_counts_their_calls_that_its_worker_knows
     await reserve(worker, stream, policy)
     period = "" if whose == "session" else "day"
     assert stream.context.counts_of(policy.policy, period).streams == 3
+
+
+@pytest.mark.parametrize("models", ["cheap", "dear", "gpt-4o", "openai/gpt-4o"])
+async def test_a_call_counts_for_a_limit_by_the_name_that_policies_gave_its_model_and_any_other(
+    workers: list[Worker], models: str
+) -> None:
+    session, policy = uuid.uuid4(), limits("session", models)
+
+    def sent_on() -> LiveStream:
+        """A call of one route, which a policy sent to another."""
+        stream = call(session, "gpt-4o", requested_model="dear")
+        names = model_names("cheap", "openai", "gpt-4o")
+        stream.context.request = ModelCall("openai_chat", {"model": "cheap"}).called(names)
+        return stream
+
+    stored, ended, running = sent_on(), sent_on(), sent_on()
+    await store(stored)
+    for stream in (ended, running):
+        assert await may_go(workers[0], stream, policy)
+    over(workers[0], ended)
+    for worker in workers:
+        assert not await may_go(worker, sent_on(), policy)

@@ -100,7 +100,7 @@ def test_a_replay_is_kept_as_its_recording_would_be(query: Query, tmp_path: Path
     names = ("gpt-4o", "openai/gpt-4o", "guarded", "replay/019a")
     asked = {"requested_model": "replay/019a", "provider": "replay", "upstream_model": "gpt-4o"}
     for told in (names, names[:2]):
-        recorder.append(opened(uuid.uuid4(), request=SECRET.encode(), replayed=told, **asked))
+        recorder.append(opened(uuid.uuid4(), request=SECRET.encode(), other_names=told, **asked))
     recorder.flush()
     move(tmp_path)
     assert sorted(query("SELECT request FROM records_stream")) == [(b"",), (SECRET.encode(),)]

@@ -37,7 +37,7 @@ OF_DAY = {"day": Period(NOW.replace(hour=0), NOW.replace(hour=0) + timedelta(day
 
 def entry(session: uuid.UUID, stream: uuid.UUID | None = None, key: int | None = None, at: datetime = NOW) -> Entry:
     """A stream that limits count; a new one unless told."""
-    return Entry(stream or uuid.uuid4(), session, key, at, "gpt-4o", "openai", "gpt-4o", False)
+    return Entry(stream or uuid.uuid4(), session, key, at, "gpt-4o", "openai", "gpt-4o", (), False)
 
 
 async def enter(

@@ -1,5 +1,6 @@
 """What limits count: totals of finished streams, and what other streams may use or have used."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
 _STATE_OF_BEFORE = [migrations.DeleteModel("Reservation"), migrations.DeleteModel("SessionTally")]
@@ -16,6 +17,7 @@ TABLES = [
             ("requested_model", models.TextField()),
             ("provider", models.TextField()),
             ("upstream_model", models.TextField()),
+            ("other_names", ArrayField(models.TextField())),
             ("is_unread", models.BooleanField()),
             ("streams", models.BigIntegerField()),
             ("blocks", models.BigIntegerField()),
@@ -47,6 +49,7 @@ TABLES = [
             ("requested_model", models.TextField()),
             ("provider", models.TextField()),
             ("upstream_model", models.TextField()),
+            ("other_names", ArrayField(models.TextField())),
             ("is_unread", models.BooleanField()),
             ("worker", models.UUIDField(db_index=True)),
             ("seen_at", models.DateTimeField()),
@@ -70,20 +73,20 @@ COUNT = """
 CREATE FUNCTION streamviz_count(ids uuid[], of_session uuid, times integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO records_tally (
-        session_id, key_id, began_at, requested_model, provider, upstream_model, is_unread,
+        session_id, key_id, began_at, requested_model, provider, upstream_model, other_names, is_unread,
         streams, blocks, tool_calls, output_tokens, cost, estimated, unpriced
     )
     SELECT CASE WHEN is_of_session THEN coalesce(of_session, session_id) END, key_id, min(requested_at),
-        told.requested_model, told.provider, told.upstream_model, is_unread,
+        told.requested_model, told.provider, told.upstream_model, told.other_names, is_unread,
         times * count(*), times * sum(block_count), times * sum(calls), times * sum(tokens),
         times * coalesce(sum(cost), 0),
         times * count(*) FILTER (WHERE is_estimated OR (output_tokens IS NULL AND tokens > 0)),
-        times * count(*) FILTER (WHERE cost IS NULL AND input_tokens + output_tokens > 0)
+        times * count(*) FILTER (WHERE cost IS NULL AND coalesce(input_tokens, 1) + output_tokens > 0)
     FROM (
         SELECT stream.session_id, key_id, requested_at, block_count, calls, is_unread,
             CASE WHEN is_unread THEN '' ELSE requested_model END AS requested_model,
             CASE WHEN is_unread THEN '' ELSE provider END AS provider,
-            CASE WHEN is_unread THEN '' ELSE upstream_model END AS upstream_model,
+            CASE WHEN is_unread THEN '' ELSE upstream_model END AS upstream_model, other_names,
             CASE WHEN is_replay THEN 0 ELSE coalesce(output_tokens, length / 4) END AS tokens,
             CASE WHEN is_replay THEN 0 ELSE cost END AS cost,
             is_estimated AND NOT is_replay AS is_estimated, input_tokens, output_tokens
@@ -103,7 +106,7 @@ BEGIN
         )
     ) AS told CROSS JOIN (VALUES (true), (false)) AS whose (is_of_session)
     WHERE is_of_session OR (of_session IS NULL AND key_id IS NOT NULL)
-    GROUP BY 1, 2, date_trunc('hour', requested_at, 'UTC'), 4, 5, 6, 7;
+    GROUP BY 1, 2, date_trunc('hour', requested_at, 'UTC'), 4, 5, 6, 7, 8;
 END $$
 """
 
@@ -113,13 +116,13 @@ END $$
 ENTER = """
 CREATE FUNCTION streamviz_enter(
     of_stream uuid, of_session uuid, of_key bigint, began timestamptz, asked_model text, at_provider text,
-    called_model text, passes_unread boolean, of_worker uuid, most_tokens bigint, most_cost double precision,
-    periods text[], sinces timestamptz[], untils timestamptz[]
+    called_model text, more_names text[], passes_unread boolean, of_worker uuid, most_tokens bigint,
+    most_cost double precision, periods text[], sinces timestamptz[], untils timestamptz[]
 ) RETURNS TABLE (
-    period text, key_name text, requested_model text, provider text, upstream_model text, is_unread boolean,
-    began_at bigint, streams bigint, blocks bigint, tool_calls bigint, output_tokens bigint, cost double precision,
-    is_estimate boolean, unpriced bigint, running bigint, reserved_tokens bigint, reserved_cost double precision,
-    unbounded bigint
+    period text, key_name text, requested_model text, provider text, upstream_model text, other_names text[],
+    is_unread boolean, began_at bigint, streams bigint, blocks bigint, tool_calls bigint, output_tokens bigint,
+    cost double precision, is_estimate boolean, unpriced bigint, running bigint, reserved_tokens bigint,
+    reserved_cost double precision, unbounded bigint
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -145,34 +148,34 @@ BEGIN
         SELECT period, entry.* FROM asked JOIN records_use AS entry
             ON key_id = of_key AND began_at >= since AND began_at < until WHERE period <> ''
     ), told AS (
-        SELECT period, key_id, requested_model, provider, upstream_model, is_unread, began_at, streams, blocks,
-            tool_calls, output_tokens, cost, estimated > 0 AS is_estimate, unpriced,
+        SELECT period, key_id, requested_model, provider, upstream_model, other_names, is_unread, began_at, streams,
+            blocks, tool_calls, output_tokens, cost, estimated > 0 AS is_estimate, unpriced,
             0 AS running, 0 AS reserved_tokens, 0.0::double precision AS reserved_cost, 0 AS unbounded
         FROM used
         UNION ALL
-        SELECT period, key_id, requested_model, provider, upstream_model, is_unread, began_at, is_over::int, blocks,
-            tool_calls, CASE WHEN is_over THEN output_tokens END, CASE WHEN is_over THEN cost END, is_estimate,
-            unpriced,
-            (NOT is_over)::int, CASE WHEN NOT is_over THEN output_tokens END, CASE WHEN NOT is_over THEN cost END,
+        SELECT period, key_id, requested_model, provider, upstream_model, other_names, is_unread, began_at,
+            is_over::int, blocks, tool_calls, CASE WHEN is_over THEN output_tokens END, CASE WHEN is_over THEN cost END,
+            is_estimate, unpriced, (NOT is_over)::int,
+            CASE WHEN NOT is_over THEN output_tokens END, CASE WHEN NOT is_over THEN cost END,
             -- A worker that is gone has nothing running, but what it entered holds until the record has it.
             (NOT is_over AND output_tokens IS NULL AND seen_at > now() - interval '2 minutes')::int
         FROM entered WHERE stream_id <> of_stream
     )
-    SELECT period, coalesce(max(key.name), ''), requested_model, provider, upstream_model, is_unread,
+    SELECT period, coalesce(max(key.name), ''), requested_model, provider, upstream_model, other_names, is_unread,
         (extract(epoch FROM min(told.began_at)) * 1000000)::bigint, sum(streams)::bigint, sum(blocks)::bigint,
         sum(tool_calls)::bigint, coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cost), 0), bool_or(is_estimate),
         sum(unpriced)::bigint, sum(running)::bigint, coalesce(sum(reserved_tokens), 0)::bigint,
         coalesce(sum(reserved_cost), 0), sum(unbounded)::bigint
     FROM told LEFT JOIN records_apikey AS key ON key.id = key_id
-    GROUP BY period, key_id, requested_model, provider, upstream_model, is_unread;
+    GROUP BY period, key_id, requested_model, provider, upstream_model, other_names, is_unread;
     INSERT INTO records_use (
-        stream_id, session_id, key_id, began_at, requested_model, provider, upstream_model, is_unread, worker, seen_at,
-        is_over, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced
+        stream_id, session_id, key_id, began_at, requested_model, provider, upstream_model, other_names, is_unread,
+        worker, seen_at, is_over, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced
     ) VALUES (
-        of_stream, of_session, of_key, began, asked_model, at_provider, called_model, passes_unread, of_worker, now(),
-        false, 0, 0, most_tokens, most_cost, false, 0
+        of_stream, of_session, of_key, began, asked_model, at_provider, called_model, more_names, passes_unread,
+        of_worker, now(), false, 0, 0, most_tokens, most_cost, false, 0
     ) ON CONFLICT (stream_id) DO UPDATE SET requested_model = asked_model, provider = at_provider,
-        upstream_model = called_model, output_tokens = most_tokens, cost = most_cost;
+        upstream_model = called_model, other_names = more_names, output_tokens = most_tokens, cost = most_cost;
 END $$
 """
 # What the record has already. Older sessions, and older servers' streams from now on, count from later on.

@@ -111,6 +111,14 @@ class Stream(models.Model):
     )
     part = models.TextField(default="", db_default="", blank=True, help_text="What a call of a run was for.")
 
+    other_names = ArrayField(
+        models.TextField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Names of its model that neither its client nor its provider uses.",
+    )
+
     class Meta:
         ordering = ["-requested_at", "-id"]
         indexes = [

@@ -1,5 +1,6 @@
 """What limits count."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
@@ -20,6 +21,7 @@ class Tally(models.Model):
     requested_model = models.TextField()
     provider = models.TextField()
     upstream_model = models.TextField()
+    other_names = ArrayField(models.TextField())
     is_unread = models.BooleanField()
     streams = models.BigIntegerField()
     blocks = models.BigIntegerField()
@@ -53,6 +55,7 @@ class Use(models.Model):
     requested_model = models.TextField()
     provider = models.TextField()
     upstream_model = models.TextField()
+    other_names = ArrayField(models.TextField())
     is_unread = models.BooleanField()
     worker = models.UUIDField(db_index=True)
     seen_at = models.DateTimeField()

@@ -6,7 +6,7 @@ from streamviz.records.migrations import _tallies
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0052_first_of_unique_ones")]
+    dependencies = [("records", "0053_other_names")]
 
     operations = [
         _tallies.WITHOUT_FORMER,
