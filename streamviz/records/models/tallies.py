@@ -6,7 +6,7 @@ from django.db import models
 
 class Tally(models.Model):
     """A part of what finished streams came to: those of a session, or of a key if `session_id` is null, that began in
-    the same hour and called the same model with the same key.
+    the same hour (later, on the same day) and called the same model with the same key.
 
     The writer adds rows as it stores the ends of streams, and rows with negative values if they move to another
     session; the totals are the sums of the rows, however many there are. The upkeep merges them (`tally_rows.py`).
@@ -39,9 +39,6 @@ class Tally(models.Model):
             ),
             models.Index(fields=["began_at"], name="tally_time"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.session_id or self.key_id} {self.began_at}"
 
 
 class Use(models.Model):
