@@ -146,6 +146,20 @@ def test_what_was_called_while_a_limit_was_off_counts_of_the_models_that_it_is_f
     assert (codes.count(200), codes.count(403)) == (2, AT_ONCE - 2)
 
 
+def test_what_a_policy_sends_to_a_route_counts_for_a_limit_of_that_route(guarded: Guarded, both: list[str]) -> None:
+    route, url = "INSERT INTO records_route VALUES (DEFAULT, %s, %s, %s, '')", f"{guarded.simulator.url}/v1"
+    for name in ("dear", "cheap"):
+        guarded.query(route, name, "openai/content?speed=inf", url)
+    guarded.add("request_rule", {"set": {"model": "cheap"}}, models_scope="dear")
+    name = guarded.add("limits", {"session": {"streams": 3}}, models_scope="cheap")
+    wait_until_all_have(guarded, name)
+    until(lambda: status(guarded, both[0], uuid.uuid4().hex, "dear") == 200)
+    session = uuid.uuid4().hex
+    assert [status(guarded, both[n % 2], session, "dear") for n in range(3)] == [200] * 3
+    until(lambda: guarded.query(STORED, session, "dear") == [(3,)])
+    assert [status(guarded, base_url, session, model) for base_url in both for model in ("dear", "cheap")] == [403] * 4
+
+
 def test_after_a_restart_the_counts_are_those_of_before(guarded: Guarded) -> None:
     guarded.add("limits", {"session": {"streams": 2}})
     session = uuid.uuid4().hex
