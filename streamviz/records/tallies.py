@@ -90,8 +90,10 @@ class Used(NamedTuple):
     counts: SessionCounts
 
     def counts_for(self, scope: CallScope) -> bool:
-        """Whether these calls are in a scope. What nothing reads is in that of all models."""
-        return scope.has_key(self.key_name) and (self.is_unread or scope.has_model(self.models))
+        """Whether these calls are in a scope. What nothing reads is in that of all models; what is not known is in
+        all scopes."""
+        is_in_scope = scope.has_key(self.key_name) and (self.is_unread or scope.has_model(self.models))
+        return is_in_scope or bool(self.counts.trouble)
 
 
 @dataclass(slots=True, eq=False)

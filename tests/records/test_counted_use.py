@@ -295,3 +295,26 @@ async def test_a_call_counts_for_a_limit_by_the_name_that_policies_gave_its_mode
     over(workers[0], ended)
     for worker in workers:
         assert not await may_go(worker, sent_on(), policy)
+
+
+async def test_a_session_and_several_periods_of_a_key_are_counted_at_once(workers: list[Worker]) -> None:
+    session, policies = (
+        uuid.uuid4(),
+        [limits("session"), *(limits("key", key_period=each) for each in ("hour", "month"))],
+    )
+    earlier = NOW - timedelta(hours=1)
+    await store(call(uuid.uuid4(), at=earlier, id=id_at(earlier)), call(session))
+    first, second = call(session), call(session)
+    await reserve(workers[0], first, *policies)
+    await reserve(workers[1], second, *policies)
+    found = [second.context.session, second.context.of_key["hour"], second.context.of_key["month"]]
+    months = 2 if earlier.month == NOW.month else 1
+    assert [(each.streams, each.running, each.unbounded) for each in found] == [(1, 1, 1), (1, 1, 1), (months, 1, 1)]
+
+
+@pytest.mark.parametrize("scope", [{}, {"models": "gpt-*"}, {"keys": "ours"}], ids=["all", "models", "keys"])
+@pytest.mark.parametrize("whose", WHOSE)
+async def test_where_the_database_is_away_a_limit_fails_whatever_it_is_for(whose: str, scope: dict[str, str]) -> None:
+    worker, stream, policy = Worker(), call(uuid.uuid4()), limits(whose, **scope)
+    worker.tallies = Tallies(lambda: "host=127.0.0.1 port=9 dbname=nothing connect_timeout=2")
+    assert not await may_go(worker, stream, policy)
