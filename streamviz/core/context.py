@@ -26,6 +26,12 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     origin: str = UPSTREAM
 
 
+def shows_block(seq: int | None, origin: str, first: int) -> bool:
+    """Whether a frame, by its chunk's number and its origin, shows the client any of a block that begins with the chunk
+    `first`; frames of our own are keep-alives and errors."""
+    return origin != OURSELVES if seq is None else seq >= first
+
+
 @dataclass(slots=True)
 class SessionCounts:
     """The totals of other streams of a session, or of a key. `cost` is in US dollars, `began_at` in µs since the epoch.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.context import OURSELVES, UPSTREAM, Frame
+from streamviz.core.context import UPSTREAM, Frame, shows_block
 from streamviz.core.sse import SSEEvent
 from streamviz.exchange.stream import LiveStream
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
@@ -41,7 +41,7 @@ class Tape:
                 times.made_at.append(now)
         if times.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
-            if any(_shows(frame, first) for frame in frames):
+            if any(shows_block(frame.seq, frame.origin, first) for frame in frames):
                 times.client_first_at = now
 
     def take_entries(self, frames: Sequence[Frame] = ()) -> list[AnyEntry]:
@@ -58,8 +58,3 @@ class Tape:
         if len(judgements) > self._judged:
             self._entries.append(VerdictsGiven(self._stream.id, self._stream.verdicts[self._judged :]))
             self._judged = len(judgements)
-
-
-def _shows(frame: Frame, first: int) -> bool:
-    """Whether this frame shows the client any of a block; `first` is the first chunk of the first block."""
-    return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first

@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 
 from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.context import OURSELVES
+from streamviz.core.context import shows_block
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
@@ -145,12 +145,7 @@ def _client_tape(recorded: Recorded) -> bytes | None:
 def _client_first_at(first: StreamBlock | None, frames: Sequence[StoredFrame]) -> int | None:
     if first is None:
         return None
-    return next((frame.sent_at for frame in frames if _shows(frame, first.first_seq)), None)
-
-
-def _shows(frame: StoredFrame, first: int) -> bool:
-    """Whether the frame showed the client something of the block; streamviz's own frames are keep-alives and errors."""
-    return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
+    return next((frame.sent_at for frame in frames if shows_block(frame.seq, frame.origin, first.first_seq)), None)
 
 
 def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
