@@ -180,7 +180,7 @@ def interventions(turns: Turns) -> list[tuple[Decision, Turn, int]]:
     found: dict[Decision, tuple[Turn, int]] = {}
     for turn in turns.all:
         for verdict in turns.views[turn.stream].verdicts:
-            if verdict.intervenes and not verdict.is_shadow:
+            if verdict.intervened:
                 first, number = found.get(verdict.decision, (turn, 0))
                 found[verdict.decision] = (first, number + 1)
     return [(decision, turn, number) for decision, (turn, number) in found.items()]

@@ -104,7 +104,7 @@ async def _with_client(found: Found) -> Found:
     """Add what the client had instead, and why the answer ended for it, if a policy may have changed that. For long
     streams the page of tapes shows that: reading tapes here would take too long."""
     view = found.view
-    is_changed = any(each.intervenes and not each.is_shadow for each in view.verdicts)
+    is_changed = any(each.intervened for each in view.verdicts)
     if view.is_running or not is_changed or max(view.chunk_count, view.frame_count) > _MOST_READ:
         return found
     played, _ = await played_or_why_not(found.view.id)

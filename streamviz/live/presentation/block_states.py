@@ -27,30 +27,21 @@ def by_block(verdicts: Iterable[VerdictView]) -> Mapping[int | None, list[Verdic
 
 def deciding(of_block: Sequence[VerdictView]) -> VerdictView | None:
     """The verdict that marks a block: the last enforced intervention, else the last in shadow, else the last allow."""
-    for is_wanted in (_counts, _would_count):
-        if found := [verdict for verdict in of_block if is_wanted(verdict)]:
-            return found[-1]
-    return of_block[-1] if of_block else None
-
-
-def _counts(verdict: VerdictView) -> bool:
-    return verdict.intervenes and not verdict.is_shadow
-
-
-def _would_count(verdict: VerdictView) -> bool:
-    return verdict.intervenes
+    intervening = [verdict for verdict in of_block if verdict.intervenes]
+    wanted = [verdict for verdict in intervening if verdict.intervened] or intervening or of_block
+    return wanted[-1] if wanted else None
 
 
 def ends_stream(verdict: VerdictView | None) -> bool:
     """Whether nothing goes out after a block that was held and never sent, given the verdict on it."""
-    return verdict is None or not _counts(verdict) or verdict.decision is Decision.HALT
+    return verdict is None or not verdict.intervened or verdict.decision is Decision.HALT
 
 
 def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_complete: bool) -> str:
     """One of arriving, held, waiting, sent, replaced and never sent."""
     if kept.is_held and is_running:
         return "held"
-    if kept.was_held and verdict is not None and _counts(verdict):
+    if kept.was_held and verdict is not None and verdict.intervened:
         return "replaced" if verdict.decision is Decision.REPLACE else "never sent"
     if kept.is_held:
         return "never sent"

@@ -64,6 +64,11 @@ class VerdictView(msgspec.Struct, frozen=True, gc=False):
         return self.decision is not Decision.ALLOW
 
     @property
+    def intervened(self) -> bool:
+        """Whether it changed what the client got."""
+        return self.intervenes and not self.is_shadow
+
+    @property
     def at_ms(self) -> int:
         return self.at // 1000
 
@@ -170,7 +175,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     def is_denied(self) -> bool:
         """Whether a verdict kept it from the client. If the stream ended during a hold, none did."""
         verdict = self.verdict
-        return self.is_unsent and verdict is not None and verdict.intervenes and not verdict.is_shadow
+        return self.is_unsent and verdict is not None and verdict.intervened
 
     @property
     def is_arriving(self) -> bool:

@@ -30,13 +30,9 @@ def troubles_of(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Trou
     for each in turn.attempts:
         yield from _failure(turn, streams[each])
     stream = streams[turn.stream]
-    acted = sorted(filter(_acted, stream.verdicts), key=attrgetter("at"))
+    acted = sorted((each for each in stream.verdicts if each.intervened), key=attrgetter("at"))
     yield from (_intervention(turn, each) for each in _one_a_subject(acted))
     yield from _failure(turn, stream)
-
-
-def _acted(verdict: VerdictView) -> bool:
-    return verdict.intervenes and not verdict.is_shadow
 
 
 def _one_a_subject(verdicts: Iterable[VerdictView]) -> Iterable[VerdictView]:
@@ -59,7 +55,9 @@ def _intervention(turn: Turn, verdict: VerdictView) -> Trouble:
 
 
 def _failure(turn: Turn, stream: StreamView) -> Iterator[Trouble]:
-    is_told = stream.outcome == "halted" and any(map(_acted, stream.verdicts))  # by the verdict that halted it
+    is_told = stream.outcome == "halted" and any(
+        each.intervened for each in stream.verdicts
+    )  # by the verdict that halted it
     if stream.outcome not in ("", "completed") and not is_told:
         mark = marks.OUTCOMES.get(stream.outcome, marks.RUNNING)
         yield Trouble(turn, "deny", mark.tone, mark.word, one_line(stream.error, _WHY))

@@ -173,7 +173,7 @@ class Rows:
     def _dropped_by(self, row: Row) -> str:
         of_block = [each for each in self._stream.verdicts if each.ordinal == row.owner != NOBODY]
         whole = [each for each in self._stream.verdicts if each.ordinal is None]
-        names = [each.policy for each in of_block or whole if each.intervenes and not each.is_shadow]
+        names = [each.policy for each in of_block or whole if each.intervened]
         if names:
             return ", ".join(dict.fromkeys(names))
         told = [event for seq in row.seqs[:_LOOKED_AT] for event in self._tapes.upstream.told(seq)]

@@ -75,7 +75,7 @@ def _note(item: Item, streams: Mapping[UUID, StreamView], start: int) -> str:
 
 def _marks(stream: StreamView) -> Iterator[tuple[str, str, str]]:
     """Icon, colour and word of what policies and people did, and of how the stream failed."""
-    did = {each.word: each for each in stream.verdicts if each.intervenes and not each.is_shadow}
+    did = {each.word: each for each in stream.verdicts if each.intervened}
     for word in sorted(did, key=GRAVEST_FIRST.index):
         css = did[word].mark.css
         yield did[word].mark.icon, "tone-replace" if css == "replace" else "tone-deny", word
