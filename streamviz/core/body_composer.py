@@ -38,6 +38,12 @@ class BodyComposer(Composer):
         """The answer made of what the policies left, `state`."""
 
 
+def stays(own: StreamBlock, blocks: Sequence[StreamBlock]) -> bool:
+    """Whether one of upstream's blocks goes out as it came, if the client gets `blocks`; a policy may have ended the
+    answer before it."""
+    return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
+
+
 def said_by(block: StreamBlock) -> tuple[str, ...]:
     """What clients get of a block: if it is the same for two blocks, one may stand for the other."""
     name = block.name if isinstance(block, ToolCallStreamBlock) else ""

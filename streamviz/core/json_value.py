@@ -291,6 +291,12 @@ def as_index(value: object) -> int | None:
     return None
 
 
+def index_of(member: JsonObject, position: int) -> int:
+    """The index that a member of a list gives itself, or its position if it gives none."""
+    index = as_index(member.get("index"))
+    return position if index is None else index
+
+
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether it is a JSON number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

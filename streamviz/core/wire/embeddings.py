@@ -13,8 +13,8 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.body_composer import BodyComposer
 from streamviz.core.events import MALFORMED_CHUNK, StreamEvent, StreamFailed
-from streamviz.core.json_value import JsonObject, as_list, encode
-from streamviz.core.wire.openai_chat_writer import error_body
+from streamviz.core.json_value import JsonObject, as_list
+from streamviz.core.wire.openai_chat_writer import failed_body
 
 
 class _Answer(msgspec.Struct):
@@ -69,7 +69,7 @@ class EmbeddingsComposer(BodyComposer):
         return self._body
 
     def fail(self, failure: StreamFailed) -> bytes:
-        return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+        return failed_body(failure)
 
 
 def unread_in(fields: JsonObject) -> str:

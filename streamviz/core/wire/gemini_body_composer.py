@@ -5,15 +5,15 @@ from typing import ClassVar
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import MediaStreamBlock, OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.body_composer import BodyComposer, said_by
+from streamviz.core.body_composer import BodyComposer, stays
 from streamviz.core.events import BlockKind, StreamFailed
-from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.core.json_value import JsonObject, encode, index_of, objects
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_composer import FINISH_HALTED
 from streamviz.core.wire.gemini_errors import error_of
 from streamviz.core.wire.gemini_kept import kept_candidate, kept_top
 from streamviz.core.wire.gemini_message import media_parts
-from streamviz.core.wire.gemini_parts import call_part, number_of, owners_of, parts_of
+from streamviz.core.wire.gemini_parts import call_part, owners_of, parts_of
 from streamviz.core.wire.gemini_results import DeniedCalls
 from streamviz.core.wire.thought_signatures import is_signed_part, sign_part
 
@@ -54,12 +54,10 @@ class _Answer:
         return {**kept_top(self._body, is_changed), "candidates": candidates}
 
     def _is_same(self, own: StreamBlock) -> bool:
-        """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
-        blocks = self._state.blocks
-        return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
+        return stays(own, self._state.blocks)
 
     def _candidate(self, candidate: JsonObject, position: int) -> JsonObject:
-        number = number_of(candidate, position)
+        number = index_of(candidate, position)
         own = [block for block in self._own if block.choice == number]
         if self._owners is not None and all(map(self._is_same, own)) and not self._more(number):
             return candidate

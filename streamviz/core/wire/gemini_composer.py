@@ -21,10 +21,10 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
-from streamviz.core.json_value import JsonObject, encode, object_in, objects
+from streamviz.core.json_value import JsonObject, encode, index_of, object_in, objects
 from streamviz.core.wire.gemini_errors import error_of
 from streamviz.core.wire.gemini_kept import kept_candidate, kept_top, mixed
-from streamviz.core.wire.gemini_parts import number_of, owners_of, parts_of
+from streamviz.core.wire.gemini_parts import owners_of, parts_of
 from streamviz.core.wire.gemini_writer import GeminiWriter, Said, WrittenBlock
 from streamviz.core.wire.thought_signatures import is_signed_part, sign_part
 from streamviz.core.wire.translation import GEMINI, translate_reason, translate_usage
@@ -127,7 +127,7 @@ class GeminiComposer(GeminiWriter):
         self.passed([event for event in said if isinstance(event, BlockStarted) and event.ordinal not in touched])
         carried: list[JsonObject] = []
         for position, candidate in enumerate(candidates):
-            number = number_of(candidate, position)
+            number = index_of(candidate, position)
             kept = kept_candidate(candidate, reasons.get(number), number in self._changed)
             own = parts_of(candidate)
             of = owners[position] if owners else [[] for _ in own]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from streamviz.core.calls import as_arguments, name_of
 from streamviz.core.events import BlockDelta, StreamEvent
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, object_in, objects
+from streamviz.core.json_value import JsonObject, as_json_text, as_object, object_in, objects
 from streamviz.core.wire.gemini import is_own_call
 from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
 
@@ -13,12 +13,6 @@ from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
 def parts_of(candidate: JsonObject) -> list[JsonObject]:
     """The parts of a candidate's content."""
     return objects(as_object(candidate.get("content")).get("parts"))
-
-
-def number_of(candidate: JsonObject, position: int) -> int:
-    """A candidate's index, or its position if it has none."""
-    index = as_index(candidate.get("index"))
-    return position if index is None else index
 
 
 def owners_of(candidates: Sequence[JsonObject], read: Sequence[StreamEvent]) -> list[list[list[int]]] | None:

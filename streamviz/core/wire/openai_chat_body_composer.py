@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.body_composer import BodyComposer, said_by
+from streamviz.core.body_composer import BodyComposer, stays
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockDelta, BlockKind, StreamFailed
-from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, index_of, objects
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
 from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_message import by_choice, call_of, message_of
-from streamviz.core.wire.openai_chat_writer import FINISH_WITHOUT_CALLS, error_body
+from streamviz.core.wire.openai_chat_writer import FINISH_WITHOUT_CALLS, failed_body
 from streamviz.core.wire.thought_signatures import is_signed_call, sign_call
 
 
@@ -28,7 +28,7 @@ class OpenAIChatBodyComposer(BodyComposer):
         return _Answer(self._body, state).written()
 
     def fail(self, failure: StreamFailed) -> bytes:
-        return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+        return failed_body(failure)
 
 
 class _Answer:
@@ -52,8 +52,7 @@ class _Answer:
         changed: set[BlockKind] = set()
         choices: list[JsonObject] = []
         for position, choice in enumerate(objects(self._body.get("choices"))):
-            index = as_index(choice.get("index"))
-            number = position if index is None else index
+            number = index_of(choice, position)
             kinds = self._changed_kinds(own.get(number, []))
             calls = self._calls(as_object(choice.get("message")))
             changed |= kinds
@@ -64,9 +63,7 @@ class _Answer:
         return {block.kind for block in own if not self._is_same(block)}
 
     def _is_same(self, own: StreamBlock) -> bool:
-        """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
-        blocks = self._state.blocks
-        return own.ordinal < len(blocks) and said_by(blocks[own.ordinal]) == said_by(own)
+        return stays(own, self._state.blocks)
 
     def _calls(self, message: JsonObject) -> dict[int, JsonObject]:
         """Upstream's own object for each call that came in one piece."""

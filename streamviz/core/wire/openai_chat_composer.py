@@ -19,7 +19,7 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
-from streamviz.core.json_value import JsonObject, as_index, as_object, encode, object_in, objects
+from streamviz.core.json_value import JsonObject, as_object, encode, index_of, object_in, objects
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
 from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_writer import ChatWriter
@@ -94,7 +94,7 @@ class OpenAIChatComposer(ChatWriter):
     def _note_roles(self, payload: JsonObject) -> None:
         for position, choice in enumerate(objects(payload.get("choices"))):
             if as_object(choice.get("delta")).get("role"):
-                self._has_role.add(_number_of(choice, position))
+                self._has_role.add(index_of(choice, position))
 
     def _part(self, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]) -> _Part:
         part = _Part(read, said, touched, deque(), set(), {}, {}, {})
@@ -124,7 +124,7 @@ class OpenAIChatComposer(ChatWriter):
 
     def _frames_of(self, chunk: Chunk, payload: JsonObject, choices: Sequence[JsonObject], part: _Part) -> list[bytes]:
         """Frames of what is kept, then of what is composed in place of the rest, and last of the ends of choices."""
-        kept = [self._kept(choice, _number_of(choice, position), part) for position, choice in enumerate(choices)]
+        kept = [self._kept(choice, index_of(choice, position), part) for position, choice in enumerate(choices)]
         top = kept_top(payload, {kind for kinds in self._changed.values() for kind in kinds})
         if not part.touched:
             own = {**top, "choices": kept} if "choices" in payload else top
@@ -168,8 +168,3 @@ class OpenAIChatComposer(ChatWriter):
             piece.pop("type", None)
             piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
         return piece
-
-
-def _number_of(choice: JsonObject, position: int) -> int:
-    index = as_index(choice.get("index"))
-    return position if index is None else index

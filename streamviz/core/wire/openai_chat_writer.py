@@ -37,6 +37,11 @@ def error_body(message: str, kind: str, code: str | None = None, param: str | No
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
+def failed_body(failure: StreamFailed) -> bytes:
+    """The body of an answer that failed."""
+    return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+
+
 class ChatWriter(Composer):
     """Writes all of a stream. `head` holds its id, created and model, and is read again for each frame.
 

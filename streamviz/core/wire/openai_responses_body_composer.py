@@ -9,7 +9,7 @@ from streamviz.core.body_composer import said_by
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockStarted, StreamEvent, StreamFailed, StreamFinished
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.core.wire.openai_chat_writer import error_body
+from streamviz.core.wire.openai_chat_writer import failed_body
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED
@@ -60,7 +60,7 @@ class OpenAIResponsesBodyComposer(Composer):
         return b" "
 
     def fail(self, failure: StreamFailed) -> bytes:
-        return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+        return failed_body(failure)
 
 
 def _changed(blocks: Sequence[StreamBlock], said: Sequence[StreamEvent]) -> Set[int]:
