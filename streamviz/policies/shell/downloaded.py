@@ -1,7 +1,7 @@
 """Files that a script downloads, decodes or unpacks, and whether it then runs them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
@@ -85,11 +85,8 @@ class _Found:
         own = [path for path in paths if self._has(path)]
         if command.name in FETCHERS:
             self._files.update(_paths(command, downloads(command)))
-        elif command.name in _COPIERS and own:
-            names = {path.rpartition("/")[2] for path in own}
-            self._files.update({paths[-1], *(f"{paths[-1]}/{name}" for name in names)})
-        elif copies_from_elsewhere(command):
-            self._files.update(paths[-1:])
+        elif (command.name in _COPIERS and own) or copies_from_elsewhere(command):
+            self._files.update(_copied(paths))
         elif own or self._comes_from_elsewhere(command):
             self._files.update(filter(None, (decompressed(command, path) for path in own)))
             self._keep_output(command)
@@ -134,6 +131,13 @@ class _Found:
 
 def _has_words(command: Command) -> bool:
     return bool(command.words)
+
+
+def _copied(paths: Sequence[str]) -> Iterator[str]:
+    """What copies may be called: the last path is a file, or the folder that they are in."""
+    *sources, target = paths
+    names = [re.split("[/:]", source)[-1] for source in sources]
+    yield from [target, *(f"{target}/{name}" for name in names)] if target else names
 
 
 def _paths(command: Command, texts: Iterable[str]) -> list[str]:
