@@ -95,6 +95,7 @@ SCHEMA = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}
 HUGE: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "tool_rule": ({"arguments": [{"path": "$..x", "pattern": "rm"}]}, json.dumps({"l": [1] * 2_000}), {}),
     "cel_rule": ({"expression": "args.l.all(a, args.l.all(b, a == b))"}, json.dumps({"l": [1] * 300}), {}),
+    "shell_rule": ({}, json.dumps({"command": "nc a | " * 50}), {}),
     "redact": ({}, json.dumps({"l": "a@b.co " * 500}), {}),
     "tool_schema": ({}, "{}", {"tools": [{"type": "function", "function": {"name": "run", "parameters": SCHEMA}}]}),
 }
