@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, objects
+from streamviz.proxy.session_names import Helper
 
 # With what opencode and Kilo CLI ask for a title, and Claude Code tries a model and has prompts cached.
 OPENINGS = r"Generate a title for this conversation:?|quota|Warmup"
@@ -20,6 +21,12 @@ _LAST = re.compile(
     r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."
 )
 _MOST_FIRST = 30
+_ASIDE = Helper("aside", "")
+
+
+def aside_of(request: JsonObject, turns: str) -> Helper | None:
+    """The agent that asks beside the conversation, as if it were another than the main one; None if nobody does."""
+    return _ASIDE if is_aside(request, turns) else None
 
 
 def is_aside(request: JsonObject, turns: str) -> bool:

@@ -12,15 +12,12 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
-from streamviz.proxy.asides import is_aside
+from streamviz.proxy.asides import aside_of
 from streamviz.proxy.client_headers import kept_headers
 from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import Helper, helper_of, name_of
 from streamviz.traces import parent_in
-
-# What the main agent asks beside its conversation counts as another agent's.
-_ASIDE = Helper("aside", "")
 
 
 class Said(NamedTuple):
@@ -69,6 +66,6 @@ def said_of(wire_format: WireFormat, scope: HTTPScope, fields: JsonObject) -> Sa
         (address, port or 0),
         parent.trace if parent else "",
         header(b"x-stainless-retry-count").strip() not in ("", "0"),
-        helper_of(header, session) or (_ASIDE if is_aside(fields, wire_format.turns) else None),
+        helper_of(header, session) or aside_of(fields, wire_format.turns),
         kept_headers(scope),
     )
