@@ -21,12 +21,12 @@ _LAST = re.compile(
     r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."
 )
 _MOST_FIRST = 30
-_ASIDE = Helper("aside", "")
+ASIDE = Helper("aside", "")
 
 
 def aside_of(request: JsonObject, turns: str) -> Helper | None:
     """The agent that asks beside the conversation, as if it were another than the main one; None if nobody does."""
-    return _ASIDE if is_aside(request, turns) else None
+    return ASIDE if is_aside(request, turns) else None
 
 
 def is_aside(request: JsonObject, turns: str) -> bool:

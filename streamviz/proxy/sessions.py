@@ -10,6 +10,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.context import SessionCounts
 from streamviz.core.json_value import JsonObject
 from streamviz.exchange.stream import LiveStream, Place
+from streamviz.proxy.asides import ASIDE
 from streamviz.proxy.conversations import Conversations
 from streamviz.proxy.known import Known
 from streamviz.proxy.marks import Marks
@@ -130,6 +131,8 @@ class Sessions:
             caller = self._conversations.find_caller(one, named, said.helper)
             relation = Relation.SUBAGENT if caller is not None or said.helper else ""
             chosen = chosen._replace(parent=caller, relation=relation)
+        if chosen.parent is None and said.helper is ASIDE:
+            chosen = chosen._replace(relation=Relation.SUBAGENT)  # the writer may find the answer before it
         if chosen.parent is not None:
             one.session = chosen.parent.session
         parent = chosen.parent.stream if chosen.parent is not None else None

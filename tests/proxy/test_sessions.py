@@ -374,6 +374,13 @@ def test_a_person_goes_on_from_the_answer_before_what_an_agent_asks_itself(
     assert _is_after(ask(*said, _user("Run the tests.")), first)
 
 
+def test_what_an_agent_asks_for_itself_is_told_as_such_though_another_worker_has_the_answer(host: Host) -> None:
+    said = [_user("Mend it."), _model(LONG), _user("[SUGGESTION MODE: Suggest what the user might type next.]")]
+    place = host.take(_chat(*said, answer=Said("Run it."), headers=CLAUDE_CODE), 1).stream.place
+    assert (place.parent, place.relation) == (None, "subagent")
+    assert place.asked
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_claude_codes_title_is_not_the_conversation(host: Host, is_first: bool) -> None:
     def ask(text: str, **more: Json) -> Streamed:

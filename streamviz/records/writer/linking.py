@@ -42,7 +42,7 @@ WHERE asked && %(left)s::bigint[] AND NOT (asked = '{}') AND requested_at >= %(s
 ORDER BY requested_at LIMIT %(most)s
 """
 _ASKING = """
-SELECT id, session_id, client, user_agent, requested_at, asked, parent, is_named FROM records_stream
+SELECT id, session_id, client, user_agent, requested_at, asked, parent, relation, is_named FROM records_stream
 WHERE id = ANY(%s) ORDER BY requested_at, id
 """
 # When the attempt at a turn that did not fail was requested, which may be a later one than the turn itself; NULL if all
@@ -125,6 +125,7 @@ class _Row:
     requested_at: datetime
     asked: list[int]
     parent: UUID | None = None
+    relation: str = ""
     is_named: bool = False
     outcome: str = ""
     turned_at: datetime | None = None
@@ -217,7 +218,8 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
     parents: set[UUID] = set()
     for row in asking:
         [(session_id,)] = cursor.execute(_SESSION, [row.id])
-        asker = Asker(row.id, session_id if row.is_named else None, row.client, row.user_agent)
+        told = (row.id, session_id if row.is_named else None, row.client, row.user_agent)
+        asker = Asker(*told, is_other_agent=partial(_says_so, row))
         surer, doubtful = parted(row.asked)
         chosen = choose(asker, surer, partial(_earlier, by_mark, row))
         if chosen.parent is not None:
@@ -245,6 +247,11 @@ def _go_on(cursor: psycopg.Cursor, row: _Row, chosen: Chosen, found: Mapping[UUI
             known.turned_at = min(row.requested_at, known.turned_at or row.requested_at)
         known.is_retried |= chosen.relation == Relation.RETRY
     return {each for each in (parent, row.parent) if each}
+
+
+def _says_so(row: _Row, _: Candidate) -> bool:
+    """Whether a stream is another agent's than what it continues: its worker could tell from its request."""
+    return row.relation == Relation.SUBAGENT
 
 
 def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Iterable[Candidate]:

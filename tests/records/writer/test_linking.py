@@ -66,9 +66,10 @@ def write(stream_id: UUID, entries: Sequence[AnyEntry]) -> None:
     store.close()
 
 
-def asking(minutes: float, session: str = "another") -> UUID:
+def asking(minutes: float, session: str = "another", relation: str = "") -> UUID:
     """Store a stream that continues such an answer."""
-    [stream_id] = store(story(NOW + timedelta(minutes=minutes), session=session, asked=(MARK,)))
+    at = NOW + timedelta(minutes=minutes)
+    [stream_id] = store(story(at, session=session, asked=(MARK,), relation=relation))
     return stream_id
 
 
@@ -101,6 +102,13 @@ def test_a_sub_agent_has_its_caller_where_another_writer_stores_the_call_at_that
         for each in stored:
             each.result()
     assert link_of(query, helper) == (caller, "subagent")
+
+
+def test_what_an_agent_asks_for_itself_is_no_turn_whichever_worker_had_the_answer(query: Query) -> None:
+    first = answered()
+    aside, turn = asking(1, "one", "subagent"), asking(2, "one")
+    assert link_of(query, aside) == (first, "subagent")
+    assert link_of(query, turn) == (first, "turn")
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
