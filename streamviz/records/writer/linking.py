@@ -78,7 +78,8 @@ WHERE stream.id = ANY(%s) AND parent.id = ANY(%s) AND NOT stream.is_named AND pa
 ORDER BY stream.requested_at, stream.id
 """
 _LINK = "UPDATE records_stream SET parent = %s, relation = %s, asked = %s WHERE id = %s"
-# For sub-agents that say they are one: the caller is the latest earlier stream in the session that made a tool call.
+# For sub-agents that say they are one, and that no mark tells of: the caller is the latest earlier stream in the session
+# that made a tool call.
 _CALLERS = """
 UPDATE records_stream AS stream SET parent = (
     SELECT caller.id FROM records_stream AS caller
@@ -88,7 +89,7 @@ UPDATE records_stream AS stream SET parent = (
         WHERE stream_id = caller.id AND stream_id BETWEEN %(first)s AND %(last)s AND kind = 'tool_call'
     )
     ORDER BY caller.requested_at DESC LIMIT 1
-) WHERE id = ANY(%(called)s)
+) WHERE id = ANY(%(called)s) AND parent IS NULL
 """
 # Sub-agents that were stored before the stream that called them, which may be on another machine.
 _UNCALLED = """
@@ -150,9 +151,6 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     if not (asking or left or following or called or calling):
         return
     cursor.execute(_ALONE, [_LOCK])
-    called += _uncalled(cursor, calling)
-    if called:
-        cursor.execute(_CALLERS, {"called": called, **around(called, _LONGEST_REST.days + 1)._asdict()})
     if following:
         for stream, old, new in cursor.execute(_ELSEWHERE, [list(following), list(following.values())]).fetchall():
             move_stream(cursor, stream, old, new)
@@ -161,6 +159,9 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     parents = set(following.values())
     if asking:
         parents |= _link_all(cursor, asking)
+    called += _uncalled(cursor, calling)
+    if called:
+        cursor.execute(_CALLERS, {"called": called, **around(called, _LONGEST_REST.days + 1)._asdict()})
     parents |= link_retries(cursor, batches, parents)
     if parents:
         first = day_before(min(parents))
@@ -250,8 +251,8 @@ def _go_on(cursor: psycopg.Cursor, row: _Row, chosen: Chosen, found: Mapping[UUI
 
 
 def _says_so(row: _Row, _: Candidate) -> bool:
-    """Whether a stream is another agent's than what it continues: its worker could tell from its request."""
-    return row.relation == Relation.SUBAGENT
+    """Whether a stream is another agent's than what it continues: its worker knew that, though not the answer."""
+    return row.relation == Relation.SUBAGENT and row.parent is None
 
 
 def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Iterable[Candidate]:
