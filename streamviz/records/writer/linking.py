@@ -78,8 +78,8 @@ WHERE stream.id = ANY(%s) AND parent.id = ANY(%s) AND NOT stream.is_named AND pa
 ORDER BY stream.requested_at, stream.id
 """
 _LINK = "UPDATE records_stream SET parent = %s, relation = %s, asked = %s WHERE id = %s"
-# For sub-agents that say they are one, and that no mark tells of: the caller is the latest earlier stream in the session
-# that made a tool call.
+# For sub-agents that say they are one, and that no mark tells of: the caller is the latest earlier stream in the
+# session that made a tool call.
 _CALLERS = """
 UPDATE records_stream AS stream SET parent = (
     SELECT caller.id FROM records_stream AS caller
