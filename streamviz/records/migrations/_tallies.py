@@ -68,9 +68,10 @@ TABLES = [
 # Adds rows for those of these streams that are over, or takes them off again (`times` is -1): for their sessions and
 # their keys, or only for one session, to or from which they are moved. A request that was denied, or that somebody
 # stopped before it went upstream, does not count. Such a call has no count of tokens; nothing that passes unread has
-# one, so there the verdict tells.
+# one, so there the verdict tells. Each plan looks only into the partitions of these streams.
 COUNT = """
-CREATE FUNCTION streamviz_count(ids uuid[], of_session uuid, times integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION streamviz_count(ids uuid[], of_session uuid, times integer) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     INSERT INTO records_tally (
         session_id, key_id, began_at, requested_model, provider, upstream_model, other_names, is_unread,
@@ -96,12 +97,13 @@ BEGIN
         ) AS kind
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE block.kind = 'tool_call') AS calls, coalesce(sum(length), 0) AS length
-            FROM records_block AS block WHERE stream_id = stream.id
+            FROM records_block AS block WHERE stream_id = stream.id AND stream_id = ANY(ids)
         ) AS said
         WHERE id = ANY(ids) AND outcome <> '' AND NOT (
             outcome = 'halted' AND chunk_count = 0 AND output_tokens IS NULL AND (NOT is_unread OR EXISTS (
                 SELECT FROM records_verdict
-                WHERE stream_id = stream.id AND subject = 'request' AND decision = 'deny' AND mode = 'enforce'
+                WHERE stream_id = stream.id AND stream_id = ANY(ids)
+                    AND subject = 'request' AND decision = 'deny' AND mode = 'enforce'
             ))
         )
     ) AS told CROSS JOIN (VALUES (true), (false)) AS whose (is_of_session)
