@@ -158,7 +158,8 @@ class EmbeddedPostgres:
             )
 
     def _end_leftover(self) -> None:
-        """End the server that a killed run left behind, or drop a pid file whose pid is now something else's."""
+        """End the server that a killed run left behind, or drop its files if its pid is now something else's: Postgres
+        would take that for a server of this folder, or of this socket."""
         pid_file = self.data / "postmaster.pid"
         try:
             process = psutil.Process(int(pid_file.read_text().split(maxsplit=1)[0]))
@@ -166,6 +167,7 @@ class EmbeddedPostgres:
             return
         if not self._is_server(process):
             pid_file.unlink()
+            (socket_dir(self.data) / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
             return
         self._say("Stopping the Postgres that an earlier run left behind")
         process.send_signal(signal.SIGINT)

@@ -161,19 +161,26 @@ def test_a_server_killed_at_once_recovers(folder: Path) -> None:
     server.stop()
 
 
-def test_a_pid_file_that_names_another_program_is_no_hindrance(folder: Path) -> None:
-    data = folder / "postgres"
+@pytest.mark.parametrize("name", ["postgres", "x" * 120], ids=["socket inside", "socket elsewhere"])
+def test_files_of_a_killed_one_that_name_another_program_are_no_hindrance(folder: Path, name: str) -> None:
+    """As after a restart of the machine, or of a container, where the same number is soon another program's."""
+    data = folder / name
     server = EmbeddedPostgres(data)
     server.start()
-    pid_file = (data / "postmaster.pid").read_text()
+    files = {file: file.read_text() for file in (data / "postmaster.pid", socket_dir(data) / ".s.PGSQL.5432.lock")}
     server.stop()
-    with subprocess.Popen(["sleep", "600"]) as other:
-        (data / "postmaster.pid").write_text(pid_file.replace(pid_file.split()[0], str(other.pid), 1))
-        server.start()
-        connect(data).close()
-        server.stop()
-        assert other.poll() is None
-        other.kill()
+    # Postgres takes programs of other users for none of its own.
+    with subprocess.Popen(["sleep", "600"], user=data.stat().st_uid) as other:
+        try:
+            for file, said in files.items():
+                server._own_folder(file.parent)
+                file.write_text(said.replace(said.split()[0], str(other.pid), 1))
+            server.start()
+            connect(data).close()
+            server.stop()
+            assert other.poll() is None
+        finally:
+            other.kill()
 
 
 def test_a_folder_of_another_version_is_one_clear_line(folder: Path) -> None:
