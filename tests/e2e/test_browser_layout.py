@@ -581,3 +581,11 @@ def test_the_button_of_compare_is_as_high_as_the_field_beside_it(chromium: Brows
         page.goto("/")
         boxes = [page.locator(name).bounding_box() for name in (".field", ".button")]
     assert len({(box["y"], box["height"]) for box in boxes if box}) == 1
+
+
+def test_tabs_do_not_scroll_up_and_down(chromium: Browser) -> None:
+    """Where scrollbars take room, as on Windows, each line of tabs would have one beside it."""
+    html = '<nav class="tabs"><a aria-current="page" href="/">Blocks</a><a href="/">Tapes</a></nav>'
+    with page_of_ours(chromium, STYLES + html) as page:
+        page.goto("/")
+        assert page.locator(".tabs").evaluate("tabs => tabs.scrollHeight - tabs.clientHeight") == 0
