@@ -33,11 +33,25 @@ export function matchRaw() {
 
 async function copy(button) {
   const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom).textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    return; // Without the clipboard's permission the text can still be selected.
-  }
+  // Without the clipboard's permission the text can still be selected.
+  if (!(await (isSecureContext ? write(text) : writeWithoutHttps(text)))) return;
   button.classList.add("copied");
   setTimeout(() => button.classList.remove("copied"), 1200);
+}
+
+function write(text) {
+  return navigator.clipboard.writeText(text).then(() => true, () => false);
+}
+
+// Pages that were sent over plain http have no `navigator.clipboard`. What is copied need not be selected: the event
+// takes any text.
+function writeWithoutHttps(text) {
+  const put = (event) => {
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  };
+  document.addEventListener("copy", put);
+  const isCopied = document.execCommand("copy");
+  document.removeEventListener("copy", put);
+  return isCopied;
 }
