@@ -75,6 +75,11 @@ def test_the_two_tapes_come_as_they_are(cast: Cast, path: str) -> None:
     assert export(cast, path, "client") == (RAWS[0] + MADE).decode()
 
 
+def test_files_of_a_stream_have_names_of_their_own(cast: Cast, path: str) -> None:
+    names = [cast["bob"].get(f"{path}export/?as={form}").headers["Content-Disposition"] for form in FORMS]
+    assert len(set(names)) == len(FORMS)
+
+
 def test_where_there_are_several_a_comment_names_each(cast: Cast, stream: Stream) -> None:
     other = recorded(session=stream.session, minutes=1)
     hold(other, (), RAWS[:1])

@@ -28,7 +28,7 @@ _TEXT = "text/plain; charset=utf-8"
 FORMS = {
     "jsonl": Form("JSONL", "everything, with times", "jsonl", "application/jsonl; charset=utf-8", _lines),
     "sse": Form("SSE", "as upstream sent it", "sse", _TEXT, sse.from_upstream),
-    "client": Form("SSE", "as the client got it", "sse", _TEXT, sse.to_client),
+    "client": Form("SSE", "as the client got it", "client.sse", _TEXT, sse.to_client),
     "har": Form("HAR", "for browsers' tools and proxies", "har", "application/json", har.write),
     "markdown": Form("Markdown", "to read and to paste", "md", "text/markdown; charset=utf-8", markdown.write),
     "curl": Form("curl", "sends the request again", "sh", _TEXT, again.curl),
