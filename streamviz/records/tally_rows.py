@@ -24,6 +24,8 @@ SELECT session_id, key_id, min(began_at), requested_model, provider, upstream_mo
     sum(streams), sum(blocks), sum(tool_calls), sum(output_tokens), sum(cost), sum(estimated), sum(unpriced)
 FROM piece GROUP BY {_SAME} HAVING sum(streams) <> 0
 """  # noqa: S608
+# A move of a session's rows does not see those that a merge under way has made, so neither begins before the other ends.
+ALONE = "SELECT pg_advisory_xact_lock(92696397494611)"
 # A key's month has up to 31 days. A session is counted for as long as any of it is kept.
 FORGET = """
 DELETE FROM records_tally AS tally WHERE began_at < %s - interval '32 days'
@@ -34,4 +36,6 @@ AND (session_id IS NULL OR NOT EXISTS (SELECT FROM records_session WHERE id = ta
 def put_together(connection: psycopg.Connection) -> None:
     """Leave one row for all streams of an hour, or of a day before the last, that agree in everything. Raises
     psycopg.Error."""
-    connection.execute(_PUT_TOGETHER)
+    with connection.transaction():
+        connection.execute(ALONE)
+        connection.execute(_PUT_TOGETHER)

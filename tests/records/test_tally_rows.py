@@ -1,6 +1,8 @@
 """The rows that the writer adds for limits come to what the record has, whatever happens to its streams."""
 
 import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +19,7 @@ from streamviz.records.tally_rows import put_together
 from streamviz.records.writer.pending import NO_WORKER, Batch
 from streamviz.records.writer.session_moves import move_stream
 from streamviz.records.writer.store import Store
+from tests.e2e.proxied import until
 from tests.records.conftest import Query
 from tests.records.history import store, story
 
@@ -29,6 +32,7 @@ SELECT session_id, sum(streams), sum(blocks), sum(tool_calls), sum(output_tokens
 FROM records_tally WHERE session_id IS {} NULL GROUP BY session_id HAVING sum(streams) <> 0 ORDER BY session_id
 """
 OF_SESSIONS, OF_KEY = ADDED_UP.format("NOT"), ADDED_UP.format("")
+WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted"
 ROWS = "SELECT count(*) FROM records_tally WHERE key_id IS NOT NULL AND session_id IS NULL"
 
 
@@ -58,6 +62,12 @@ def bring(stream_id: uuid.UUID, entries: list[AnyEntry], *, brings_back: bool) -
         batch.add(entry)
     store.write([batch], brings_back=brings_back)
     store.close()
+
+
+def move_both(ids: Sequence[uuid.UUID], old: uuid.UUID, new: uuid.UUID) -> None:
+    with psycopg.connect(conninfo()) as connection, connection.cursor() as cursor:
+        for each in ids:
+            move_stream(cursor, each, old, new)
 
 
 def test_a_stream_that_moves_counts_for_the_session_that_it_moves_to(query: Query, key: int) -> None:
@@ -114,6 +124,19 @@ def test_rows_of_an_hour_are_merged_and_later_those_of_a_day(query: Query, key: 
     assert query(ROWS) == [(4,)]
     [(first,)] = query("SELECT min(began_at) FROM records_tally")
     assert first == midnight - hour
+
+
+def test_what_a_session_used_moves_whole_while_its_rows_are_merged(query: Query, key: int) -> None:
+    one, two = session_of("one"), session_of("two")
+    first, second, _ = (store(made(n, name, key))[0] for n, name in enumerate(["one", "one", "two"]))
+    with psycopg.connect(conninfo()) as merging, ThreadPoolExecutor(1) as aside:
+        merging.execute("SELECT")  # in whose transaction the rows are merged
+        put_together(merging)
+        is_moved = aside.submit(move_both, [first, second], one, two)
+        until(lambda: bool(query(WAITING)))
+        merging.commit()
+        is_moved.result()
+    assert query(OF_SESSIONS) == [(two, *came_to(3))]
 
 
 def test_what_no_limit_counts_is_forgotten(query: Query, key: int) -> None:

@@ -84,26 +84,24 @@ BEGIN
         times * count(*) FILTER (WHERE is_estimated OR (output_tokens IS NULL AND tokens > 0)),
         times * count(*) FILTER (WHERE cost IS NULL AND coalesce(input_tokens, 1) + output_tokens > 0)
     FROM (
-        SELECT stream.session_id, key_id, requested_at, block_count, calls, is_unread,
+        SELECT stream.session_id, key_id, requested_at, block_count, coalesce(calls, 0) AS calls, is_unread,
             CASE WHEN is_unread THEN '' ELSE requested_model END AS requested_model,
             CASE WHEN is_unread THEN '' ELSE provider END AS provider,
             CASE WHEN is_unread THEN '' ELSE upstream_model END AS upstream_model, other_names,
-            CASE WHEN is_replay THEN 0 ELSE coalesce(output_tokens, length / 4) END AS tokens,
+            CASE WHEN is_replay THEN 0 ELSE coalesce(output_tokens, length / 4, 0) END AS tokens,
             CASE WHEN is_replay THEN 0 ELSE cost END AS cost,
             is_estimated AND NOT is_replay AS is_estimated, input_tokens, output_tokens
-        FROM records_stream AS stream
+        FROM records_stream AS stream LEFT JOIN (
+            SELECT stream_id, count(*) FILTER (WHERE kind = 'tool_call') AS calls, sum(length) AS length
+            FROM records_block WHERE stream_id = ANY(ids) GROUP BY stream_id
+        ) AS said ON stream_id = id
         CROSS JOIN LATERAL (
             SELECT wire_format = 'passed_through' AS is_unread, provider = 'replay' AS is_replay
         ) AS kind
-        CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE block.kind = 'tool_call') AS calls, coalesce(sum(length), 0) AS length
-            FROM records_block AS block WHERE stream_id = stream.id AND stream_id = ANY(ids)
-        ) AS said
         WHERE id = ANY(ids) AND outcome <> '' AND NOT (
-            outcome = 'halted' AND chunk_count = 0 AND output_tokens IS NULL AND (NOT is_unread OR EXISTS (
-                SELECT FROM records_verdict
-                WHERE stream_id = stream.id AND stream_id = ANY(ids)
-                    AND subject = 'request' AND decision = 'deny' AND mode = 'enforce'
+            outcome = 'halted' AND chunk_count = 0 AND output_tokens IS NULL AND (NOT is_unread OR id IN (
+                SELECT stream_id FROM records_verdict
+                WHERE stream_id = ANY(ids) AND subject = 'request' AND decision = 'deny' AND mode = 'enforce'
             ))
         )
     ) AS told CROSS JOIN (VALUES (true), (false)) AS whose (is_of_session)

@@ -13,6 +13,7 @@ from streamviz.records.columns import as_array
 from streamviz.records.ids import ALL, between, day_before
 from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.request_index import write_again
+from streamviz.records.tally_rows import ALONE
 
 # The most characters of a label, or a name, in a notification, which holds at most 8,000 bytes.
 _MOST_CHARACTERS = 300
@@ -78,7 +79,7 @@ def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, i
         cursor.execute(statement, told)
     row = None if is_new else cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
-        for statement in (_ANNOTATE, _LEFT_ENTRIES, _LEFT_TALLIES, _DROP_LINKS, _DROP):
+        for statement in (_ANNOTATE, _LEFT_ENTRIES, ALONE, _LEFT_TALLIES, _DROP_LINKS, _DROP):
             cursor.execute(statement, told)
     else:
         write_again(cursor, [old])
