@@ -203,7 +203,7 @@ class _Masking:
             return made
         pairs = list(zip(self._across(made), items, strict=True))
         turns = groupby(pairs, lambda pair: is_of_answer(pair[1])) if holder == "input" else [(True, iter(pairs))]
-        left = [own for _, turn in turns for own in _unbroken(list(turn))]
+        left = [own for _, turn in turns for own in _unbroken(list(turn)) if not _is_emptied(own)]
         return left or ([_LEFT_OUT] if holder == "content" and items else [])
 
     def _across(self, items: list[object]) -> list[object]:
@@ -216,14 +216,19 @@ class _Masking:
 
     def _joined(self, items: list[object]) -> list[object]:
         texts = [text_of(item) or "" for item in items]
-        found, _ = self._finder.find(Tail("".join(texts), 0, is_whole=True), self._budget)
+        joined, _ = self._finder.find(Tail("".join(texts), 0, is_whole=True), self._budget)
+        # A mention such as `@app.route` may be a part of its own.
+        found = [each for each in joined if each.label != "e-mail"]
         self.counts.update(each.label for each in found)
-        made, start = [], 0
+        made, start, first = [], 0, 0
         for item, text in zip(items, texts, strict=True):
             end = start + len(text)
-            edits = [
-                _edit_within(each, start, end, self._mask) for each in found if each.start < end and start < each.end
-            ]
+            while first < len(found) and found[first].end <= start:
+                first += 1
+            last = first
+            while last < len(found) and found[last].start < end:
+                last += 1
+            edits = [_edit_within(each, start, end, self._mask) for each in found[first:last]]
             made.append({**as_object(item), "text": edited(text, edits)} if edits else item)
             start = end
         return made
@@ -275,6 +280,11 @@ def _unbroken(turn: list[tuple[object, object]]) -> list[object]:
     """The items of a turn, each given with what it was before: without its thinking if some that is signed changed."""
     is_broken = any(own is not item and is_signed(item) for own, item in turn)
     return [own for own, item in turn if not (is_broken and is_thinking(item))]
+
+
+def _is_emptied(item: object) -> bool:
+    """Whether a text is in the mask of the one before it. Providers accept no empty one."""
+    return text_of(item) == ""
 
 
 def _edit_within(found: Found, start: int, end: int, mask: str) -> Edit:

@@ -16,7 +16,7 @@ def spelt(value: JsonObject, names: Collection[str]) -> JsonObject:
     Raises ValueError if an object has two members that a client may take for the same one: which counts depends on the
     client.
     """
-    return _respelt_members(value, {plain(name): name for name in names}, frozenset(names)) if names else value
+    return _respelt_members(value, {plain(name): name for name in sorted(names)}, frozenset(names)) if names else value
 
 
 def _respelt(value: object, by_plain: Mapping[str, str], names: frozenset[str]) -> object:

@@ -24,7 +24,7 @@ SELECT session_id, key_id, min(began_at), requested_model, provider, upstream_mo
     sum(streams), sum(blocks), sum(tool_calls), sum(output_tokens), sum(cost), sum(estimated), sum(unpriced)
 FROM piece GROUP BY {_SAME} HAVING sum(streams) <> 0
 """  # noqa: S608
-# A move of a session's rows does not see those that a merge under way has made, so neither begins before the other ends.
+# A move of a session's rows would not see those that a merge under way has made: each waits for the other.
 ALONE = "SELECT pg_advisory_xact_lock(92696397494611)"
 # A key's month has up to 31 days. A session is counted for as long as any of it is kept.
 FORGET = """

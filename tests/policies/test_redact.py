@@ -166,8 +166,16 @@ def test_a_secret_in_several_parts_of_a_message_is_masked(format: str, type: str
         ModelCall(format, asked(parts(type, "It is ", KEY[:9], KEY[9:30], KEY[30:] + " here."))), context()
     )
     assert isinstance(verdict, Verdict)
-    assert verdict.request == asked(parts(type, "It is ", "[api key removed]", "", " here."))
+    assert verdict.request == asked(parts(type, "It is ", "[api key removed]", " here."))
     assert verdict.evidence["counts"] == {"api key": 1}
+
+
+def test_a_mention_in_a_part_of_its_own_is_not_taken_for_an_address() -> None:
+    content = [{"type": "text", "text": text} for text in ("see user", "@app.route and", " the rest")]
+    asked = ModelCall("openai_chat", {"messages": [{"role": "user", "content": content}]})
+    verdict = build("redact", {}).on_request(asked, context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
 
 
 def test_parts_that_are_not_joined_stay_as_they_are() -> None:

@@ -8,7 +8,7 @@ from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
 from streamviz.policies.shell.commands import Command, operands
 from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.paths import joined, normal
-from streamviz.policies.shell.remote_code import fetches_or_decodes, sources_of_code
+from streamviz.policies.shell.remote_code import downloads_text, fetches_or_decodes, sources_of_code
 from streamviz.policies.shell.saved import (
     FETCHERS,
     beginnings,
@@ -27,7 +27,8 @@ _COPIERS = frozenset("cp mv ln link install".split())
 # What archives of programs have at their top.
 _INSTALLS = re.compile(r"(?:.*/)?(?:setup|install|bootstrap)\b")
 # Programs that install the packages, or run the scripts, that are their operands.
-_INSTALLERS = frozenset("dpkg rpm apt apt-get dnf yum zypper apk pacman brew pip pip3 pipx npm make crontab".split())
+_INSTALLERS = frozenset("dpkg rpm apt apt-get dnf yum zypper apk pacman brew pip pip3 pipx npm crontab".split())
+_MAKEFILES = ("-f", "--file", "--makefile")
 # Options of shells and interpreters whose value is neither a script nor run.
 _VALUED = re.compile(r"-(?:[OWXI]|[a-zA-Z]*o)")
 _LOADING = ("-r", "--require", "--import", *STARTUP_OPTIONS)
@@ -92,7 +93,7 @@ class _Found:
             self._keep_output(command)
 
     def _comes_from_elsewhere(self, command: Command) -> bool:
-        is_fetched = any(id(feed) in self._fetching for feed in command.flow.feeds)
+        is_fetched = downloads_text(command) or any(id(feed) in self._fetching for feed in command.flow.feeds)
         return is_fetched or command.name in _HIDING or id(command) in self._reading
 
     def _keep_output(self, command: Command) -> None:
@@ -137,7 +138,7 @@ def _copied(paths: Sequence[str]) -> Iterator[str]:
     """What copies may be called: the last path is a file, or the folder that they are in."""
     *sources, target = paths
     names = [re.split("[/:]", source)[-1] for source in sources]
-    yield from [target, *(f"{target}/{name}" for name in names)] if target else names
+    yield from [target, *(f"{target.rstrip('/')}/{name}" for name in names)] if target else names
 
 
 def _paths(command: Command, texts: Iterable[str]) -> list[str]:
@@ -146,7 +147,7 @@ def _paths(command: Command, texts: Iterable[str]) -> list[str]:
 
 def _is_within(path: str, folders: set[str]) -> bool:
     is_relative = not path.startswith(("/", "~", ".."))
-    return any(path.startswith(f"{folder}/") if folder else is_relative for folder in folders)
+    return any(path.startswith(f"{folder.rstrip('/')}/") if folder else is_relative for folder in folders)
 
 
 def _run_by_path(command: Command) -> list[str]:
@@ -163,6 +164,8 @@ def _run_otherwise(command: Command) -> list[str]:
     if command.name in SHELLS | INTERPRETERS:
         read = [word.text for word in command.flow.reads if reads_input(command)]
         return _script(command) + read
+    if command.name == "make":  # its operands are what it makes
+        return list(behind(command.arguments, _MAKEFILES))
     return list(command.arguments) if command.name in _INSTALLERS else []
 
 

@@ -34,14 +34,38 @@ RUNS: dict[str, frozenset[str]] = {
         "uv": "run",
     }.items()
 }
-RUNS_AT_ONCE = frozenset({"npx", "pnpx", "bunx", "uvx", "deno", "bun"})
+# Programs that run a package without a verb: all that follows it is its own.
+RUNS_AT_ONCE = frozenset({"npx", "pnpx", "bunx", "uvx"})
+# The same for a script, if there is no verb.
+RUNS_SCRIPTS = frozenset({"deno", "bun"})
 # What follows these is a script of the project, and its arguments.
 SCRIPTS = frozenset({"run", "run-script", "test", "start"})
-# Options whose value is an address of something else.
-REGISTRIES = frozenset(
-    "--index-url --extra-index-url --find-links --index --default-index --registry --source --proxy --trusted-host"
-    " --cert".split()
+_NPM = (
+    "-w --workspace --prefix -C --cache --registry --proxy --https-proxy --userconfig --globalconfig --logfile"
+    " --loglevel"
 )
-OF_PIP = frozenset({"-i", "-f"})
-# Options of npm and its kin whose value is a folder.
-FOLDERS = frozenset("-w --workspace --prefix -C --dir --filter -F --cwd --cache".split())
+_PNPM = (
+    "-C --dir --filter -F --registry --store-dir --virtual-store-dir --modules-dir --lockfile-dir --cache-dir"
+    " --reporter"
+)
+_BUN = "--cwd --filter --cache-dir --registry --config"
+_PIP = "--index-url --extra-index-url --find-links -i -f -c --constraint --proxy --trusted-host --cert --log"
+_UV = f"{_PIP} --index --default-index --mirror --project --directory --python"
+# Options whose value is something else than a package: a folder, a registry.
+VALUED: dict[str, frozenset[str]] = {
+    name: frozenset(options.split())
+    for name, options in {
+        **dict.fromkeys(("npm", "npx"), _NPM),
+        **dict.fromkeys(("pnpm", "pnpx"), _PNPM),
+        "yarn": "--cwd --cache-folder --modules-folder --registry --proxy --https-proxy --global-folder --link-folder",
+        **dict.fromkeys(("bun", "bunx"), _BUN),
+        "deno": "--cert --config -c",
+        **dict.fromkeys(("pip", "pipx"), _PIP),
+        **dict.fromkeys(("uv", "uvx"), _UV),
+        "poetry": "--source -C --directory",
+        "pdm": "-p --project",
+        "pipenv": "--index -i --pypi-mirror",
+        "cargo": "--index --registry",
+        "gem": "-s --source -p --http-proxy",
+    }.items()
+}

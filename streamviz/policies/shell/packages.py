@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from streamviz.policies.shell.commands import Command
 from streamviz.policies.shell.package_managers import (
-    FOLDERS,
     INSTALLS,
-    OF_PIP,
-    REGISTRIES,
     RUNS,
     RUNS_AT_ONCE,
+    RUNS_SCRIPTS,
     SCRIPTS,
+    VALUED,
 )
 from streamviz.policies.shell.runners import RUNNERS, WRAPPERS
 
@@ -31,16 +30,24 @@ def runs_package_from_address(command: Command) -> bool:
     """Whether it installs or runs a package, or a script, from an address."""
     name, words = _manager(command)
     installing, running = INSTALLS.get(name, frozenset()), RUNS.get(name, frozenset())
-    at = next((n for n, word in enumerate(words) if word in installing | running | SCRIPTS), None)
+    at = None if name in RUNS_AT_ONCE else _verb(name, words, installing | running | SCRIPTS)
     if at is None:
-        return name in RUNS_AT_ONCE and any(_addresses(name, _first(words, WRAPPERS.get(name, ("", 0))[0])))
+        # A script of the project is no repository.
+        abbreviating = name if name in RUNS_AT_ONCE else ""
+        runs = name in RUNS_AT_ONCE | RUNS_SCRIPTS
+        return runs and any(_addresses(name, _first(words, WRAPPERS.get(name, ("", 0))[0]), abbreviating))
     if words[at] in installing:
-        return any(_addresses(name, words))
+        return any(_addresses(name, words, name))
     if words[at] not in running:
         return False
-    # A script of the project is no repository.
     abbreviating = name if words[at] != "run" else ""
-    return any(_addresses(abbreviating, _first(words[at + 1 :], RUNNERS.get(name, ((), ""))[1])))
+    return any(_addresses(name, _first(words[at + 1 :], RUNNERS.get(name, ((), ""))[1]), abbreviating))
+
+
+def _verb(name: str, words: Sequence[str], verbs: frozenset[str]) -> int | None:
+    """Where the first of these verbs is that is not an option's value."""
+    pairs = enumerate(zip(["", *words], words, strict=False))
+    return next((at for at, (before, word) in pairs if word in verbs and before not in VALUED.get(name, ())), None)
 
 
 def _manager(command: Command) -> tuple[str, list[str]]:
@@ -61,12 +68,13 @@ def _first(words: Sequence[str], valued: str) -> Sequence[str]:
     return words[: at + 1]
 
 
-def _addresses(name: str, words: Sequence[str]) -> Iterator[str]:
-    unread = REGISTRIES | (OF_PIP if name in ("pip", "uv") else frozenset())
+def _addresses(name: str, words: Sequence[str], abbreviating: str) -> Iterator[str]:
+    """The addresses among the words; also repositories, if the program abbreviates them."""
+    valued = VALUED.get(name, frozenset())
     for before, word in zip(["", *words], words, strict=False):
         option, _, value = word.partition("=") if word.startswith("--") else ("", "", word)
-        is_repository = name in _ABBREVIATING and _REPOSITORY.fullmatch(value) and before not in FOLDERS and not option
+        is_repository = abbreviating in _ABBREVIATING and _REPOSITORY.fullmatch(value) and not option
         # `-pgithub:…` is joined to its option.
         is_address = is_repository or _ADDRESS.match(value) or (word.startswith("-") and _ADDRESS.match(value[2:]))
-        if is_address and before not in unread and option not in unread:
+        if is_address and before not in valued and option not in valued:
             yield value

@@ -99,10 +99,11 @@ def _sources_of_input(command: Command) -> list[Command]:
 
 def fetches_or_decodes(command: Command) -> bool:
     """Whether its output is downloaded or decoded by the command itself."""
-    return _downloads(command) or _decodes(command)
+    return downloads_text(command) or _decodes(command)
 
 
-def _downloads(command: Command) -> bool:
+def downloads_text(command: Command) -> bool:
+    """Whether its output is downloaded by the command itself."""
     if command.name in INTERPRETERS and any(has(patterns.FETCHES, code) for code in interpreted(command)):
         return True
     return command.name in DOWNLOADERS or command.arguments[:1] in _DOWNLOADING.get(command.name, ())

@@ -1,11 +1,17 @@
 """Where commands put what they download, unpack, split or copy."""
 
 import re
+from itertools import pairwise
 
 from streamviz.policies.shell.commands import Command, operands
 from streamviz.policies.shell.wrappers import behind, joined_to
 
 _OUTPUTS = ("-o", "-O", "--output", "--output-document", "--out", "-outfile")
+_JOINED_OUTPUT = re.compile(r"-[a-zA-Z]*?[oO](.+)", re.DOTALL)
+# Programs, and options, with which a file is called what its URL ends with.
+_NAMED_BY_URL = ("wget", "aria2c", "axel")
+_BY_URL = re.compile(r"-\w*O\w*|--remote-name(?:-all)?")
+_FEW = 8
 _OUTPUT_FOLDERS = ("-P", "--directory-prefix", "--output-dir", "-d", "--dir")
 FETCHERS = frozenset("curl wget aria2c axel fetch iwr irm invoke-webrequest invoke-restmethod".split())
 _TARS = ("tar", "bsdtar", "gtar")
@@ -56,12 +62,11 @@ def downloads(command: Command) -> list[str]:
     """The files that a download is saved to."""
     arguments = command.arguments
     to = [word.text for word in command.flow.writes]
-    to += [*behind(arguments, _OUTPUTS), *joined_to(arguments, ("-O",) if command.name == "wget" else ("-o",))]
-    for at, each in enumerate(arguments):
-        if re.fullmatch(r"-\w+[oO]", each):
-            to += arguments[at + 1 : at + 2]
-        if command.name in ("wget", "aria2c", "axel") or re.fullmatch(r"-\w*O\w*|--remote-name(?:-all)?", each):
-            to += [url.rpartition("/")[2] for url in arguments if "/" in url]
+    to += [*behind(arguments, _OUTPUTS), *(found[1] for each in arguments if (found := _JOINED_OUTPUT.match(each)))]
+    to += [after for each, after in pairwise(arguments) if re.fullmatch(r"-\w+[oO]", each)]
+    if command.name in _NAMED_BY_URL or any(map(_BY_URL.fullmatch, arguments)):
+        to += [url.rpartition("/")[2] for url in arguments if "/" in url]
     folders = [*behind(arguments, _OUTPUT_FOLDERS), *(joined_to(arguments, ("-P",)) if command.name == "wget" else ())]
-    to += [f"{folder}/{path}" for folder in folders for path in to]
+    # The last one counts, in whichever of the two ways it is written.
+    to += [f"{folder}/{path}" for folder in folders[-_FEW:] for path in to]
     return [path for path in to if path and path != "-"]
