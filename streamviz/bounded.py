@@ -25,6 +25,13 @@ class _Rested(threading.local):
 _rested = _Rested()
 
 
+async def let_others() -> None:
+    """Let running streams pass on what has arrived by now."""
+    # The first sleep lets the loop read its sockets, the second runs the tasks that wait for what was read.
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
 async def rest() -> None:
     """Between two steps of long work, let other streams run until none of them waits, or for a while. Returns at once
     if they just did."""
@@ -32,9 +39,7 @@ async def rest() -> None:
         return
     for _ in range(_MOST_ROUNDS):
         began_at = monotonic()
-        # The first sleep lets the loop read its sockets, the second runs the tasks that wait for what was read.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await let_others()
         _rested.at = monotonic()
         if _rested.at - began_at < _CALM_SECONDS:
             return
