@@ -2,14 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 from asgiref.typing import ASGISendCallable
 
 from streamviz.core.errors import Cancelled, Denied, UpstreamError
-from streamviz.core.judgements import Question
-from streamviz.core.verdicts import Decision
 from streamviz.exchange.commands import (
     Ask,
     Begin,
@@ -23,11 +20,11 @@ from streamviz.exchange.commands import (
     Send,
 )
 from streamviz.exchange.exchange import Exchange
-from streamviz.live.approvals import approvals
 from streamviz.proxy import http
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.questions import Helpers, Questions
-from streamviz.proxy.slots import InPieces, Slots
+from streamviz.proxy.reads import Reads
+from streamviz.proxy.slots import Slots
 from streamviz.records.recorder import AnyEntry
 from streamviz.upstream.answer import Answer
 
@@ -45,11 +42,10 @@ class Driver:
         self.before_sending: Callable[[], None] | None = None
         self._stream = exchange.stream
         self._feed = observers.feed
-        self._questions = Questions(helpers)
+        self._questions = Questions(helpers, exchange.stream)
         self._send = send
         self._floods = floods
-        self._answer: Answer | None = None
-        self._reading: asyncio.Future[bytes] | None = None
+        self._reads: Reads | None = None
         exchange.stream.decide = self._questions.decide
 
     def record(self, *entries: AnyEntry) -> None:
@@ -82,13 +78,13 @@ class Driver:
 
     async def carry(self, answer: Answer) -> None:
         """Carry an answer to its end, however it ends."""
-        self._answer = answer
+        reads = self._reads = Reads(answer, self._floods)
         try:
             if self._stream.life.is_over:  # its client has left, and the call is about to be ended
                 return
             self.exchange.answered(answer.status, answer.headers)
             await self.carry_out()
-            await self._read(InPieces(answer, self._floods))
+            await self._read(reads)
             await self.settle()
         finally:
             await self._close_upstream()
@@ -113,11 +109,11 @@ class Driver:
                 if isinstance(command, Record):
                     self.record(*command.entries)
 
-    async def _read(self, reads: InPieces) -> None:
+    async def _read(self, reads: Reads) -> None:
         exchange = self.exchange
         try:
             while exchange.is_reading:
-                is_idle = self._reading is None and exchange.is_idle
+                is_idle = reads.begun is None and exchange.is_idle
                 data = await (anext(reads, None) if is_idle else self._next(reads))
                 if data is None:
                     break
@@ -159,14 +155,13 @@ class Driver:
         if not running.cancelled():
             running.result()
 
-    async def _next(self, reads: InPieces) -> bytes | None:
+    async def _next(self, reads: Reads) -> bytes | None:
         """Upstream's next bytes, while questions are answered; None at its end, or if no more are wanted."""
-        reading = self._reading = self._reading or asyncio.ensure_future(anext(reads))
+        reading = reads.begin()
         while self.exchange.is_reading:
             await self._wait(reading)
-            if self._reading is reading and reading.done():
-                self._reading = None
-                return _result(reading)
+            if reads is self._reads and reading.done():
+                return reads.take()
         return None
 
     async def _wait(self, reading: "asyncio.Future[bytes] | None" = None) -> None:
@@ -196,7 +191,7 @@ class Driver:
             case CutOff(why):
                 self.cut_off = why
             case Ask(question):
-                self._ask(question)
+                self._questions.ask(question)
             case Forget(number):
                 self._questions.forget(number)
             case CloseUpstream():
@@ -204,30 +199,12 @@ class Driver:
             case _:
                 pass
 
-    def _ask(self, question: Question) -> None:
-        self._questions.ask(question)
-        if question.is_for_a_person:
-            by = approvals.by(self._stream.session_id, question.policy.version_id)
-            if by is not None:
-                self._questions.decide(question.number, Decision.ALLOW, by)
-
     async def _close_upstream(self) -> None:
         """Close the connection to upstream, even if it is being read."""
-        reading, self._reading = self._reading, None
-        answer, self._answer = self._answer, None
-        try:
-            if reading is not None:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
-        finally:
-            if answer is not None:
+        reads, self._reads = self._reads, None
+        if reads is not None:
+            try:
+                await reads.close()
+            finally:
                 # Whatever ends the answer: only now is it known what of it had no place in the client's format.
-                self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *answer.left_out)))
-                answer.close()
-
-
-def _result(reading: "asyncio.Future[bytes]") -> bytes | None:
-    """What was read; None at the end. Raises the error that ended the read."""
-    with suppress(StopAsyncIteration):
-        return reading.result()
-    return None
+                self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *reads.answer.left_out)))

@@ -11,6 +11,8 @@ from streamviz.core.judgements import NO_ANSWER, Answer, InParts, ModelSaid, Per
 from streamviz.core.policy import Consult, Work
 from streamviz.core.rerun import nobody
 from streamviz.core.verdicts import Decision
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.approvals import approvals
 
 Consulting = Callable[[Consult], Awaitable[str]]
 Working = Callable[[Work, float], Awaitable[Answer]]
@@ -26,18 +28,22 @@ class Helpers(NamedTuple):
 class Questions:
     """The open questions of one stream, by number, each with a task that waits for its answer."""
 
-    def __init__(self, helpers: Helpers) -> None:
+    def __init__(self, helpers: Helpers, stream: LiveStream) -> None:
         self._helpers = helpers
+        self._stream = stream
         self._tasks: dict[int, asyncio.Task[Answer]] = {}
         self._people: dict[int, asyncio.Future[PersonDecided]] = {}
         self._answered: list[int] = []
         self._news: asyncio.Future[None] | None = None
 
     def ask(self, question: Question) -> None:
-        """Have a question answered."""
+        """Have a question answered, by whoever has answered it for the whole session if somebody has."""
         number = question.number
         if question.is_for_a_person:
             self._people[number] = asyncio.get_running_loop().create_future()
+            by = approvals.by(self._stream.session_id, question.policy.version_id)
+            if by is not None:
+                self.decide(number, Decision.ALLOW, by)
         task = self._tasks[number] = asyncio.ensure_future(self._ask(question))
         task.add_done_callback(partial(self._note_answer, number))
 

@@ -3,14 +3,6 @@
 import asyncio
 from collections import deque
 
-from streamviz.upstream.answer import Answer
-
-# How much of a flood is taken in one slot: some 2 ms of work. Less at a time is not a flood. Each event is work,
-# however short, and the shortest are empty lines.
-_PIECE_BYTES = 16 * 1024
-_PIECE_LINES = 512
-_SMALL_BYTES = 4 * 1024
-
 
 class Slots:
     """Gives some slots in each round of the event loop, to those who have waited longest.
@@ -54,39 +46,3 @@ class Slots:
                 slot.set_result(None)
         if self._taken:
             asyncio.get_running_loop().call_soon(self._next_round)
-
-
-class InPieces:
-    """What an upstream sends, in pieces of bounded size. An upstream that sends faster than any model takes turns with
-    others that do: together they get a few ms of each round of the event loop, however many they are."""
-
-    def __init__(self, answer: Answer, slots: Slots) -> None:
-        self._answer = answer
-        self._reads = aiter(answer)
-        self._slots = slots
-        self._data = b""
-        self._at = 0
-
-    def __aiter__(self) -> "InPieces":
-        return self
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether all of it was handed out and nothing more will come."""
-        return self._at >= len(self._data) and self._answer.has_ended
-
-    async def __anext__(self) -> bytes:
-        if self._at >= len(self._data):
-            self._data, self._at = await anext(self._reads), 0
-        start, self._at = self._at, _end_of_piece(self._data, self._at)
-        if len(self._data) > _SMALL_BYTES or self._at < len(self._data):
-            await self._slots.take()
-        return self._data[start : self._at]
-
-
-def _end_of_piece(data: bytes, start: int) -> int:
-    """The end of the piece that starts there; a piece with too many lines is halved until it has few enough."""
-    end = min(start + _PIECE_BYTES, len(data))
-    while end - start > _PIECE_LINES and data.count(b"\n", start, end) + data.count(b"\r", start, end) > _PIECE_LINES:
-        end = (start + end) // 2
-    return end

@@ -16,6 +16,7 @@ from streamviz.live.feed import Feed
 from streamviz.proxy import leaving
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.observers import Observers
+from streamviz.proxy.reads import Reads
 from streamviz.proxy.slots import Slots
 from streamviz.proxy.worker import Worker
 from tests.core.support import active, call, calls, delta, deny_names
@@ -107,8 +108,8 @@ async def test_upstream_is_closed_though_the_call_is_cancelled_meanwhile() -> No
         Slots(1),
     )
     answer = Answer([], knows_end=False)
-    driver._answer = cast(Any, answer)
-    driver._reading = asyncio.get_running_loop().create_future()
+    driver._reads = Reads(cast(Any, answer), Slots(1))
+    driver._reads.begun = asyncio.get_running_loop().create_future()
     closing = asyncio.ensure_future(driver._close_upstream())
     await asyncio.sleep(0)
     closing.cancel()
