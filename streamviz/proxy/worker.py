@@ -85,6 +85,7 @@ class Worker:
         self.configuration.on_reload += [self.targets.forget, self.running.end_revoked, self._keep_approvals]
         await self.configuration.start(conninfo)
         self.denied_calls.look_up = RecordedDenials(self.sessions).find
+        self.tallies.worker = UUID(self.journal.path.name)
         await self.tallies.start()
         for load_now in self._needed():
             load_now()  # now, so that no client has to wait for it

@@ -107,11 +107,12 @@ class _Owed:
 
 
 class Tallies:
-    """One worker's access to what sessions and keys have used."""
+    """One worker's access to what sessions and keys have used. `worker` is its journal's name: once that is stored to
+    its end, the writer strikes what a worker that died left running."""
 
     def __init__(self, conninfo: Callable[[], str]) -> None:
         self._conninfo = conninfo
-        self._worker = uuid.uuid4()
+        self.worker = uuid.uuid4()
         self._connection: Connection | None = None
         self._has_entered = False
         self._turn = asyncio.Lock()
@@ -140,7 +141,7 @@ class Tallies:
         If the database does not answer, the counts have `trouble` set.
         """
         self._has_entered = True
-        values = _values(entry, self._worker, amounts, periods)
+        values = _values(entry, self.worker, amounts, periods)
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
                 # A client's next request, right after an answer, must not find that answer's amounts still reserved.
@@ -176,7 +177,7 @@ class Tallies:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             if self._has_entered:  # even if the connection has been lost since
-                await self._insist(_RENEW, [self._worker])
+                await self._insist(_RENEW, [self.worker])
                 await self._insist(_FORGET, [])
 
     async def _insist(self, statement: LiteralString, values: list[object]) -> None:

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +20,13 @@ from streamviz.proxy import limiting
 from streamviz.proxy.worker import Worker
 from streamviz.records import tallies
 from streamviz.records.database import conninfo
+from streamviz.records.deletion import delete_session
 from streamviz.records.moments import as_microseconds
 from streamviz.records.tallies import SESSION, Amounts, Entry, Period, Tallies, Used
 from tests.exchange.support import Play
 from tests.records.conftest import Query
 from tests.records.history import NOW, id_at, store, story
-from tests.records.support import block, closed, opened, write
+from tests.records.support import block, closed, journal_of, move, opened, write
 
 KEY = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now()) RETURNING id"
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
@@ -182,6 +184,34 @@ async def test_a_stream_whose_worker_is_gone_came_to_what_the_record_has(
     counts = later.context.session if whose == "session" else later.context.of_key["day"]
     assert (counts.streams, counts.output_tokens, counts.cost, counts.running) == (1, 2, 0.25, 0)
     assert (counts.blocks, counts.tool_calls) == (2, 1)
+
+
+async def test_what_a_worker_that_is_gone_reserved_for_nothing_on_record_is_free_once_its_journal_is_stored(
+    query: Query, tmp_path: Path
+) -> None:
+    session = uuid.uuid4()
+    journal, journal_of_next = journal_of(tmp_path, []), journal_of(tmp_path, [])
+    gone, next_one = Tallies(conninfo), Tallies(conninfo)
+    for each_one, its_journal in ((gone, journal), (next_one, journal_of_next)):
+        each_one.worker = uuid.UUID(its_journal.path.name)
+        await each_one.start()
+    deleted, never_begun, over, running = (entry(session) for _ in range(4))
+    for each, worker in ((deleted, gone), (never_begun, gone), (over, gone), (running, next_one)):
+        await enter(worker, each, Amounts(40, 0.25))
+    settle(gone, over, streams=1, output_tokens=7)
+    for made in (opened(each.stream, session_id=session) for each in (deleted, over)):
+        journal.append(made)
+    journal.flush()
+    await asyncio.to_thread(move, tmp_path)
+    await asyncio.to_thread(delete_session, session)
+    await gone.stop()
+    await asyncio.to_thread(move, tmp_path)
+    assert (await enter(next_one, entry(session))).reserved_tokens == 4 * 40 - 40
+    journal.close()
+    await asyncio.to_thread(move, tmp_path)
+    counts = await enter(next_one, entry(session))
+    await next_one.stop()
+    assert (counts.streams, counts.output_tokens, counts.reserved_tokens) == (1, 7, 40)
 
 
 async def test_what_moves_to_another_session_is_settled_there_and_for_its_key(

@@ -6,8 +6,10 @@ from uuid import UUID
 
 import psycopg
 
+from streamviz.records.columns import as_array
 from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
+from streamviz.records.writer import statements as sql
 from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.recovery import end_of
 from streamviz.records.writer.refused import is_refused, set_aside
@@ -113,6 +115,7 @@ class Moving:
         for stream_id in left:
             if closed := end_of(self._store.connection, stream_id):
                 self._write_all([Batch(stream_id, self.worker, closed=closed)])
+        self._store.connection.execute(sql.STRIKE_LEFT, [self.worker, as_array(self._aside)])
         if left:
             log.warning("%d streams were open when their worker ended; closed where they stopped", len(left))
 

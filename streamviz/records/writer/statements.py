@@ -90,3 +90,6 @@ FROM records_verdict WHERE stream_id = %s AND mode = 'enforce' AND decision <> '
 # Limits count what these streams came to from the record, and no longer from what their workers had entered.
 COUNT = "SELECT streamviz_count(%s, NULL, 1)"
 STRIKE = "DELETE FROM records_use WHERE stream_id = ANY(%s)"
+# Of a worker that is gone, whose journal is stored to its end: what never began, or was deleted, never gets an end.
+# What was set aside may yet be stored.
+STRIKE_LEFT = "DELETE FROM records_use WHERE worker = %s AND NOT is_over AND stream_id <> ALL(%s)"
