@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 import psycopg
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import DataError, IntegrityError, transaction
@@ -25,6 +26,7 @@ from streamviz.records.exporting import VERSION, Line
 from streamviz.records.imported_values import AHEAD, Order, checked, require_natural
 from streamviz.records.models import Annotation, ApiKey, Policy, PolicyVersion, Session, Stream
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
+from streamviz.records.moments import as_datetime
 from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
 from streamviz.records.retention import held_off
@@ -160,6 +162,8 @@ class Importing:
         msgspec.convert(opened.not_run, list[NotRun])
         closed = StreamClosed(stream_id=stream_id, blocks=[], **CLOSED.fields(value))
         self._stored = Batch(stream_id, NO_WORKER, opened=checked(opened), closed=checked(closed))
+        # If it was here, retention dropped it, which nothing else tells.
+        self._stored.was_counted = settings.RETENTION.is_past(as_datetime(opened.requested_at), datetime.now(UTC))
 
     @property
     def _batch(self) -> Batch:

@@ -1,6 +1,7 @@
 """What an installation decides about its record, as plain values from which the settings are made."""
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from streamviz.core.model_names import fits, matching
 
@@ -18,6 +19,10 @@ class Retention:
     def days_of_chunks(self) -> int:
         """How many days chunks are really kept, since they go with their streams."""
         return min(filter(None, (self.chunk_days, self.stream_days)), default=0)
+
+    def is_past(self, requested_at: datetime, now: datetime) -> bool:
+        """Whether streams of that time are dropped, except for those that are kept longer."""
+        return bool(self.stream_days) and requested_at < now - timedelta(days=self.stream_days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from pytest_django import Settings
 
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
+from streamviz.records.exporting import export
 from streamviz.records.migrations import _tallies
 from streamviz.records.recorder import AnyEntry
 from streamviz.records.retention import Retaining
@@ -22,6 +24,7 @@ from streamviz.records.writer.store import Store
 from tests.e2e.proxied import until
 from tests.records.conftest import Query
 from tests.records.history import store, story
+from tests.records.test_exporting import take
 
 NOW = datetime.now(UTC).replace(minute=30)
 KEY = (
@@ -107,6 +110,18 @@ def test_what_was_deleted_and_is_brought_back_counts_once(query: Query, key: int
         bring(*each, brings_back=True)
     assert query(OF_KEY) == [(None, *came_to(2))]
     assert {row[1] for row in query(OF_SESSIONS)} == {1}
+
+
+def test_what_retention_dropped_and_is_imported_again_counts_once(query: Query, key: int, settings: Settings) -> None:
+    settings.RETENTION = Retention(chunk_days=0, stream_days=7, kept_days=0)
+    store(made(0, "one", key, NOW - timedelta(days=20)), made(1, "one", key))
+    lines = list(export([session_of("one")]))
+    Retaining(settings.RETENTION, NOW).apply(lambda _: None)
+    assert query("SELECT count(*) FROM records_stream") == [(1,)]
+    take(lines)
+    assert query("SELECT count(*) FROM records_stream") == [(2,)]
+    assert query(OF_KEY) == [(None, *came_to(2))]
+    assert query(OF_SESSIONS) == [(session_of("one"), *came_to(2))]
 
 
 def test_rows_of_an_hour_are_merged_and_later_those_of_a_day(query: Query, key: int) -> None:

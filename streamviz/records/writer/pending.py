@@ -34,7 +34,8 @@ class Stored(NamedTuple):
 @dataclass(slots=True)
 class Batch:
     """What is to be stored of one stream. `segment` is the oldest segment that holds any of it, `since` when its first
-    entry was read; `entries` has all of it as it came. `stored` is what Postgres already has; None if nothing."""
+    entry was read; `entries` has all of it as it came. `stored` is what Postgres already has; None if nothing.
+    `was_counted` says that limits counted the stream before it was deleted here."""
 
     stream_id: UUID
     worker: UUID
@@ -48,6 +49,7 @@ class Batch:
     chunk_count: int = 0
     entries: list[AnyEntry] = field(default_factory=list)
     stored: Stored | None = None
+    was_counted: bool = False
 
     def add(self, entry: AnyEntry) -> None:
         """Take in the stream's next entry."""

@@ -55,10 +55,9 @@ class Store:
             if brings_back:
                 cursor.execute(sql.WAIT_FOR_IMPORTS)
             stored = {row[0]: Stored(*row[1:]) for row in cursor.execute(sql.MARKS, [ids])}
-            brought_back: set[UUID] = set()
             if brings_back:
                 batches = [batch for batch in batches if batch.stream_id not in stored]
-                brought_back = forget_deletions(cursor, batches)
+                forget_deletions(cursor, batches)
             delete_late(cursor, [batch.opened for batch in batches if batch.opened and batch.stream_id not in stored])
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
             wanted = [batch for batch in batches if batch.stream_id not in deleted]
@@ -70,8 +69,7 @@ class Store:
             write_request_words(cursor, known)
             copy_runs(cursor, known)
             write_lint_notes(cursor, known)
-            # What was deleted here was counted before.
-            ended = [each.stream_id for each in known if each.is_now_over and each.stream_id not in brought_back]
+            ended = [each.stream_id for each in known if each.is_now_over and not each.was_counted]
             if ended:
                 cursor.execute(sql.COUNT, [as_array(ended)])
             link(cursor, known)
@@ -101,13 +99,14 @@ class Store:
             connection.close()
 
 
-def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> set[UUID]:
-    """Forget that these streams, and their sessions, were deleted; gives the streams that were."""
+def forget_deletions(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """Forget that these streams, and their sessions, were deleted, and note which streams were."""
     sessions = as_array(batch.opened.session_id for batch in batches if batch.opened)
     cursor.execute(sql.FORGET_SESSION_DELETIONS, [sessions])
-    return {
-        row[0] for row in cursor.execute(sql.FORGET_STREAM_DELETIONS, [as_array(each.stream_id for each in batches)])
-    }
+    ids = as_array(each.stream_id for each in batches)
+    deleted = {row[0] for row in cursor.execute(sql.FORGET_STREAM_DELETIONS, [ids])}
+    for batch in batches:
+        batch.was_counted |= batch.stream_id in deleted
 
 
 def delete_late(cursor: psycopg.Cursor, opened: Sequence[StreamOpened]) -> None:
