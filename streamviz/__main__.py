@@ -87,6 +87,7 @@ def _run() -> None:
         return
     gc.set_threshold(20_000)  # what is imported stays: scanning it after every 700 objects is a tenth of a start
     from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import CommandError
 
     from streamviz.faults import Fault, Refused, end_with
 
@@ -98,6 +99,9 @@ def _run() -> None:
         end_with(Refused(error))
     except Fault as fault:
         end_with(fault)
+    except CommandError as error:
+        print(f"streamviz: {error}", file=sys.stderr)
+        sys.exit(error.returncode)
     except Exception as error:
         if (found := _of_the_database(error)) is None:
             raise

@@ -34,6 +34,8 @@ class CommandLine(ManagementUtility):
         """Raises Fault if there is no such command."""
         if settings.INSTALLED_APPS and subcommand not in get_commands():  # Django reports invalid settings first
             raise Fault(f"There is no command {subcommand!r}. {_instead_of(subcommand)}")
+        # With this Django raises a CommandError, which `main` tells as it tells any other fault.
+        self.argv = [*self.argv[:2], "--traceback", *self.argv[2:]]
         return super().fetch_command(subcommand)
 
 

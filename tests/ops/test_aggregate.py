@@ -22,11 +22,12 @@ USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\n
 NO_DATABASE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
 
 
-def aggregate(wire_format: str, *files: Path) -> list[dict[str, Any]]:
-    """What the command prints, one object per line. Raises AssertionError if it fails or prints anything else."""
+def aggregate(wire_format: str, *files: Path, fault: str = "") -> list[dict[str, Any]]:
+    """What the command prints, one object per line. Raises AssertionError if it ends otherwise than with this fault, or
+    prints anything else."""
     command = [sys.executable, "manage.py", "aggregate", wire_format, *map(str, files)]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(**NO_DATABASE), capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr.decode()) == ((1, f"streamviz: {fault}\n") if fault else (0, ""))
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -83,7 +84,8 @@ def test_usage_is_as_upstream_sent_it(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_an_error_and_hides_no_other(tmp_path: Path) -> None:
     good = written(tmp_path, "good", HELLO)
-    missing, folder, last = aggregate("openai_chat", tmp_path / "missing.sse", tmp_path, good)
+    files = tmp_path / "missing.sse", tmp_path, good
+    missing, folder, last = aggregate("openai_chat", *files, fault="2 of 3 files cannot be read.")
     assert list(missing) == list(folder) == ["error"]
     assert "missing.sse" in missing["error"]
     assert last["blocks"][0]["text"] == "Hello"
@@ -106,7 +108,7 @@ def test_every_recorded_stream_is_as_expected(wire_format: str) -> None:
 def test_a_compressed_file_is_read_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
     packed = gzip.compress(HELLO)
     files = [written(tmp_path, name, data) for name, data in (("packed", packed), ("cut", packed[:-9]))]
-    good, bad = aggregate("openai_chat", *files)
+    good, bad = aggregate("openai_chat", *files, fault="1 of 2 files cannot be read.")
     assert good["blocks"][0]["text"] == "Hello"
     assert list(bad) == ["error"]
 

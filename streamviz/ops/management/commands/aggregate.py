@@ -21,6 +21,7 @@ from streamviz.core.framing import AnyFraming
 from streamviz.core.json_value import JsonObject
 from streamviz.core.summary import summary
 from streamviz.core.wire import AGGREGATORS
+from streamviz.live.presentation.figures import plural
 
 _PIECE_BYTES = 65_536
 _LOOK_SECONDS = 0.1
@@ -42,9 +43,14 @@ class Command(BaseCommand):
         if options["follow"]:
             self._follow(options["format"], options["files"])
             return
+        unread = 0
         for file in options["files"]:
+            told = _aggregated(options["format"], file)
+            unread += "error" in told
             # ASCII only: text may have other line ends, such as U+2028, and each object has to stay on one line.
-            self.stdout.write(json.dumps(_aggregated(options["format"], file)))
+            self.stdout.write(json.dumps(told))
+        if unread:
+            raise CommandError(f"{unread} of {plural(len(options['files']), 'file')} cannot be read.")
 
     def _follow(self, wire_format: str, files: list[Path]) -> None:
         """Print events until the stream says that it is over, or Ctrl-C."""
@@ -57,7 +63,7 @@ class Command(BaseCommand):
                 if stream.is_over:
                     break
         except OSError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(f"{files[0]}: {error.strerror}.") from None
         except KeyboardInterrupt:
             pass
         stream.close()
