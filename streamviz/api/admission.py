@@ -17,6 +17,7 @@ from streamviz.records.models import Stream
 # A stream is in the record within this time after its request; until then it is looked up this many times.
 NEW_SECONDS = 3.0
 LOOKS, LOOK_SECONDS = 12, 0.25
+_LONGEST = 50  # of what is told in place of an id
 
 _reading: Counter[str] = Counter()
 
@@ -26,8 +27,13 @@ def not_found(stream_id: str) -> RequestError:
     return RequestError(404, f"There is no stream {stream_id} that you may read.", kind="not_found_error")
 
 
-async def stream_for(reader: Reader, stream_id: UUID) -> Stream:
-    """The stream. Raises RequestError (404) if it does not exist, or this reader may not read it."""
+async def stream_for(reader: Reader, told: str) -> Stream:
+    """The stream with the id that the reader told. Raises RequestError (404) if it does not exist, or this reader may
+    not read it."""
+    try:
+        stream_id = UUID(told)
+    except ValueError:
+        raise not_found(told[:_LONGEST]) from None
     # The request may be megabytes. Not `afirst`, which would use a connection that Postgres has closed.
     find = database_sync_to_async(Stream.objects.filter(pk=stream_id).defer("request").first)
     stream = await find()

@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Coroutine
 from functools import partial
-from uuid import UUID
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.db import DatabaseError
@@ -24,7 +23,8 @@ from streamviz.records.archive.reading import in_thread, require_readable
 log = logging.getLogger(__name__)
 
 PREFIX = "/api/"
-_EVENTS = re.compile(r"/api/streams/(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/events/?")
+_EVENTS = re.compile(r"/api/streams/(?P<id>[^/]+)/events/?")
+_HINT = " A stream's events are at /api/streams/<id>/events."
 
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -63,13 +63,13 @@ def _fitting(method: str, header: http.Header, send: ASGISendCallable) -> ASGISe
 async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     found = _EVENTS.fullmatch(scope["path"])
     if found is None:
-        raise no_such(scope["path"])
+        raise no_such(scope["path"], _HINT)
     if scope["method"] not in ("GET", "HEAD"):
         raise RequestError(405, "Events are read with GET.", code="method_not_allowed", headers={"allow": "GET, HEAD"})
     reader = await readers.reader_of(scope, worker)
     wanted = Wanted.of(scope, reader)
     with admission.counted(reader):
-        stream = await admission.stream_for(reader, UUID(found["id"]))
+        stream = await admission.stream_for(reader, found["id"])
         if stream.outcome:
             await in_thread(require_readable)(stream.pk)
         if scope["method"] == "HEAD":

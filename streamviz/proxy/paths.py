@@ -87,14 +87,15 @@ def is_a_clients(path: str) -> bool:
     return bool(_VERSION.search(f"{path}/") or meant_by(path))
 
 
-def no_such(path: str) -> RequestError:
-    """The error for a path that does not exist. It says what to put into the base URL, unless that is right."""
+def no_such(path: str, hint: str = _BASE_URLS) -> RequestError:
+    """The error for a path that does not exist. It says what to put into the base URL, unless that is right, or gives
+    another hint."""
     if f"{path.rstrip('/')}/" in VERSIONS:
         message = f"{path} is a base URL for clients, which add the path of a call to it."
     elif meant := meant_by(path):
         message = f"There is no {path[:_LONGEST]} here; {meant[:_LONGEST]} is. Check the base URL."
     else:
-        message = f"There is no {path[:_LONGEST]} here.{'' if is_ours(path) else _BASE_URLS}"
+        message = f"There is no {path[:_LONGEST]} here.{'' if is_ours(path) else hint}"
     return RequestError(404, message, kind="not_found_error", code="unknown_url")
 
 

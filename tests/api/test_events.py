@@ -478,6 +478,22 @@ async def test_other_methods_and_places_are_refused_and_sites_are_named(
     assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (404, "https://agents.example")
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/api/streams/abc/events", "There is no stream abc that you may read."),
+        (f"/api/streams/{'x' * 99}/events", f"There is no stream {'x' * 50} that you may read."),
+        ("/api/streams/abc", "There is no /api/streams/abc here. A stream's events are at /api/streams/<id>/events."),
+        ("/api/v1/models", "There is no /api/v1/models here; /v1/models is. Check the base URL."),
+    ],
+)
+async def test_a_place_that_does_not_exist_is_told_with_what_may_be_meant(
+    recorder: Recorder, path: str, said: str
+) -> None:
+    answer = await Call(path, authorization=f"Bearer {MINE}").whole()
+    assert (answer.status, json.loads(answer.body)["error"]["message"]) == (404, said)
+
+
 async def test_head_tells_whether_there_are_events_without_them(recorder: Recorder) -> None:
     recorder.say(0, "Hello")
     path = f"/api/streams/{recorder.id}/events"
