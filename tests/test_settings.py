@@ -17,7 +17,7 @@ from django.http.request import validate_host
 
 from streamviz import environment
 from streamviz.version import version
-from tests.services import ROOT, clean_environment, fresh_database
+from tests.services import ROOT, clean_environment, free_port, fresh_database
 
 SHOW = """
 import json, django.conf
@@ -207,6 +207,20 @@ def test_a_database_without_tables_is_one_line(tmp_path: Path, postgres: dict[st
     assert refused.returncode == 1
     [line] = refused.stderr.splitlines()
     assert re.search(r'Cannot use the database at .*: relation "\w+" does not exist\. Run `.* migrate`', line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_cannot_start_says_so_in_one_line_whoever_started_it(
+    tmp_path: Path, postgres: dict[str, Any], workers: str
+) -> None:
+    with fresh_database(postgres) as url:
+        own = {"VAR_DIR": str(tmp_path), "DATABASE_URL": url, "PORT": str(free_port()), "WORKERS": workers}
+        refused = run(["manage.py", "serve"], **own)
+    assert refused.returncode == 1
+    lines = refused.stderr.splitlines()
+    assert "does not exist. Run `" in lines[0]
+    assert all(line.startswith("streamviz: ") for line in lines)
 
 
 @pytest.mark.slow

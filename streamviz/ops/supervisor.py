@@ -158,6 +158,6 @@ def _children() -> list[Child]:
         Child("simulator", simulator, Address("127.0.0.1", port).answers, environment),
         # Children end in the opposite order, so that the writer still stores what the server records up to its last
         # moment.
-        Child("writer", ["django", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
-        Child("server", ["django", "serve"], Address(reachable_host(), settings.PORT).answers, environment),
+        Child("writer", ["streamviz", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
+        Child("server", ["streamviz", "serve"], Address(reachable_host(), settings.PORT).answers, environment),
     ]

@@ -29,7 +29,7 @@ class Server(Child):
     def __init__(self, number: int, shares: Shares, files: Sequence[int], environment: Mapping[str, str]) -> None:
         own = {**environment, "STREAMVIZ_SERVER": str(number)}
         # Asking whether its address answers would not do: another server on the same port may answer.
-        super().__init__(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, files)
+        super().__init__(f"server {number + 1}", ["streamviz", "serve"], partial(shares.serves, number), own, files)
         self._ended = partial(shares.ended, number)
 
     def start(self, on_end: Callable[[Child], None]) -> None:

@@ -51,7 +51,7 @@ class Screens:
         end, its_end = handover.pair()
         with its_link, its_end:
             process = subprocess.Popen(
-                [*settings.PYTHON, "-m", "django", "screens", str(its_link.fileno()), str(its_end.fileno())],
+                [*settings.PYTHON, "-m", "streamviz", "screens", str(its_link.fileno()), str(its_end.fileno())],
                 cwd=settings.WORKING_DIR,
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its_link.fileno(), its_end.fileno()),

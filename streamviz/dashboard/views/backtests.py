@@ -37,7 +37,7 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
     job = jobs.begun(policy=policy, streams=wanted["streams"], since=since, created_by=by, **version.fields())
     if job is None:
         return _refused(request, name, _FULL)
-    command = [*settings.PYTHON, "-m", "django", "backtest", "--job", str(job.pk)]
+    command = [*settings.PYTHON, "-m", "streamviz", "backtest", "--job", str(job.pk)]
     subprocess.Popen(command, cwd=settings.WORKING_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return redirect("backtest", name, job.pk)
 
