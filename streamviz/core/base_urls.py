@@ -1,7 +1,10 @@
-"""Which base URLs are allowed, and which hosts are this machine."""
+"""Which base URLs are allowed, which hosts are this machine, and where a server on it is."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+# Where this machine reaches its own server that listens on all addresses.
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def wrong_with_url(url: str) -> str:
@@ -24,6 +27,17 @@ def wrong_with_url(url: str) -> str:
 def is_loopback(host: str) -> bool:
     """Whether a socket bound to `host` can be reached from this machine only."""
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def reachable_host(host: str) -> str:
+    """The host by which this machine reaches its own server that listens on `host`."""
+    return WILDCARDS.get(host, host)
+
+
+def own_url(host: str, port: int) -> str:
+    """The base URL by which this machine reaches its own server that listens there."""
+    name = reachable_host(host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"

@@ -7,6 +7,7 @@ import aiohttp
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
+from streamviz.core.base_urls import own_url
 from streamviz.records.models import ApiKey
 from streamviz.records.models.access import PREFIX, digest
 from streamviz.simulator.scenarios import listing
@@ -18,8 +19,6 @@ _ATTEMPTS = 20
 _RETRY_SECONDS = 0.1
 # By then every worker usually knows a new key. A call before that is refused, and Live says so.
 _SPREAD_SECONDS = 0.5
-# Where a server that listens on all addresses can be reached from here.
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 _calls: set[asyncio.Task[None]] = set()
 
@@ -69,15 +68,12 @@ async def _call(scenario: str, secret: str, after: float) -> None:
 
 async def _post(client: aiohttp.ClientSession, body: dict[str, object]) -> None:
     """Send the call, and again for a while if it is refused: on a busy machine a new key takes longer to be known."""
+    url = f"{own_url(settings.HOST, settings.PORT)}/v1/chat/completions"
     for _ in range(_ATTEMPTS):
-        async with client.post(f"{_base_url()}/v1/chat/completions", json=body) as response:
+        async with client.post(url, json=body) as response:
             if response.status != 401:
                 async for _piece in response.content.iter_any():
                     pass
                 return
         await asyncio.sleep(_RETRY_SECONDS)
     log.warning("simulated streams: the key is still not known")
-
-
-def _base_url() -> str:
-    return f"http://{_LOOPBACK.get(settings.HOST, settings.HOST)}:{settings.PORT}"

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import Error, connections
 
+from streamviz.core.base_urls import WILDCARDS, own_url, reachable_host
 from streamviz.ops import checks, database_checks, first_start, password_checks
 from streamviz.ops.children import Address, Child
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
@@ -22,7 +23,6 @@ from streamviz.ops.keeping import Keeping
 from streamviz.ops.welcome import say, show_first_key, welcome
 from streamviz.records.writer.status import is_running
 
-WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BASE_URLS = re.compile(r"[A-Z_]+_(BASE_URL|API_BASE)")
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
@@ -83,20 +83,13 @@ def _leads_to(url: str, hosts: tuple[str, ...], port: int) -> bool:
 
 def base_url() -> str:
     """Where a browser on this machine finds the server."""
-    host = reachable_host()
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{settings.PORT}{settings.BASE_PATH}"
+    return own_url(settings.HOST, settings.PORT) + settings.BASE_PATH
 
 
 def pages_url() -> str:
     """Where browsers find the pages: at the first origin that a TLS proxy has for them, or else on this machine."""
     names = [origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin]
     return f"{names[0]}{settings.BASE_PATH}" if names else base_url()
-
-
-def reachable_host() -> str:
-    """The host by which this machine reaches its own server."""
-    return WILDCARDS.get(settings.HOST, settings.HOST)
 
 
 @contextmanager
@@ -153,11 +146,12 @@ def _children() -> list[Child]:
     port = settings.SIMULATOR_PORT
     environment = {"SIMULATOR_URL": f"http://127.0.0.1:{port}"}
     simulator = ["streamviz.simulator", "--port", str(port)]
+    server = Address(reachable_host(settings.HOST), settings.PORT)
     say("Starting the simulator, the writer and the server")
     return [
         Child("simulator", simulator, Address("127.0.0.1", port).answers, environment),
         # Children end in the opposite order, so that the writer still stores what the server records up to its last
         # moment.
         Child("writer", ["streamviz", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
-        Child("server", ["streamviz", "serve"], Address(reachable_host(), settings.PORT).answers, environment),
+        Child("server", ["streamviz", "serve"], server.answers, environment),
     ]

@@ -86,7 +86,7 @@ def _listening() -> Iterator[socket.socket]:
     """A socket for all servers: whoever connects while one is restarted is served by another."""
     is_v6 = ":" in settings.HOST
     family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    address = settings.HOST.strip("[]"), settings.PORT
+    address = settings.HOST, settings.PORT
     try:
         listener = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=is_v6)
     except OSError as error:

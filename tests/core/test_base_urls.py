@@ -1,8 +1,8 @@
-"""Which base URLs are allowed."""
+"""Which base URLs are allowed, and where a server on this machine is."""
 
 import pytest
 
-from streamviz.core.base_urls import is_loopback, wrong_with_url
+from streamviz.core.base_urls import is_loopback, own_url, wrong_with_url
 
 
 @pytest.mark.parametrize("url", ["http://gpu:9/v1", "https://api.example.com", "http://[::1]:8001/v1/", "HTTPS://x/y"])
@@ -29,7 +29,6 @@ def test_it_rejects_urls_that_are_no_servers_and_quotes_no_password(url: str) ->
         ("127.0.0.1", True),
         ("127.8.8.8", True),
         ("::1", True),
-        ("[::1]", True),
         ("localhost", True),
         ("0.0.0.0", False),
         ("::", False),
@@ -39,3 +38,17 @@ def test_it_rejects_urls_that_are_no_servers_and_quotes_no_password(url: str) ->
 )
 def test_it_knows_what_other_machines_can_reach(host: str, is_one: bool) -> None:
     assert is_loopback(host) is is_one
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8000"),
+        ("viz.example", "http://viz.example:8000"),
+        ("::1", "http://[::1]:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("::", "http://[::1]:8000"),
+    ],
+)
+def test_this_machine_reaches_a_server_of_its_own(host: str, url: str) -> None:
+    assert own_url(host, 8000) == url
