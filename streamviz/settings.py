@@ -164,7 +164,7 @@ MIDDLEWARE = [
     "streamviz.dashboard.middleware.connection_given_back",
     "streamviz.dashboard.replica_reads.changes_marked",
     "django.middleware.security.SecurityMiddleware",
-    "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "streamviz.dashboard.middleware.content_security_set",
     "streamviz.dashboard.middleware.forms_led_up",
     "streamviz.dashboard.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

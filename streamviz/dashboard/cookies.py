@@ -1,4 +1,4 @@
-"""Cookies: for messages that pages show once after a form was sent, and for sign-ins."""
+"""Cookies: for messages that pages show once after a form was sent, for sign-ins, and for what a browser keeps."""
 
 import re
 from typing import Any
@@ -10,6 +10,19 @@ from django.contrib.sessions.backends import db
 from django.http import HttpResponseBase
 
 _KEY = re.compile(r"[0-9a-z]{32}")
+
+
+def keep(response: HttpResponseBase, name: str, value: str, seconds: int) -> None:
+    """Have the browser keep this, out of reach of scripts, and send it to BASE_PATH alone."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path=settings.SESSION_COOKIE_PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 class MessageCookies(FallbackStorage):

@@ -4,7 +4,7 @@ page keeps a database connection while it is sent; and browsers see no empty 405
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import is_valid_path
@@ -25,35 +25,33 @@ _ADMIN = (
 _ADMIN_PATH = "/admin/"
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+Change = Callable[[HttpRequest, HttpResponseBase], HttpResponseBase]
 
 
-class ContentSecurityPolicyMiddleware:
-    """Adds a Content-Security-Policy to every response, the strict one everywhere but in the admin, and who may cache
-    the response unless it says so itself."""
+def of_each_response(change: Change) -> Callable[[GetResponse], GetResponse]:
+    """A middleware that makes this change to each response, whether its view is a coroutine or not."""
 
-    sync_capable = True
-    async_capable = True
+    @sync_and_async_middleware
+    def middleware(get_response: GetResponse) -> GetResponse:
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
+            response = get_response(request)
+            assert isinstance(response, Awaitable)
+            return change(request, await response)
 
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-        self._is_async = iscoroutinefunction(get_response)
-        if self._is_async:
-            markcoroutinefunction(self)
+        def answer(request: HttpRequest) -> HttpResponseBase:
+            response = get_response(request)
+            assert isinstance(response, HttpResponseBase)
+            return change(request, response)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self._is_async:
-            return self._answer(request)
-        response = self.get_response(request)
-        assert isinstance(response, HttpResponseBase)
-        return _with_policy(request, response)
+        return answer_async if iscoroutinefunction(get_response) else answer
 
-    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        assert isinstance(response, Awaitable)
-        return _with_policy(request, await response)
+    return middleware
 
 
-def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+@of_each_response
+def content_security_set(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Adds a Content-Security-Policy, the strict one everywhere but in the admin, and who may cache the response unless
+    it says so itself."""
     policy = _ADMIN if request.path_info.startswith(_ADMIN_PATH) else _STRICT
     response.headers.setdefault("Content-Security-Policy", policy)
     # From the cookie alone, no cache on the way can tell that a page is one person's.
@@ -81,25 +79,10 @@ def connection_given_back(get_response: GetResponse) -> GetResponse:
     return answer_async if iscoroutinefunction(get_response) else answer
 
 
-@sync_and_async_middleware
-def forms_led_up(get_response: GetResponse) -> GetResponse:
+@of_each_response
+def forms_led_up(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Redirects whoever opens a URL that a form is sent to, as after signing in again, to the page above that has the
     form."""
-
-    async def answer_async(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        assert isinstance(response, Awaitable)
-        return _led_up(request, await response)
-
-    def answer(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        response = get_response(request)
-        assert isinstance(response, HttpResponseBase)
-        return _led_up(request, response)
-
-    return answer_async if iscoroutinefunction(get_response) else answer
-
-
-def _led_up(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     is_opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
     if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not is_opened:
         return response

@@ -1,15 +1,13 @@
 """Pages of lists and figures are read from the replica, except for those who have just changed something."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from asgiref.sync import iscoroutinefunction
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
 
-from streamviz.dashboard.middleware import GetResponse
+from streamviz.dashboard.cookies import keep
+from streamviz.dashboard.middleware import of_each_response
 from streamviz.records import replica
 
 COOKIE = "changed"
@@ -40,33 +38,10 @@ def _on_primary(ask: Callable[[], T]) -> T:
     return ask()
 
 
-@sync_and_async_middleware
-def changes_marked(get_response: GetResponse) -> GetResponse:
+@of_each_response
+def changes_marked(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Sets a cookie for a browser that may have changed something, so that every server reads its lists from the
     primary until the replica has the change, too."""
-
-    async def answer_async(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        assert isinstance(response, Awaitable)
-        return _marked(request, await response)
-
-    def answer(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        assert isinstance(response, HttpResponseBase)
-        return _marked(request, response)
-
-    return answer_async if iscoroutinefunction(get_response) else answer
-
-
-def _marked(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if replica.is_set() and request.method not in _SAFE:
-        response.set_cookie(
-            COOKIE,
-            "1",
-            max_age=COOKIE_SECONDS,
-            path=settings.SESSION_COOKIE_PATH,
-            secure=settings.SESSION_COOKIE_SECURE,
-            httponly=True,
-            samesite="Lax",
-        )
+        keep(response, COOKIE, "1", COOKIE_SECONDS)
     return response

@@ -3,6 +3,8 @@
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from streamviz.dashboard.cookies import keep
+
 _COOKIE = "theme"
 _YEAR_SECONDS = 365 * 86400
 THEMES = {"": "System", "light": "Light", "dark": "Dark"}
@@ -17,14 +19,6 @@ def chosen(request: HttpRequest) -> str:
 def choose(response: HttpResponse, theme: str) -> None:
     """Have the browser remember it."""
     if theme in THEMES and theme:
-        response.set_cookie(
-            _COOKIE,
-            theme,
-            max_age=_YEAR_SECONDS,
-            path=settings.SESSION_COOKIE_PATH,
-            secure=settings.SESSION_COOKIE_SECURE,
-            httponly=True,
-            samesite="Lax",
-        )
+        keep(response, _COOKIE, theme, _YEAR_SECONDS)
     else:
         response.delete_cookie(_COOKIE, path=settings.SESSION_COOKIE_PATH, samesite="Lax")
