@@ -39,14 +39,6 @@ _Read = Callable[[Bucket], float | None]
 _Show = Callable[[float], str]
 
 
-def _whole(value: float) -> str:
-    return count(int(value))
-
-
-def _time(value: float) -> str:
-    return exact(int(value))
-
-
 def _share(value: float) -> str:
     return f"{value:.1f}%"
 
@@ -62,15 +54,15 @@ def _failed(bucket: Bucket) -> float | None:
 
 
 _FIGURES: list[tuple[str, _Read, _Show]] = [
-    ("Streams", lambda each: each.streams, _whole),
+    ("Streams", lambda each: each.streams, count),
     ("Failed", _failed, _share),
-    ("Tokens in", lambda each: each.input_tokens, _whole),
+    ("Tokens in", lambda each: each.input_tokens, count),
     ("Cached", _cached, _share),
-    ("Tokens out", lambda each: each.output_tokens, _whole),
+    ("Tokens out", lambda each: each.output_tokens, count),
     ("Cost", lambda each: each.cost, money),
-    ("TTFT client p95", lambda each: each.ttft_client_p95, _time),
-    ("ITL p95", lambda each: each.itl_p95, _time),
-    ("Halted", lambda each: each.halted, _whole),
+    ("TTFT client p95", lambda each: each.ttft_client_p95, exact),
+    ("ITL p95", lambda each: each.itl_p95, exact),
+    ("Halted", lambda each: each.halted, count),
 ]
 # Figures that are estimates if the tokens are.
 _OF_TOKENS = {"Tokens in", "Cached", "Tokens out", "Cost"}
@@ -117,7 +109,7 @@ def other_total(span: Timespan, compared: Compared) -> Bucket | None:
     return by_time(Filters(since=since, until=since + length, models=compared.models), length, origin=since).total
 
 
-def figure_of(name: str, value: float | None, was: float | None, show: _Show = _whole, word: str = "before") -> Figure:
+def figure_of(name: str, value: float | None, was: float | None, show: _Show = count, word: str = "before") -> Figure:
     """A figure with what it was before, or is elsewhere, as `word` says; None is unknown."""
     shown = UNKNOWN if value is None else show(value)
     if was is None:

@@ -37,7 +37,7 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
         bucket.at: charts.Column(bucket.at, f"{about}{outcome_words(bucket)}", href, outcome_values(bucket))
         for bucket, _, href in rows
     }
-    chart = charts.stacked([columns.get(at) for at in span.steps], lambda value: count(int(value)))
+    chart = charts.stacked([columns.get(at) for at in span.steps], count)
     return Histogram(chart, rows, sum(bucket.streams for bucket in counted.buckets), counted.counted)
 
 

@@ -128,7 +128,7 @@ def hold_times(policy: str, span: Timespan) -> HoldTimes:
     for each in found.by_time:
         columns[each.at].append(each)
     drawn = [_wait_column(policy, span, at, columns[at]) if at in columns else None for at in span.steps]
-    chart = charts.ranges(drawn, lambda value: exact(round(value)), _SHORTEST_WAIT)
+    chart = charts.ranges(drawn, exact, _SHORTEST_WAIT)
     by = found.by_decider
     rows = [WaitRow(*look, by[decider]) for decider, look in _DECIDERS.items() if decider in by]
     return HoldTimes(chart, rows, found.whole)
@@ -143,7 +143,7 @@ def _wait_column(policy: str, span: Timespan, at: datetime, found: list[Waits]) 
 
 def _wait_words(found: Holds, decided_by: str) -> str:
     blocks = about(plural(found.blocks, "block"), found.is_estimated)
-    return f"{blocks} by {decided_by}, p50 {exact(round(found.p50))}, p95 {exact(round(found.p95))}"
+    return f"{blocks} by {decided_by}, p50 {exact(found.p50)}, p95 {exact(found.p95)}"
 
 
 def policy_changes(span: Timespan) -> list[Change]:

@@ -41,8 +41,8 @@ def drawings_of(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Draw
     in_order = [by_step.get(at) for at in span.steps]
     tokens = about(f"{count(total.output_tokens)} out, {count(total.input_tokens)} in", _is_about(total))
     return [
-        Drawn("Streams", count(total.streams), "", _bars(in_order, outcome_values, outcome_words, _whole)),
-        Drawn("Tokens", tokens, _token_note(total), _bars(in_order, _token_values, _token_words, _whole)),
+        Drawn("Streams", count(total.streams), "", _bars(in_order, outcome_values, outcome_words, count)),
+        Drawn("Tokens", tokens, _token_note(total), _bars(in_order, _token_values, _token_words, count)),
         Drawn(
             "Cost", _cost_words(total), _known(total.priced, total), _bars(in_order, _cost_values, _cost_words, money)
         ),
@@ -80,11 +80,7 @@ _TIMES: list[tuple[str, str, _Figure, _Figure]] = [
 
 
 def _both(p50: float | None, p95: float | None) -> str:
-    return f"p50 {_exact(p50)}, p95 {_exact(p95)}"
-
-
-def _exact(microseconds: float | None) -> str:
-    return exact(None if microseconds is None else int(microseconds))
+    return f"p50 {exact(p50)}, p95 {exact(p95)}"
 
 
 def _bars(
@@ -95,10 +91,6 @@ def _bars(
 ) -> charts.Chart:
     columns = [row and charts.Column(row.bucket.at, words(row.bucket), row.href, values(row.bucket)) for row in rows]
     return charts.stacked(columns, shown)
-
-
-def _whole(value: float) -> str:
-    return count(int(value))
 
 
 def _token_values(bucket: Bucket) -> list[tuple[str, float]]:
@@ -126,7 +118,7 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
         return charts.Spread(row.bucket.at, f"{title} {_both(low, high)}", row.href, low, high)
 
     columns = [row and spread(row) for row in rows]
-    return charts.spreads(columns, _exact)
+    return charts.spreads(columns, exact)
 
 
 def drawn_latencies(wanted: Filters, span: Timespan, timed: Statistics, written: str) -> Drawn:
@@ -144,7 +136,7 @@ def drawn_stalls(models: tuple[str, ...], span: Timespan, written: str) -> Drawn
     found = {each.at: each for each in stalls_by_time(span.since, span.until, span.step, models)}
     columns = [_stall_column(found[at], span, written) if at in found else None for at in span.steps]
     times = sum(each.times for each in found.values())
-    return Drawn("Stalls", count(times), "of a second and longer", charts.stacked(columns, _whole))
+    return Drawn("Stalls", count(times), "of a second and longer", charts.stacked(columns, count))
 
 
 def _stall_column(each: Stalls, span: Timespan, written: str) -> charts.Column:
@@ -161,4 +153,4 @@ def _latency_column(at: datetime, bands: dict[int, int], span: Timespan, written
 
 def _band_words(band: int) -> str:
     """Where a band begins."""
-    return exact(round(1_000 * 10 ** (band / BANDS)))
+    return exact(1_000 * 10 ** (band / BANDS))

@@ -61,15 +61,15 @@ class Times(NamedTuple):
 Number = Callable[[StreamView], float | None]
 
 _NUMBERS: dict[str, tuple[Number, Callable[[float], str], bool]] = {
-    "Duration": (lambda view: view.since_start(view.ended_at), lambda us: exact(round(us)), True),
-    "Held": (lambda view: sum(block.hold or 0 for block in view.blocks), lambda us: exact(round(us)), True),
+    "Duration": (lambda view: view.since_start(view.ended_at), exact, True),
+    "Held": (lambda view: sum(block.hold or 0 for block in view.blocks), exact, True),
     "Cost": (lambda view: view.cost, money, True),
-    "TTFT upstream": (lambda view: view.since_start(view.upstream_first_at), lambda us: exact(round(us)), True),
-    "TTFT client": (lambda view: view.since_start(view.client_first_at), lambda us: exact(round(us)), True),
-    "ITL p50": (lambda view: view.itl_p50, lambda us: exact(round(us)), True),
-    "Tokens in": (lambda view: view.tokens.input, lambda n: count(round(n)), False),
-    "Cached": (lambda view: view.tokens.cache_read, lambda n: count(round(n)), True),
-    "Tokens out": (lambda view: view.tokens.output, lambda n: count(round(n)), False),
+    "TTFT upstream": (lambda view: view.since_start(view.upstream_first_at), exact, True),
+    "TTFT client": (lambda view: view.since_start(view.client_first_at), exact, True),
+    "ITL p50": (lambda view: view.itl_p50, exact, True),
+    "Tokens in": (lambda view: view.tokens.input, count, False),
+    "Cached": (lambda view: view.tokens.cache_read, count, True),
+    "Tokens out": (lambda view: view.tokens.output, count, False),
 }
 # Figures that are estimates if the tokens are.
 _OF_TOKENS = {"Cost", "Tokens in", "Tokens out"}

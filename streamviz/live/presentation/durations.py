@@ -5,7 +5,7 @@ from streamviz.live.presentation.figures import UNKNOWN
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def age(microseconds: int | None) -> str:
+def age(microseconds: float | None) -> str:
     """How long something has lasted so far: `0.4 s`, `14.2 s`, `1 m 12 s`, `2 h 5 m`."""
     if microseconds is None:
         return UNKNOWN
@@ -18,7 +18,7 @@ def age(microseconds: int | None) -> str:
     return f"{minutes // 60} h {minutes % 60} m"
 
 
-def lasted(microseconds: int | None) -> str:
+def lasted(microseconds: float | None) -> str:
     """How long something lasted that is over: as `age`, but `17 ms` where that would be `0.0 s`."""
     return age(microseconds) if microseconds is None or microseconds >= 50_000 else exact(microseconds)
 
@@ -31,7 +31,7 @@ def ago(seconds: float) -> str:
     return "now"
 
 
-def exact(microseconds: int | None) -> str:
+def exact(microseconds: float | None) -> str:
     """A time of which hundredths matter: `< 1 ms`, `38 ms`, `0.62 s`, `14.2 s`."""
     if microseconds is None:
         return UNKNOWN

@@ -7,9 +7,9 @@ _LEAST_MONEY = 0.0001
 _BYTES = ("kB", "MB", "GB", "TB")
 
 
-def count(number: int | None) -> str:
-    """A number with thousands separators."""
-    return UNKNOWN if number is None else f"{number:,}"
+def count(number: float | None) -> str:
+    """A whole number with thousands separators."""
+    return UNKNOWN if number is None else f"{int(number):,}"
 
 
 def plural(number: int, noun: str) -> str:
