@@ -26,7 +26,7 @@ def chosen(query: Mapping[str, str], now: datetime, oldest: datetime | None, usu
     name = name if name in {ALL, *RANGES} else usual
     if name == ALL:
         return _spanning(ALL, min(oldest or now, now), now)
-    return _spanning(name, now - RANGES[name][1], now)
+    return _spanning(name, now - RANGES[name], now)
 
 
 def _spanning(name: str, since: datetime, until: datetime) -> Timespan:

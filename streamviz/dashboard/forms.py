@@ -210,7 +210,7 @@ class PolicyForm(forms.ModelForm):
             return []
         path = [each for each in (found[0].params or {}).get("field", "").split(".") if each]
         names = [PREFIX + ".".join(path[:end]) for end in range(len(path), 0, -1)]
-        return [*names, next(iter(name for name in self.fields if name.startswith(PREFIX)))]
+        return [*names, next(name for name in self.fields if name.startswith(PREFIX))]
 
 
 class TryOutForm(forms.Form):

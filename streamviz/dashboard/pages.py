@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_required, permission_required
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -40,6 +40,12 @@ def signed_in_user(request: HttpRequest) -> User:
 def is_part(request: HttpRequest) -> bool:
     """Whether a script asks, which puts the response into an open page."""
     return request.headers.get("HX-Request") == "true"
+
+
+def number_in(asked: QueryDict, name: str) -> int | None:
+    """The number that a URL or a form has under this name; None if it has none."""
+    text = asked.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def base_url(request: HttpRequest) -> str:

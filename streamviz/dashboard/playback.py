@@ -12,13 +12,14 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest
 from msgspec import structs
 
 from streamviz.core.lint.linter import Note
 from streamviz.core.outcome import Outcome
 from streamviz.core.tape_alignment import align
 from streamviz.core.tapes import Held, Tapes
+from streamviz.dashboard.pages import number_in
 from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.conversation import MOST_BLOCKS, instead_of
@@ -106,12 +107,6 @@ class Asked(NamedTuple):
         if at is None or (played.view.ended_at is not None and at + 1000 > played.view.ended_at):
             return len(upstream)
         return upstream.last_by(at) or 0
-
-
-def number_in(asked: QueryDict, name: str) -> int | None:
-    """The number that a URL has under this name; None if it has none."""
-    text = asked.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def is_played(view: StreamView) -> bool:

@@ -28,9 +28,21 @@ WHERE stream.requested_at >= %(since)s AND NOT (stream.not_run = '[]') AND each 
 GROUP BY 1 ORDER BY 2 DESC, 1
 """
 
-UNANSWERED = Q(failure__startswith=NO_ANSWER)
-FAILED = ~Q(failure="") & ~UNANSWERED
-NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
+_UNANSWERED = Q(failure__startswith=NO_ANSWER)
+_FAILED = ~Q(failure="") & ~_UNANSWERED
+_NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
+_ENFORCED = Q(mode=Mode.ENFORCE.value)
+_BY_HAND = ~Q(by="")
+# What every count of a policy's verdicts has.
+COUNTED = {
+    "judged": Count("pk"),
+    "denied": Count("pk", filter=_ENFORCED & Q(decision=Decision.DENY.value)),
+    "halted": Count("pk", filter=_ENFORCED & Q(decision=Decision.HALT.value)),
+    "replaced": Count("pk", filter=_ENFORCED & Q(decision=Decision.REPLACE.value)),
+    "would": Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
+    "by_hand": Count("pk", filter=_BY_HAND),
+    "failures": Count("pk", filter=_FAILED),
+}
 
 
 class Done(NamedTuple):
@@ -67,19 +79,12 @@ def done(policy: Policy, since: datetime, until: datetime) -> Done:
     one_in = one_in_of_verdicts(since, until)
     is_looked_at = RawSQL(sampled("stream_id", one_in), (), BooleanField())  # noqa: S611  all our own
     found = Verdict.objects.filter(is_looked_at, policy_version__policy=policy, at__gte=since, at__lt=until).order_by()
-    enforced = Q(mode=Mode.ENFORCE.value)
     counts = found.aggregate(
-        judged=Count("pk"),
+        **COUNTED,
         streams=Count("stream", distinct=True),
-        denied=Count("pk", filter=enforced & Q(decision=Decision.DENY.value)),
-        halted=Count("pk", filter=enforced & Q(decision=Decision.HALT.value)),
-        replaced=Count("pk", filter=enforced & Q(decision=Decision.REPLACE.value)),
-        would=Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
-        failures=Count("pk", filter=FAILED),
-        by_hand=Count("pk", filter=~Q(by="")),
-        denied_by_hand=Count("pk", filter=~Q(by="") & NOT_ALLOWED),
-        unanswered=Count("pk", filter=enforced & UNANSWERED),
-        denied_unanswered=Count("pk", filter=enforced & UNANSWERED & NOT_ALLOWED),
+        denied_by_hand=Count("pk", filter=_BY_HAND & _NOT_ALLOWED),
+        unanswered=Count("pk", filter=_ENFORCED & _UNANSWERED),
+        denied_unanswered=Count("pk", filter=_ENFORCED & _UNANSWERED & _NOT_ALLOWED),
     )
     people = found.exclude(by="").values_list("by").annotate(times=Count("pk")).order_by("-times", "by")[:_MOST_PEOPLE]
     return Done(
@@ -95,9 +100,9 @@ def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
     found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
     found = found.defer("stream__request")
     wanted = {
-        "shadow": NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
-        "intervened": NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
-        "failed": FAILED,
+        "shadow": _NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
+        "intervened": _NOT_ALLOWED & _ENFORCED,
+        "failed": _FAILED,
     }.get(only, Q())
     return list(found.filter(wanted).order_by("-at")[:RECENT_VERDICTS])
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Prefetch
 from django.utils import timezone
 
-from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.verdicts import Mode
 from streamviz.dashboard import charts, chosen_timespans
 from streamviz.dashboard.compared_figures import Figure, figure_of
-from streamviz.dashboard.policy_facts import FAILED, NOT_ALLOWED
+from streamviz.dashboard.policy_facts import COUNTED
 from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
 from streamviz.live.presentation.durations import exact
@@ -76,16 +76,6 @@ SORTED: dict[str, Callable[[PolicyRow], Any]] = {
     "changed": lambda row: row.version.changed_at,
 }
 SMALLEST_FIRST = ("order", "policy")
-_ENFORCED = Q(mode=Mode.ENFORCE.value)
-_COUNTED = {
-    "judged": Count("pk"),
-    "denied": Count("pk", filter=_ENFORCED & Q(decision=Decision.DENY.value)),
-    "halted": Count("pk", filter=_ENFORCED & Q(decision=Decision.HALT.value)),
-    "replaced": Count("pk", filter=_ENFORCED & Q(decision=Decision.REPLACE.value)),
-    "would": Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
-    "by_hand": Count("pk", filter=~Q(by="")),
-    "failures": Count("pk", filter=FAILED),
-}
 
 
 def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
@@ -129,7 +119,7 @@ def _grouped(rows: Iterable[PolicyRow]) -> list[Group]:
 def _counts(since: datetime, until: datetime) -> dict[int, Counts]:
     """Counts by policy. Uses the index verdict_at."""
     found = Verdict.objects.filter(at__gte=since, at__lt=until).order_by().values("policy_version__policy")
-    return {row.pop("policy_version__policy"): Counts(**row) for row in found.annotate(**_COUNTED)}
+    return {row.pop("policy_version__policy"): Counts(**row) for row in found.annotate(**COUNTED)}
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
@@ -142,7 +132,7 @@ def _figures(total: Counts, before: Counts, waits: Mapping[str, Holds], waited: 
         figure_of("Judged, 24 h", total.judged, was and was.judged),
         figure_of("Denied or halted", total.denied + total.halted, was and was.denied + was.halted),
         figure_of("Replaced", total.replaced, was and was.replaced),
-        figure_of("Longest hold p95", _longest(waits), _longest(waited), lambda us: exact(int(us))),
+        figure_of("Longest hold p95", _longest(waits), _longest(waited), exact),
         figure_of("Failures", total.failures, was and was.failures),
     ]
 

@@ -3,14 +3,11 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-RANGES = {
-    "1h": ("1 h", timedelta(hours=1)),
-    "24h": ("24 h", timedelta(days=1)),
-    "7d": ("7 d", timedelta(days=7)),
-    "30d": ("30 d", timedelta(days=30)),
-}
-_WORDS = {"1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 ALL = "all"
+RANGES = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+# What the link to each says.
+CHOICES = {"1h": "1 h", "24h": "24 h", "7d": "7 d", "30d": "30 d", ALL: "All"}
+_WORDS = {"1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 
 
 class Timespan(NamedTuple):

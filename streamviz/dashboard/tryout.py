@@ -6,7 +6,6 @@ from functools import partial
 from typing import NamedTuple
 
 from streamviz.bounded import rest, within
-from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.rerun import Recording, Rerun, rerun, told
@@ -52,5 +51,4 @@ async def try_on(recording: Recording, policies: Sequence[ActivePolicy]) -> TryO
 
 def _is_untouched(made: Rerun, recording: Recording) -> bool:
     sent = b"".join(frame.raw for frame in made.frames)
-    chunks: list[Chunk] = list(recording.chunks)
-    return sent == b"".join(chunk.raw for chunk in chunks)
+    return sent == b"".join(chunk.raw for chunk in recording.chunks)

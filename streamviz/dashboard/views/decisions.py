@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from streamviz.core.verdicts import Decision
 from streamviz.dashboard import roles
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import needs, number_in
 from streamviz.live import actions
 from streamviz.live.feed import feed
 from streamviz.live.presentation import marks
@@ -21,11 +21,11 @@ from streamviz.live.publisher import publisher
 async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Allow or deny a held block by hand, if the question `asks` is still open. The response says who did, in place of
     the buttons; what came of it appears on the page as a verdict. 409 if it is too late."""
-    asks, decision = request.POST.get("asks", ""), request.POST.get("decision", "")
-    if not (asks.isdecimal() and len(asks) < 10 and decision in actions.DECISIONS):
+    asks, decision = number_in(request.POST, "asks"), request.POST.get("decision", "")
+    if asks is None or decision not in actions.DECISIONS:
         return _said(400, "Name a question, and allow or deny.")
     by, for_session = await _user_name(request), request.POST.get("scope") == "session"
-    told = stream_id, int(asks), Decision(decision), by
+    told = stream_id, asks, Decision(decision), by
     is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
     if not is_decided and publisher.workers is not None and feed.get(stream_id) is None:
         is_decided = await publisher.workers.decide(*told, for_session=for_session)

@@ -93,7 +93,6 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
         return page_url(page, {**time, **sorted_by}, text)
 
     shortcuts = shortcuts_of(session_filters.SHORTCUTS, written, session_filters.FIELDS)
-    ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
         "page": "sessions",
         "shown_page": page,
@@ -104,7 +103,9 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
         "nothing": charts.Chart([], ""),
         "chips": [(term, url(span.query, written.without(term).text)) for term in written.terms],
         "shortcuts": [(each.name, url(span.query, each.filter.text), each.is_chosen) for each in shortcuts],
-        "ranges": [(words, url({"range": name}, written.text), name == span.name) for name, words in ranges.items()],
+        "ranges": [
+            (words, url({"range": name}, written.text), name == span.name) for name, words in timespans.CHOICES.items()
+        ],
         "examples": session_filters.FIELDS.values(),
         "here": url(span.query, written.text),
         "newest": page_url(page, span.query, written.text),

@@ -87,12 +87,11 @@ def _links(span: Timespan, group: str, compared: Compared) -> dict[str, Any]:
     }
     kept = {**span.query, "by": group, **asked}
     of_all = {name: value for name, value in kept.items() if name not in ("model", "against")}
-    ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
         "kept": of_all,
         "all_models": _url(of_all),
         "all_time": _url(kept, range=timespans.ALL),
-        "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
+        "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in timespans.CHOICES.items()],
         "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
         "comparisons": [
             (words, _url(kept, compare=name), name == compared.time and not compared.against)

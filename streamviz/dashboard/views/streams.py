@@ -18,7 +18,7 @@ from msgspec import structs
 from streamviz.core.json_value import has_more_values
 from streamviz.dashboard import chunk_queries, chunk_text, replaying, roles
 from streamviz.dashboard.finding import Found, find_stream
-from streamviz.dashboard.pages import is_part, needs, render_page
+from streamviz.dashboard.pages import is_part, needs, number_in, render_page
 from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
 from streamviz.dashboard.runs import calls_of
 from streamviz.live import rendering
@@ -59,7 +59,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = Found.over(played.view) if played else await _with_client(await find_stream(stream_id, has_times=not away))
     found = replace(found, chunks_away=found.chunks_away or away)
-    first = _number(request)
+    first = number_in(request.GET, "from")
     asked_for = await _asked(found.view, found.request or await _request_of(stream_id))
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view), asked=asked_for
@@ -148,7 +148,9 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     found = await find_stream(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
     try:
-        rows = await sync_to_async(chunk_queries.chunk_page)(record, _number(request) or 0) if record else []
+        rows = (
+            await sync_to_async(chunk_queries.chunk_page)(record, number_in(request.GET, "from") or 0) if record else []
+        )
     except ChunksAway as error:
         found = replace(found, chunks_away=_why_away(stream_id, error))
         return await render_page(request, "dashboard/chunks.html", found.context("chunks"), status=503)
@@ -156,12 +158,6 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     template = "dashboard/_chunk_rows.html" if is_part(request) else "dashboard/chunks.html"
     context = found.context("chunks") | {"rows": chunk_text.shown(rows), "more": more}
     return await render_page(request, template, context)
-
-
-def _number(request: HttpRequest) -> int | None:
-    """The block or chunk to begin with; None if the URL does not say."""
-    first = request.GET.get("from", "")
-    return int(first) if first.isdecimal() and len(first) < 10 else None
 
 
 @needs(roles.VIEW)

@@ -19,8 +19,8 @@ from streamviz.core.wire import LINT_RULES
 from streamviz.dashboard import chunk_queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.finding import Found, find_stream
-from streamviz.dashboard.pages import needs, render_page
-from streamviz.dashboard.playback import Playback, compared, number_in, playback_of
+from streamviz.dashboard.pages import needs, number_in, render_page
+from streamviz.dashboard.playback import Playback, compared, playback_of
 from streamviz.dashboard.views.streams import first_look, played_or_why_not
 from streamviz.live.presentation.cutting import Cut, cut
 from streamviz.live.presentation.tape_rows import FATES, ROWS_A_PAGE, Rows, counted, told_apart

@@ -30,9 +30,8 @@ async def try_out(request: HttpRequest, name: str) -> HttpResponse:
     draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=by)
     # A draft is what this user could save, except that it needs no reason yet.
     del draft.fields["reason"]
-    is_valid = await sync_to_async(draft.is_valid)()
-    problem, result = wrong_with(asked) or wrong_with(draft) or refusal(policy, by), None
-    if not problem and is_valid and asked.is_valid():
+    problem, result = wrong_with(asked) or await sync_to_async(wrong_with)(draft) or refusal(policy, by), None
+    if not problem:
         policy.mode = Mode.ENFORCE.value
         problem, result = await _tried(policy, asked)
     context = {"problem": problem, "result": result, "policy": policy}
