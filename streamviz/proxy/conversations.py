@@ -110,17 +110,13 @@ class Conversations:
         self._puts += 1
         one.first_put = one.last_put = self._puts
         self._known[one.id] = self._running[one.id] = one
-        self._in_session.setdefault(one.session, []).append(one.id)
-        self._in_session.move_to_end(one.session)
-        del self._in_session[one.session][:-_MOST_IN_SESSION]
+        self._list(one.id, one.session)
         here = self._on_connection.setdefault((one.client, one.port), [])
         here.append(one)
         del here[:-_MOST_IN_SESSION]
         self._count(one, 1)
         if len(self._known) > self._most:
             self._drop(next(iter(self._known)))
-        if len(self._in_session) > self._most:
-            self._in_session.popitem(last=False)
 
     def over(self, stream: LiveStream) -> None:
         """Note that the client has the whole answer. The stream's marks are noted when `ended` is called or somebody
@@ -156,12 +152,21 @@ class Conversations:
         """Move a stream, and all that continue it, to the session that it turned out to belong to. Return those
         moved."""
         moved = {id}
-        for each in self._in_session.get(old, ()):
+        for each in list(self._in_session.get(old, ())):
             if (one := self._known.get(each)) is not None and (each in moved or one.parent in moved):
                 moved.add(each)
                 one.session = new
-                self._in_session.setdefault(new, []).append(each)
+                self._list(each, new)
         return moved
+
+    def _list(self, id: UUID, session: UUID) -> None:
+        """List a stream as the newest of its session."""
+        here = self._in_session.setdefault(session, [])
+        here.append(id)
+        del here[:-_MOST_IN_SESSION]
+        self._in_session.move_to_end(session)
+        if len(self._in_session) > self._most:
+            self._in_session.popitem(last=False)
 
     def _drop(self, id: UUID) -> None:
         one = self._known.pop(id)

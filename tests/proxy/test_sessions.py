@@ -1,6 +1,7 @@
 """The session and parent of a request: what proves them, and what does not."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -512,6 +513,18 @@ def test_memory_is_bounded_and_what_is_forgotten_leaves_nothing(host: Host) -> N
     assert {one.id for alike in known._by_mark.values() for one in alike} == set(known._known)
     assert len(known._in_session) <= 11
     assert not known._running
+
+
+def test_streams_that_are_moved_leave_nothing_behind(host: Host) -> None:
+    host.sessions._conversations = known = Conversations(most=20)
+    one_for_all = uuid4()
+    for number in range(100):
+        stream = host.take(_chat(_user(f"Question {number}"), answer=Said(f"{number} {LONG}")), 1).stream
+        for session in (uuid4(), one_for_all):
+            assert known.move(stream.id, stream.session_id, session) == {stream.id}
+            stream.session_id = session
+    assert len(known._in_session) <= 21
+    assert len(known._in_session[one_for_all]) <= 20
 
 
 def test_a_trace_holds_together_what_nothing_else_does(host: Host) -> None:
