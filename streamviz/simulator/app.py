@@ -15,7 +15,7 @@ from streamviz.simulator.ledger_pages import (
     open_responses,
     sent_bytes,
 )
-from streamviz.simulator.provider import Provider
+from streamviz.simulator.provider import Provider, Talk
 from streamviz.simulator.reply import EPOCH
 from streamviz.simulator.scenarios import listing
 
@@ -28,10 +28,10 @@ def make_app(speed: float = 1.0, replay_dir: Path | None = None) -> web.Applicat
     app = web.Application(client_max_size=MOST_BODY_BYTES, middlewares=[for_this_network])
     app[LEDGER] = provider.ledger
     for endpoint in ENDPOINTS:
-        app.router.add_post(endpoint.path, _handler(provider.answer, endpoint))
-    app.router.add_post("/v1/messages/count_tokens", _handler(provider.count_tokens, MESSAGES))
-    app.router.add_post(GEMINI.path + "/{model:.+}:{method}", _handler(provider.answer_method, GEMINI))
-    app.router.add_post("/v1/embeddings", _handler(provider.embed, CHAT))
+        app.router.add_post(endpoint.path, _handler(provider, endpoint, provider.answer))
+    app.router.add_post("/v1/messages/count_tokens", _handler(provider, MESSAGES, provider.count_tokens))
+    app.router.add_post(GEMINI.path + "/{model:.+}:{method}", _handler(provider, GEMINI, provider.answer_method))
+    app.router.add_post("/v1/embeddings", _handler(provider, CHAT, provider.embed))
     app.router.add_get("/v1/models", _models)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/_requests", asked_requests)
@@ -42,11 +42,11 @@ def make_app(speed: float = 1.0, replay_dir: Path | None = None) -> web.Applicat
 
 
 def _handler(
-    answer: Callable[[Endpoint, web.Request], Awaitable[web.StreamResponse]], endpoint: Endpoint
+    provider: Provider, endpoint: Endpoint, answer: Callable[[Talk], Awaitable[web.StreamResponse]]
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
-            return await answer(endpoint, request)
+            return await provider.serve(endpoint, request, answer)
         except ConnectionError:
             return web.Response()  # to a client that has left, which is not our error
 

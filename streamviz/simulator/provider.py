@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -38,53 +38,39 @@ class Provider:
         self.floods = asyncio.Lock()
         self._writing = ThreadPoolExecutor(1)
 
-    async def answer(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
-        """Answer a request for a message, streaming or not, or with an error in the endpoint's shape."""
+    async def serve(
+        self, endpoint: Endpoint, request: web.Request, answer: Callable[["Talk"], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Have one of the methods below `answer` a request, or refuse it in the endpoint's shape."""
         body = await request.read()
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
+            talk = Talk(endpoint, request, body, self, exchange)
             try:
-                return await self._answer(talk, read_request(body, endpoint.needs))
+                return await answer(talk)
             except ProviderError as error:
                 return await talk.refuse(error)
 
-    async def answer_method(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+    async def answer(self, talk: "Talk") -> web.StreamResponse:
+        """Answer a request for a message, streaming or not."""
+        return await self._answer(talk, read_request(talk.body, talk.endpoint.needs))
+
+    async def answer_method(self, talk: "Talk") -> web.StreamResponse:
         """Answer a request whose path names the model and the method, as Google's does."""
-        body, method = await request.read(), request.match_info["method"]
-        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
-            asked = {"model": request.match_info["model"], "stream": method == "streamGenerateContent"}
-            try:
-                found = read_request(body, "" if method == "countTokens" else endpoint.needs, asked)
-                if method == "countTokens":
-                    return await talk.send(200, JSON, [(0.0, encode({"totalTokens": input_tokens(found)}))])
-                return await self._answer(talk, found)
-            except ProviderError as error:
-                return await talk.refuse(error)
+        model, method = (talk.request.match_info[name] for name in ("model", "method"))
+        asked: JsonObject = {"model": model, "stream": method == "streamGenerateContent"}
+        if method == "countTokens":
+            return await talk.send_json({"totalTokens": input_tokens(read_request(talk.body, "", asked))})
+        return await self._answer(talk, read_request(talk.body, talk.endpoint.needs, asked))
 
-    async def embed(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+    async def embed(self, talk: "Talk") -> web.StreamResponse:
         """OpenAI's embeddings of the texts in `input`: numbers derived from each text."""
-        body = await request.read()
-        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
-            try:
-                asked = read_request(body, "input")
-            except ProviderError as error:
-                return await talk.refuse(error)
-            return await talk.send(200, JSON, [(0.0, encode(_embedded(asked)))])
+        return await talk.send_json(_embedded(read_request(talk.body, "input")))
 
-    async def count_tokens(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+    async def count_tokens(self, talk: "Talk") -> web.StreamResponse:
         """Anthropic's count of a prompt's tokens."""
-        body = await request.read()
-        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
-            try:
-                count = {"input_tokens": input_tokens(read_request(body, endpoint.needs))}
-            except ProviderError as error:
-                return await talk.refuse(error)
-            return await talk.send(200, JSON, [(0.0, encode(count))])
+        return await talk.send_json({"input_tokens": input_tokens(read_request(talk.body, talk.endpoint.needs))})
 
-    async def _answer(self, talk: "_Talk", request: JsonObject) -> web.StreamResponse:
+    async def _answer(self, talk: "Talk", request: JsonObject) -> web.StreamResponse:
         model = str(request["model"])
         asked = parse_model(model)
         streaming = request.get("stream") is True
@@ -105,24 +91,25 @@ class Provider:
             return write()
         return await asyncio.get_running_loop().run_in_executor(self._writing, write)
 
-    async def _replay(self, talk: "_Talk", asked: AskedReplay, *, streaming: bool) -> web.StreamResponse:
+    async def _replay(self, talk: "Talk", asked: AskedReplay, *, streaming: bool) -> web.StreamResponse:
         data = recording(self._replay_dir, talk.endpoint.wire_format, asked)
         if not streaming:
             raise ProviderError.bad_request("A recorded stream can only be had with `stream: true`.", "stream")
         return await talk.send(200, EVENT_STREAM, replay_frames(data, asked), most_joined=1)
 
 
-class _Talk:
+class Talk:
     """One request and the ways to answer it."""
 
     def __init__(
-        self, endpoint: Endpoint, request: web.Request, provider: Provider, exchange: Exchange, request_id: str
+        self, endpoint: Endpoint, request: web.Request, body: bytes, provider: Provider, exchange: Exchange
     ) -> None:
         self.endpoint = endpoint
-        self._request = request
+        self.request = request
+        self.body = body
         self._provider = provider
         self._exchange = exchange
-        self._request_id = request_id
+        self._request_id = "req_" + hashlib.sha256(body).hexdigest()[:24]
 
     async def send(
         self,
@@ -141,14 +128,19 @@ class _Talk:
         }
         response = web.StreamResponse(status=status, headers=head | (headers or {}))
         ledger, floods = self._provider.ledger, self._provider.floods
-        await Sender(self._request, response, ledger, self._exchange, floods).send(frames, most_joined)
+        await Sender(self.request, response, ledger, self._exchange, floods).send(frames, most_joined)
         return response
+
+    async def send_json(
+        self, value: JsonObject, status: int = 200, headers: dict[str, str] | None = None
+    ) -> web.StreamResponse:
+        """Send a JSON object, at once."""
+        return await self.send(status, JSON, [(0.0, encode(value))], headers=headers)
 
     async def refuse(self, error: ProviderError) -> web.StreamResponse:
         """Send an error in the endpoint's shape."""
-        body = encode(self.endpoint.error_body(error, self._request_id))
         headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-        return await self.send(error.status, JSON, [(0.0, body)], headers=headers)
+        return await self.send_json(self.endpoint.error_body(error, self._request_id), error.status, headers)
 
     async def send_whole(self, reply: Reply) -> web.StreamResponse:
         """Send the answer as one message, after all the time that it takes. Raises ProviderError if it fails."""
@@ -176,7 +168,3 @@ def _embedded(asked: JsonObject) -> JsonObject:
     tokens = input_tokens(asked)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": asked["model"], "usage": usage}
-
-
-def _request_id(body: bytes) -> str:
-    return "req_" + hashlib.sha256(body).hexdigest()[:24]

@@ -36,7 +36,7 @@ def seed_of(request: JsonObject) -> int:
 
     So an agent that comes back with the results of its tools gets a different answer from the one that asked for them.
     """
-    turns = next((request[name] for name in _TURNS if name in request), None)
+    turns = _turns_in(request)
     if not isinstance(turns, list):
         turns = [{"role": "user", "content": turns}]
     of_user = [turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "user"]
@@ -47,7 +47,7 @@ def seed_of(request: JsonObject) -> int:
 
 def answers_in(request: JsonObject) -> int:
     """How many of the request's turns are the model's."""
-    turns = next((request[name] for name in _TURNS if name in request), None)
+    turns = _turns_in(request)
     if not isinstance(turns, list):
         return 0
     return sum(1 for turn in turns if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
@@ -58,6 +58,10 @@ def input_tokens(request: JsonObject) -> int:
     keys = (*_TURNS, "system", "instructions", "systemInstruction", "tools")
     said = [request.get(key) for key in keys]
     return 3 + sum(len(msgspec.json.encode(part)) for part in said if part) // CHARACTERS_A_TOKEN
+
+
+def _turns_in(request: JsonObject) -> object:
+    return next((request[name] for name in _TURNS if name in request), None)
 
 
 def _text_of(content: object) -> str:

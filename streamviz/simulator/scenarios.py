@@ -28,26 +28,20 @@ def _content(author: Author) -> None:
     author.finish("stop")
 
 
-def _tools(author: Author) -> None:
-    for number in range(3):
-        author.call(number, *harmless_call(author.rng))
+def _tools(author: Author, number: int = 3) -> None:
+    for call in range(number):
+        author.call(call, *harmless_call(author.rng))
     author.finish("tool_calls")
 
 
 def _content_then_tools(author: Author) -> None:
     author.say(24)
-    _tools_after_content(author)
+    _tools(author, 2)
 
 
 def _long_content_then_tools(author: Author) -> None:
     author.say(400)
-    _tools_after_content(author)
-
-
-def _tools_after_content(author: Author) -> None:
-    for number in range(2):
-        author.call(number, *harmless_call(author.rng))
-    author.finish("tool_calls")
+    _tools(author, 2)
 
 
 def _thinking(author: Author) -> None:
