@@ -26,6 +26,7 @@ from streamviz.live import answering
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import publisher
 from streamviz.live.routing import websocket_application
+from streamviz.logs import about_stream
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.questions import asked
@@ -43,6 +44,7 @@ vitals = Vitals("server")
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
     """The proxy's endpoints, the API and the probes bypass all middleware; every other page is Django's."""
+    about_stream("")  # a pipelined request is parsed in the context of the one before it
     path = below(scope["path"])
     if path in PROBES:
         await health.application(cast(HTTPScope, {**scope, "path": path}), send)

@@ -20,6 +20,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.models.access import digest
 from streamviz.records.scoped_policies import ScopedPolicy
+from streamviz.serving.asgi import http as server
 
 CLIENT = "10.0.0.7"
 
@@ -39,8 +40,10 @@ def scope(path: str = "/v1/messages", query: bytes = b"", **headers: str) -> HTT
     return cast(HTTPScope, {**known, "client": (CLIENT, 1), "extensions": {}})
 
 
-async def ask(path: str, body: dict[str, Any], query: bytes = b"", **headers: str) -> dict[str, str]:
-    """Call the proxy; return the headers of its answer."""
+async def ask(
+    path: str, body: dict[str, Any], query: bytes = b"", *, application: Any = asgi.application, **headers: str
+) -> dict[str, str]:
+    """Call the proxy, or a whole server; return the headers of its answer."""
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -49,7 +52,7 @@ async def ask(path: str, body: dict[str, Any], query: bytes = b"", **headers: st
     async def send(event: Any) -> None:
         sent.append(event)
 
-    await asgi.application(scope(path, query, **headers), receive, send)
+    await application(scope(path, query, **headers), receive, send)
     return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 
@@ -69,13 +72,14 @@ async def test_it_says_who_asked_for_what_and_has_the_id_that_the_client_got(wor
     assert found.has_key
 
 
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/nothing"])
 async def test_a_refusal_is_not_logged_about_the_stream_of_the_request_before_it(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     """A pipelined request is parsed in the context of the one before it."""
     about_stream("01a2-before")
     with caplog.at_level(logging.INFO, refusals.log.name):
-        await ask("/v1/messages", {})
+        await ask(path, {}, application=server)
     [record] = caplog.records
     assert "01a2-before" not in JsonFormatter().format(record)
 
