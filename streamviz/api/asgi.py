@@ -33,7 +33,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
     if cors.is_preflight(scope["method"], header):
         await http.respond(send, 204, cors.preflight_headers(header), b"")
         return
-    send = _fitting(scope["method"], header, send)
+    send = cors.fitting(scope["method"], header, send)
     answering = http.Answering(send)
     try:
         await _answer(scope, receive, answering)
@@ -51,13 +51,6 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
         log.exception("%s failed", scope["path"])
         if not answering.has_begun:
             await _tell(scope, send, InternalError())
-
-
-def _fitting(method: str, header: http.Header, send: ASGISendCallable) -> ASGISendCallable:
-    """A `send` that adds what browsers need, and leaves out the body if only the head was asked for."""
-    if allowed := cors.headers_for(header):
-        send = http.adding(send, allowed)
-    return http.without_body(send) if method == "HEAD" else send
 
 
 async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:

@@ -97,14 +97,18 @@ async def consult(worker: Worker, headers: Mapping[str, str], question: Consult)
     request = ModelRequest(encode(fields), fields, question.model, is_streaming=False)
     target = await worker.target_for(question.model, OPENAI_CHAT.name)
     target.require_key()
-    answer = await open_answer(worker, request, target, headers)
-    try:
-        body = b"".join([piece async for piece in answer])
-    finally:
-        answer.close()
+    body = await whole(await open_answer(worker, request, target, headers))
     aggregator = OPENAI_CHAT.new_aggregator(settings.ANSWER_BOUNDS)
     aggregator.aggregate(Chunk(0, 0, body, body))
     aggregator.close()
     if aggregator.state.failure is not None:
         raise UpstreamError(502, aggregator.state.failure.message)
     return "".join(block.text for block in aggregator.state.blocks if block.kind is BlockKind.CONTENT)
+
+
+async def whole(answer: Answer) -> bytes:
+    """All of an answer, which is then closed. Raises UpstreamError if it breaks off."""
+    try:
+        return b"".join([piece async for piece in answer])
+    finally:
+        answer.close()

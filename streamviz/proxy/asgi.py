@@ -8,7 +8,6 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, WIRE_FORMATS
-from streamviz.logs import about_stream
 from streamviz.proxy import cors, count_tokens, hops, http, model_list
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.destinations import METHODS
@@ -36,16 +35,12 @@ ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """Answer one request. Errors are in the client's wire format, unless an answer has already begun."""
-    about_stream("")  # a pipelined request is parsed in the context of the one before it
     scope = {**scope, "path": canonical(scope["path"])}
     header = partial(http.header, scope)
     if cors.is_preflight(scope["method"], header):
         await http.respond(send, 204, cors.preflight_headers(header), b"")
         return
-    if allowed := cors.headers_for(header):
-        send = http.adding(send, allowed)
-    if scope["method"] == "HEAD":
-        send = http.without_body(send)
+    send = cors.fitting(scope["method"], header, send)
     answering = http.Answering(send)
     try:
         http.require_plain_headers(scope)

@@ -1,6 +1,6 @@
 """Which headers of a client's request go where: the provider gets all that are meant for it, the record a few."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from asgiref.typing import HTTPScope
 
@@ -33,10 +33,7 @@ _LONGEST = 1_000
 
 def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[str, str]:
     """The headers that the provider is to see, as policies leave them. The values of a repeated header are joined."""
-    found: dict[str, str] = {}
-    for name, value in _passed_on(scope):
-        found[name] = f"{found[name]}, {value}" if name in found else value
-    kept = kept_values(found, policies)
+    kept = kept_values(_joined(_passed_on(scope)), policies)
     # A policy's replacement for a match may have several lines.
     return {name: CONTROL.sub(" ", text) for name, text in kept.items()} if policies else kept
 
@@ -56,9 +53,12 @@ def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
 
 def kept_headers(scope: HTTPScope) -> dict[str, str]:
     """The headers to record, joined in the same way; values too long to be genuine are left out."""
-    found: dict[str, str] = {}
-    for raw, value in scope["headers"]:
-        if raw in _KEPT:
-            name, text = raw.decode(), text_of(value)
-            found[name] = f"{found[name]}, {text}" if name in found else text
+    found = _joined((name.decode(), text_of(value)) for name, value in scope["headers"] if name in _KEPT)
     return {name: text for name, text in found.items() if len(text) <= _LONGEST}
+
+
+def _joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers:
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found

@@ -1,5 +1,6 @@
 """Which sites' pages may call models from a browser, and the headers that say so."""
 
+from asgiref.typing import ASGISendCallable
 from django.conf import settings
 
 from streamviz.proxy import http
@@ -20,16 +21,22 @@ def headers_for(header: http.Header) -> dict[str, str]:
     return {"access-control-allow-origin": origin, "access-control-expose-headers": "*", "vary": "origin"}
 
 
+def fitting(method: str, header: http.Header, send: ASGISendCallable) -> ASGISendCallable:
+    """A `send` that adds what browsers need, and leaves out the body if only the head was asked for."""
+    if allowed := headers_for(header):
+        send = http.adding(send, allowed)
+    return http.without_body(send) if method == "HEAD" else send
+
+
 def preflight_headers(header: http.Header) -> dict[str, str]:
     """The headers that tell a browser what it may send; none if its page may not call models."""
     allowed = headers_for(header)
     if not allowed:
         return {}
     asked = header(b"access-control-request-headers")
-    methods = {"access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
     return {
         **allowed,
-        **methods,
+        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
         **({"access-control-allow-headers": asked} if asked else {}),
         "access-control-max-age": str(_DAY_SECONDS),
     }

@@ -15,7 +15,7 @@ from streamviz.core.wire import ANTHROPIC_MESSAGES
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.errors import denial
 from streamviz.proxy import hops, http
-from streamviz.proxy.answers import helpers
+from streamviz.proxy.answers import helpers, whole
 from streamviz.proxy.beginning import Caller
 from streamviz.proxy.client_headers import end_to_end
 from streamviz.proxy.questions import asked as answer_to
@@ -59,11 +59,7 @@ async def token_count(
     headers = {**end_to_end(scope, policies), **hops.onward(scope)}
     opened = await open_raw(worker.client, where, body, headers)
     answer = BoundedAnswer(opened, settings.ANSWER_BOUNDS)
-    try:
-        data = b"".join([piece async for piece in answer])
-    finally:
-        answer.close()
-    await http.respond(send, answer.status, {**answer.headers}, data)
+    await http.respond(send, answer.status, {**answer.headers}, await whole(answer))
 
 
 async def _settled(caller: Caller, request: ModelRequest) -> tuple[ModelRequest, Target]:

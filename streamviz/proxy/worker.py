@@ -120,7 +120,7 @@ class Worker:
 
     def why_refused(self) -> str:
         """Why no new requests should be sent to this worker, as a clause; empty if they may be."""
-        return "streamviz is stopping" if self.running.is_draining else self._why_none_may_begin()
+        return "streamviz is stopping" if self.running.is_draining else self._why_unrecorded() or self._why_few()
 
     def admit(self) -> None:
         """Count the calling task among the running streams. Raises Unavailable if no stream may begin now."""
@@ -166,9 +166,6 @@ class Worker:
     def _look(self) -> Backlog:
         self._descriptors.count()
         return backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-
-    def _why_none_may_begin(self) -> str:
-        return self._why_unrecorded() or self._why_few()
 
     def _why_unrecorded(self) -> str:
         why = self.journal.why_refused()
