@@ -19,9 +19,9 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.wire.gemini_schemas import functions_of
+from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.proxy.session_names import conversation_of
+from streamviz.proxy.speakers import person_in, tools_in
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, errand_of, system_prompt_of, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
@@ -40,16 +40,16 @@ _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
-# The most tools that are looked at; hardly any client offers more.
-_MOST_TOOLS = 1_000
-_NO_TOOLS: frozenset[str] = frozenset()
+# How many kinds of agents are told apart by the tools that they are offered.
+_TRADES = 16
 # Owners whose hashes are cached.
 _OWNERS = 1_000
 
 
 class _Said(NamedTuple):
     """A turn, by its digest. `calls` is that of its calls, empty if it made none, `calls_weight` their characters; with
-    `is_by_id` they have ids that distinguish the turn from any other. The rest is what requests look for."""
+    `is_by_id` they have ids that distinguish the turn from any other. `told` has the digests of what may be an errand
+    of another agent. The rest is what requests look for."""
 
     digest: bytes
     weight: int
@@ -57,6 +57,7 @@ class _Said(NamedTuple):
     calls: bytes = b""
     calls_weight: int = 0
     is_by_id: bool = False
+    told: Sequence[bytes] = ()
     ids: Sequence[str] = ()
     texts: Sequence[str] = ()
 
@@ -90,7 +91,7 @@ class Marks:
         self._fields = fields
         self._turns = turns
         self._agent = agent
-        self._person = brief(_person_in(fields)).encode("utf-8", "replace")
+        self._person = brief(person_in(fields)).encode("utf-8", "replace")
         self._reading = turns_backwards(fields.get(turns))
         self._read: list[_Said] = []
         self._is_whole = False
@@ -136,8 +137,8 @@ class Marks:
             marks += map(self.of_id, filter(looks_random, answer.ids))
             marks.append(self._mark(Kind.ANSWER, told.digest))
             marks += (mark for mark, _ in self._chain(told, before, is_whole=is_whole))
-            marks += map(self._errand, answer.errands)
             marks += (mark for mark, _ in self._beginnings(answer.text, before, is_whole=is_whole))
+            marks += chain.from_iterable(self._errands_left(map(self._words, answer.errands), before))
         return few([*map(self.of_id, filter(None, ids)), *marks], MOST_LEFT)
 
     @property
@@ -169,7 +170,7 @@ class Marks:
     def tools(self) -> frozenset[str]:
         """The names of the tools that the request offers, or the types of those without a name."""
         if self._tools is None:
-            self._tools = _tools_in(self._fields)
+            self._tools = tools_in(self._fields)
         return self._tools
 
     @property
@@ -251,12 +252,22 @@ class Marks:
 
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may repeat what another agent's call says."""
-        texts: list[str] = []
-        for at in range(_MOST_TURNS):
-            if len(texts) >= _MOST_ERRANDS or not self._has(at):
-                break
-            texts += self._read[at].texts[:_MOST_ERRANDS]
-        return (self._errand(errand_of(text)) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
+        for words in islice(chain.from_iterable(said.told for said in self._read), _MOST_ERRANDS):
+            yield self._errand(words)
+            yield self._errand(words, self._trade)
+
+    def _errands_left(self, errands: Iterable[bytes], before: Iterable[_Said]) -> Iterator[Iterable[int]]:
+        """The marks of errands in calls. An agent may hand on, or search for, the very words that it was told: another
+        person may say the same to the same agent meanwhile, so only agents with other tools may be meant."""
+        told = {words for said in before for words in said.told}
+        for words in errands:
+            trades = (trade for trade in range(_TRADES) if trade != self._trade) if words in told else (None,)
+            yield (self._errand(words, trade) for trade in trades)
+
+    @property
+    def _trade(self) -> int:
+        """One of a few numbers, most often another one for agents with other tools."""
+        return self._digest(*(name.encode("utf-8", "replace") for name in sorted(self.tools)))[0] % _TRADES
 
     def _voice(self) -> bytes:
         """What stays the same across many conversations of a program, but differs between programs."""
@@ -270,8 +281,11 @@ class Marks:
         """The mark of an id that was in an answer, or of the conversation that the answer was added to."""
         return self._mark(Kind.ID, id.encode("utf-8", "replace"))
 
-    def _errand(self, text: str) -> int:
-        return self._mark(Kind.ERRAND, brief(text.strip()).encode("utf-8", "replace"))
+    def _words(self, text: str) -> bytes:
+        return self._digest(brief(text.strip()).encode("utf-8", "replace"))
+
+    def _errand(self, words: bytes, trade: int | None = None) -> int:
+        return self._mark(Kind.ERRAND, words, *([] if trade is None else [bytes([trade])]))
 
     def _has(self, at: int) -> bool:
         """Whether the request has a turn this far from its end; reads up to it."""
@@ -294,7 +308,9 @@ class Marks:
         calls = [each.encode("utf-8", "surrogatepass") for each in ids or turn.calls]
         called = self._digest(*calls) if calls else b""
         weight = sum(map(len, turn.calls))
-        return _Said(digest, turn.weight, turn.is_answer, called, weight, bool(ids), turn.ids, turn.texts)
+        texts = () if turn.is_answer else turn.texts[:_MOST_ERRANDS]
+        told = [self._words(errand_of(text)) for text in texts if len(text.strip()) >= TELLING_ERRAND]
+        return _Said(digest, turn.weight, turn.is_answer, called, weight, bool(ids), told, turn.ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
         return _with(self._hashes.plain, *parts).digest()
@@ -319,25 +335,6 @@ def looks_random(id: str) -> bool:
     """Whether an id looks unique, and not like a number or word."""
     runs = (run for run in _RUN.findall(id[-200:]) if not (run.isalpha() or run.isdigit()))
     return any(len(set(run)) >= _FEWEST_DISTINCT for run in runs)
-
-
-def _tools_in(fields: JsonObject) -> frozenset[str]:
-    if not fields.get("tools"):
-        return _NO_TOOLS
-    told = objects(fields["tools"])
-    # Gemini puts all functions into one tool.
-    offered = [*told, *chain.from_iterable(map(functions_of, told))]
-    own = [as_object(each.get("function")) or each for each in offered]
-    names = [each.get("name") or each.get("type") for each in own]
-    return frozenset([brief(name) for name in names[:_MOST_TOOLS] if isinstance(name, str)])
-
-
-def _person_in(fields: JsonObject) -> str:
-    """The user that a program names; empty if it names nobody."""
-    for told in (fields.get("user"), fields.get("safety_identifier"), as_object(fields.get("metadata")).get("user_id")):
-        if isinstance(told, str) and told:
-            return told
-    return ""
 
 
 def _previous_message(fields: JsonObject) -> object:

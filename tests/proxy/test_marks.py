@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamviz.proxy.marks import Marks, _tools_in
+from streamviz.proxy.marks import Marks
+from streamviz.proxy.speakers import tools_in
 from streamviz.proxy.transcripts import Turn
 
 CALL = {"id": "call_9f31c2a07d5e", "type": "function", "function": {"name": "run_tests", "arguments": "{}"}}
@@ -84,6 +85,6 @@ def test_what_names_a_person_or_a_tool_is_kept_in_brief() -> None:
     fields = {"user": "u" * 1_000_000, "tools": [{"name": "t" * 1_000_000}, *[{"name": f"t{n}"} for n in range(9_000)]]}
     marks = Marks(b"secret", "key", {**fields, "messages": []}, "messages")
     assert len(marks._person) < 10_000
-    tools = _tools_in(fields)
+    tools = tools_in(fields)
     assert len(tools) == 1_000
     assert max(map(len, tools)) < 10_000

@@ -289,6 +289,21 @@ def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     assert _next(host, _user(errand), port=3).stream.place.parent is None
 
 
+@pytest.mark.parametrize(("tools", "is_called"), [(("search", "answer"), False), (("fetch",), True)])
+@pytest.mark.parametrize("before", [[], [_user("Hello!"), _model("What would you like to know about our products?")]])
+def test_a_question_that_is_handed_on_word_for_word_is_not_an_errand_for_the_same_agent(
+    host: Host, tools: tuple[str, ...], is_called: bool, before: list[Json]
+) -> None:
+    """Another person may ask the same while its agent searches for it; an agent that it manages has tools of its
+    own."""
+    question = "Which of your products has the longest warranty, and how long is it?"
+    call, offered = Said("", (("search", {"query": question}),)), _offering("search", "answer")
+    first = host.take(_chat(*before, _user(question), answer=call, more=offered), 1)
+    second = host.take(_chat(_user(question), answer=call, more=_offering(*tools)), 1).stream
+    assert second.place.parent == (first.stream.id if is_called else None)
+    assert (second.session_id == first.stream.session_id) is is_called
+
+
 def _called_in_the_background(host: Host, *tools: str, minutes: int = 0) -> tuple[Streamed, Streamed]:
     """As Qwen Code does: a call is answered at once, and its caller goes on while the sub-agent begins. Returns the
     caller, and what is asked with these tools that many minutes later."""
