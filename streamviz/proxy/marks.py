@@ -15,7 +15,7 @@ lengths, each with everything that is in the surest mark.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -96,7 +96,6 @@ class Marks:
         self._read: list[_Said] = []
         self._is_whole = False
         self._requests: tuple[int, int] | None = None
-        self._tools: frozenset[str] | None = None
         self._voiced: bytes | None = None
         # The provider has what came before these turns.
         self.conversation = conversation_of(fields)
@@ -166,12 +165,10 @@ class Marks:
         self._reading = iter(())
         self._fields = {}
 
-    @property
+    @cached_property
     def tools(self) -> frozenset[str]:
         """The names of the tools that the request offers, or the types of those without a name."""
-        if self._tools is None:
-            self._tools = tools_in(self._fields)
-        return self._tools
+        return tools_in(self._fields)
 
     @property
     def is_beginning(self) -> bool:
@@ -264,7 +261,7 @@ class Marks:
             trades = (trade for trade in range(_TRADES) if trade != self._trade) if words in told else (None,)
             yield (self._errand(words, trade) for trade in trades)
 
-    @property
+    @cached_property
     def _trade(self) -> int:
         """One of a few numbers, most often another one for agents with other tools."""
         return self._digest(*(name.encode("utf-8", "replace") for name in sorted(self.tools)))[0] % _TRADES
