@@ -7,7 +7,7 @@ import msgspec
 from streamviz.core.events import StreamEvent
 from streamviz.core.json_value import encode
 
-# No event has a longer text: there may be many readers, and writing it takes the event loop's time.
+# No delta has a longer text: there may be many readers, and writing it takes the event loop's time.
 PIECE = 16_384
 
 

@@ -21,7 +21,8 @@ EntryT = TypeVar("EntryT", bound=msgspec.Struct)
 
 # Names are in indexes, whose rows take at most 2,704 bytes: this many characters always fit.
 LONGEST_NAME = 500
-LONGEST_PROVIDER = 100
+# Of a provider's name, and of a path: calls that pass through may have long ones.
+_LONGEST_SHORT_NAME = 100
 _MOST_INT = 2**31 - 1
 # Far more than any stream comes to, and little enough that Postgres can add up those of all streams.
 _MOST_TOKENS = 10**12
@@ -109,7 +110,7 @@ DURATION = Kept(to_sql=lambda duration: min(max(duration, 0), _MOST_MICROSECONDS
 Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts], from_line=tuple)]
 # Indexed texts.
 Name = Annotated[str, Kept(to_sql=clean_name)]
-Provider = Annotated[str, Kept(to_sql=partial(clean_name, most=LONGEST_PROVIDER))]
+ShortName = Annotated[str, Kept(to_sql=partial(clean_name, most=_LONGEST_SHORT_NAME))]
 # Numbers that a provider reports.
 Tokens = Annotated[int, Kept(to_sql=partial(_within, most=_MOST_TOKENS))]
 Index = Annotated[int, Kept(to_sql=partial(_within, most=_MOST_INT))]

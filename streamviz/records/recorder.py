@@ -25,9 +25,9 @@ from streamviz.records.columns import (
     Moment,
     Name,
     Numbers,
-    Provider,
     RawContent,
     SessionId,
+    ShortName,
     Spans,
     Texts,
     TextsByName,
@@ -63,12 +63,12 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     key_id: Id | None
     client: str
     user_agent: str
-    endpoint: str
+    endpoint: ShortName
     wire_format: str
     is_streaming: bool
     requested_model: Name
     upstream_model: Name
-    provider: Provider
+    provider: ShortName
     requested_at: Moment
     request: RawContent
     not_run: JsonObjects = []
@@ -145,7 +145,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     """
 
     upstream_model: Name
-    provider: Provider
+    provider: ShortName
     outcome: str
     finish_reason: str
     status: int | None

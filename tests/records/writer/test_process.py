@@ -227,13 +227,14 @@ def test_names_of_any_length_are_stored_and_numbers_that_no_column_takes_are_unk
     chance = random.Random(3)
     name = "".join(chr(chance.randrange(0x10000, 0x110000)) for _ in range(9000))
     odd = {"index": 2**40, "choice": 2**70, "name": name, "label": name}
-    head = opened(stream_id, requested_model=name, upstream_model=name, provider=name, session_label=name, client=name)
+    fields = "endpoint requested_model upstream_model provider session_label client".split()
+    head = opened(stream_id, **dict.fromkeys(fields, name))
     numbers = {"input_tokens": 2**70, "output_tokens": -1, "cost": 1e300}
     write([head, closed(stream_id, upstream_model=name, provider=name, blocks=[block(**odd)], **numbers)])
-    columns = "outcome, requested_model, upstream_model, provider, input_tokens, output_tokens, cost"
-    cut = f"{name[:499]}…"
+    columns = "outcome, requested_model, upstream_model, provider, endpoint, input_tokens, output_tokens, cost"
+    cut, cut_short = f"{name[:499]}…", f"{name[:99]}…"
     assert query(f"SELECT {columns} FROM records_stream") == [
-        ("completed", cut, cut, f"{name[:99]}…", None, None, None)
+        ("completed", cut, cut, cut_short, cut_short, None, None, None)
     ]
     assert query("SELECT choice, index, name, label FROM records_block") == [(0, None, cut, name)]
     assert query("SELECT label FROM records_session") == [(name,)]
