@@ -4,6 +4,7 @@ import re
 from html import unescape
 
 import pytest
+from django.contrib.auth.models import User
 
 from streamviz.dashboard.setting_up import NO_KEY, snippets
 from streamviz.records.models import ApiKey, Route
@@ -21,6 +22,12 @@ def test_a_key_is_made_on_the_spot_and_stands_in_what_is_pasted(cast: Cast) -> N
         key = ApiKey.objects.get(digest=digest(secret))
         assert key.created_by is not None
         assert key.name == ("administrator" if number == 1 else "administrator 2")
+
+
+def test_a_key_of_a_user_with_a_long_name_has_as_much_of_it_as_fits(cast: Cast) -> None:
+    User.objects.filter(username="administrator").update(username="a" * 150)
+    assert [cast["administrator"].post("/keys/own/").status_code for _ in range(2)] == [200, 200]
+    assert set(ApiKey.objects.values_list("name", flat=True)) == {"a" * 90, f"{'a' * 90} 2"}
 
 
 def test_where_keys_are_and_what_can_be_called_are_two_sentences(cast: Cast) -> None:

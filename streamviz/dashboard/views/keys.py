@@ -20,6 +20,8 @@ from streamviz.records.models import ApiKey
 from streamviz.records.models.policies import words
 
 _TIMES = ("created",)
+# Leaves room for a number in a key's name.
+_LONGEST_OWNER = 90
 _SORTED: dict[str, Callable[[ApiKey], Any]] = {
     "name": lambda key: key.name.lower(),
     "models": lambda key: key.models_scope,
@@ -56,7 +58,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 def own_key(request: HttpRequest) -> HttpResponse:
     """Issue a key for the user and show it in the snippets for clients, the only time that anybody sees it."""
     user = signed_in_user(request)
-    _, secret = ApiKey.objects.issue(_free_name(user.get_username()), by=user)
+    _, secret = ApiKey.objects.issue(_free_name(user.get_username()[:_LONGEST_OWNER]), by=user)
     return render(request, "dashboard/_setting_up.html", setting_up(base_url(request), secret))
 
 
