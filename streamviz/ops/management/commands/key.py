@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from streamviz.dashboard.forms import KeyForm
+from streamviz.dashboard.forms import KeyForm, wrong_with
 from streamviz.ops.command_line import utf8
 from streamviz.ops.handing_over import has_terminal, write_secret
 from streamviz.records.models import ApiKey
@@ -76,6 +76,5 @@ def _checked(options: dict[str, Any]) -> dict[str, str]:
     asked = {"name": options["name"], "models_scope": options["models"], "default_provider": options["provider"]}
     form = KeyForm(asked)
     if not form.is_valid():
-        faults = [f"{form[name].label}: {fault}" for name, faults in form.errors.items() for fault in faults]
-        raise CommandError(" ".join(faults))
+        raise CommandError(wrong_with(form))
     return form.cleaned_data
