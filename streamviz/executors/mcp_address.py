@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -34,7 +35,7 @@ async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
     # A variable set from a file may end with a line break.
     if key := os.environ.get(credential, "").strip():
         headers["authorization"] = f"Bearer {_sendable(key)}"
-    hooks: dict[str, list[Callable[..., Any]]] = {"response": [_Bounding(Allowance())]}
+    hooks: dict[str, list[Callable[..., Any]]] = {"response": [partial(_bound, Allowance())]}
     # Only the address that an administrator chose may be called. The package ignores `follow_redirects`.
     async with (
         _Client(headers=headers, timeout=_TIMEOUT, event_hooks=hooks, max_redirects=0) as client,
@@ -90,14 +91,8 @@ def _error(request: httpx2.Request, why: str, code: int | None = None) -> httpx2
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=told, request=request)
 
 
-class _Bounding:
-    """Bounds each response of one run."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance = allowance
-
-    async def __call__(self, response: httpx2.Response) -> None:
-        response.stream = _Bounded(response, self._allowance)
+async def _bound(allowance: Allowance, response: httpx2.Response) -> None:
+    response.stream = _Bounded(response, allowance)
 
 
 class _Bounded(httpx2.AsyncByteStream):

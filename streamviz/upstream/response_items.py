@@ -26,8 +26,7 @@ _RUN_THERE = frozenset(
     "code_interpreter_call file_search_call image_generation_call mcp_call mcp_list_tools tool_search_call"
     " tool_search_output web_search_call".split()
 )
-_TEXTS = frozenset({"input_text", "output_text", "refusal", "text"})
-_SOUNDS = frozenset({"input_audio"})
+_TEXTS_AND_SOUNDS = frozenset({"input_audio", "input_text", "output_text", "refusal", "text"})
 _MEDIA = {"input_file": ("file_data", "file_url"), "input_image": ("image_url",)}
 _LONGEST_NAME = 50
 
@@ -141,7 +140,7 @@ def _output(item: JsonObject) -> str:
 
 def _is_said(part: JsonObject) -> bool:
     kind = as_text(part.get("type"))
-    return kind in _TEXTS or kind in _SOUNDS or any(part.get(name) for name in _MEDIA.get(kind, ()))
+    return kind in _TEXTS_AND_SOUNDS or any(part.get(name) for name in _MEDIA.get(kind, ()))
 
 
 def _label(part: JsonObject) -> str:

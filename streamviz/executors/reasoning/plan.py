@@ -1,7 +1,7 @@
 """A step of a plan, as a model writes it."""
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -76,7 +76,7 @@ _TOOL_USE = _closed(
 PLAN_SCHEMA = _closed(
     {
         "thought": _words("What you think now."),
-        "next_action": {"type": "string", "enum": ["continue_thinking", "use_tools", "finished"]},
+        "next_action": {"type": "string", "enum": list(get_args(NextAction))},
         "tools_to_use": {"type": "array", "items": _TOOL_USE},
         "concurrent_execution": {"type": "boolean"},
     }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import is_number
+from streamviz.core.json_value import as_index, is_number
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.outcome import Outcome
 from streamviz.core.tokens import Tokens
@@ -159,7 +159,7 @@ def _asked(stream: LiveStream) -> dict[str, int | float | None]:
     fields = {**fields, **WIRE_FORMATS[stream.wire_format].settings_of(fields)}
     most = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
     return {
-        "gen_ai.request.max_tokens": next((count for name in most if (count := _whole(fields.get(name)))), None),
+        "gen_ai.request.max_tokens": next((count for name in most if (count := as_index(fields.get(name)))), None),
         "gen_ai.request.temperature": _number(fields.get("temperature")),
         "gen_ai.request.top_p": _number(fields.get("top_p", fields.get("topP"))),
     }
@@ -183,7 +183,3 @@ def _text(value: object) -> str:
 
 def _number(value: object) -> float | None:
     return float(value) if is_number(value) and abs(value) < _LARGEST else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
