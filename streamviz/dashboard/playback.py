@@ -19,6 +19,7 @@ from streamviz.core.lint.linter import Note
 from streamviz.core.outcome import Outcome
 from streamviz.core.tape_alignment import align
 from streamviz.core.tapes import Held, Tapes
+from streamviz.core.wire import AGGREGATORS
 from streamviz.dashboard.pages import number_in
 from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
@@ -110,8 +111,8 @@ class Asked(NamedTuple):
 
 
 def is_played(view: StreamView) -> bool:
-    """Whether a stream can be played: it is over, and its chunks are in the record."""
-    return not view.is_running and 0 < len(view.received_at) <= MOST_CHUNKS
+    """Whether a stream can be played: it is over, its chunks are in the record, and its format is known here."""
+    return not view.is_running and 0 < len(view.received_at) <= MOST_CHUNKS and view.wire_format in AGGREGATORS
 
 
 _kept: OrderedDict[UUID, Playback] = OrderedDict()
@@ -120,8 +121,10 @@ _locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
 
 async def playback_of(stream_id: UUID) -> Playback | None:
-    """Prepare a stream; None if it is not in the record, or not all of it, or has no chunks there, or too many."""
-    stream = await Stream.objects.filter(pk=stream_id).exclude(outcome="").only("chunk_count", "frame_count").afirst()
+    """Prepare a stream; None if it is not in the record, or not all of it, or has no chunks there, or too many, or is
+    in a format that is not known here: of a newer release."""
+    found = Stream.objects.filter(pk=stream_id, wire_format__in=AGGREGATORS).exclude(outcome="")
+    stream = await found.only("chunk_count", "frame_count").afirst()
     if stream is None or not 0 < stream.chunk_count <= _length(stream) <= MOST_CHUNKS:
         _kept.pop(stream_id, None)
         return None

@@ -8,14 +8,19 @@ from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, value_in
 from streamviz.core.lint.linter import Note
 from streamviz.core.sse import SSEEvent, SSEParser, events_in
-from streamviz.core.wire import AGGREGATORS, LINTERS
+from streamviz.core.wire import AGGREGATORS, LINTERS, PASSED_THROUGH
 from streamviz.records.runs import StoredChunk
+
+
+def aggregator_of(wire_format: str) -> Aggregator[Chunk, JsonObject]:
+    """An aggregator of this format; of one that is not known here, as of a newer release, it reads nothing."""
+    return AGGREGATORS.get(wire_format, AGGREGATORS[PASSED_THROUGH.name])()
 
 
 def aggregate(wire_format: str, stored: Iterable[StoredChunk], *, leave_out: bool = False) -> StreamState:
     """What the chunks add up to; anything after a chunk that cannot be read is ignored. With `leave_out`, they are read
     without what their format does not have, as they are if a policy acts on a stream."""
-    aggregator = AGGREGATORS[wire_format]()
+    aggregator = aggregator_of(wire_format)
     for each in stored:
         for chunk in events_of(each):
             if leave_out:
@@ -31,7 +36,7 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk], *, leave_out: boo
 
 def aggregate_tape(wire_format: str, tape: bytes) -> Aggregator[Chunk, JsonObject]:
     """What a client was sent, read as it would. An answer that is not a stream has its end mark if it is whole JSON."""
-    aggregator = AGGREGATORS[wire_format]()
+    aggregator = aggregator_of(wire_format)
     events = SSEParser().feed(tape)
     if tape.lstrip()[:1] == b"{":
         events = [SSEEvent(tape, tape)]

@@ -20,7 +20,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.events.reports import PIECE
-from streamviz.records.aggregation import events_of
+from streamviz.records.aggregation import aggregator_of, events_of
 from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import StreamClosed
 from streamviz.records.runs import StoredChunk
@@ -30,13 +30,15 @@ class Telling:
     """One stream: its chunks in order, then its end.
 
     A chunk may have no bytes, because a policy masks the answer or content is not kept, and old chunks may be gone.
-    From the first such chunk on, nothing is told until the end, which has the blocks as far as they may be known.
+    From the first such chunk on, nothing is told until the end, which has the blocks as far as they may be known. In a
+    format that is not known here, of a newer release, no chunk can be read.
     """
 
     def __init__(self, wire_format: str) -> None:
-        self._aggregator = AGGREGATORS[wire_format]()
+        self._aggregator = aggregator_of(wire_format)
         self._next = 0
-        self._has_lost = self._is_broken = False
+        self._has_lost = wire_format not in AGGREGATORS
+        self._is_broken = False
 
     def take(self, chunk: StoredChunk) -> list[StreamEvent]:
         """The events of a chunk; anything after a chunk that cannot be read is ignored."""

@@ -154,6 +154,15 @@ def test_what_is_no_moment_is_the_end(cast: Cast, stream: uuid.UUID) -> None:
         assert text_of(shown(cast, f"/streams/{stream}/?{query}")) == "".join(WORDS)
 
 
+def test_a_stream_in_a_format_of_a_newer_release_is_shown_and_not_played(cast: Cast, stream: uuid.UUID) -> None:
+    Stream.objects.filter(pk=stream).update(wire_format="of tomorrow")
+    page = shown(cast, f"/streams/{stream}/?at=2")
+    assert text_of(page) == "".join(WORDS)
+    assert "chunk 2" not in page
+    assert "Its tapes cannot be compared" in shown(cast, f"/streams/{stream}/tapes/")
+    assert cast["bob"].get(f"/streams/{stream}/tapes/0/").status_code == 404
+
+
 def test_a_moment_does_not_compare_the_tapes(cast: Cast, stream: uuid.UUID) -> None:
     shown(cast, f"/streams/{stream}/?at=1")
     assert playback._kept[stream].compared is None

@@ -75,3 +75,10 @@ def test_nothing_counts_behind_what_cannot_be_read() -> None:
     telling = Telling("openai_chat")
     telling.take(StoredChunk(0, 0, 0, b"data: {\n\n"))
     assert telling.take(chunk(1, "Hello")) == []
+
+
+def test_of_a_format_of_a_newer_release_the_end_tells_what_its_blocks_say() -> None:
+    telling = Telling("of tomorrow")
+    assert telling.take(chunk(0, "Hello")) == []
+    [told] = added_up(telling.close(closed(STREAM, chunk_count=1, blocks=[block(text="Hello")]))).blocks
+    assert (told.text, told.is_sealed) == ("Hello", True)

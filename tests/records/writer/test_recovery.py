@@ -62,6 +62,14 @@ def test_a_stream_is_closed_as_interrupted_with_its_blocks(query: Query, tmp_pat
     ]
 
 
+def test_a_stream_in_a_format_of_a_newer_release_is_closed_without_its_blocks(query: Query, tmp_path: Path) -> None:
+    head = opened(STREAM, wire_format="of tomorrow")
+    left_behind(tmp_path, [head, received(STREAM, RAWS), sent(STREAM, passed([0, 1]), 0)])
+    move(tmp_path)
+    columns = "outcome, chunk_count, frame_count, block_count"
+    assert query(f"SELECT {columns} FROM records_stream") == [("interrupted", 4, 2, 0)]
+
+
 def test_what_a_policy_denied_was_held(query: Query, tmp_path: Path) -> None:
     policy = Policy(name="guard", kind="tool_rule", mode="enforce")
     policy.save()
