@@ -160,7 +160,7 @@ class PolicyForm(forms.ModelForm):
             "by_hand_seconds": "How long to wait for approval, in seconds.",
         }
 
-    def __init__(self, *args: Any, kind: str, by: User | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, kind: str, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.instance.kind = kind
         self.instance.asked_by = by

@@ -52,7 +52,7 @@ def pieces(text: str) -> list[str]:
 class Text:
     """Text for the reader, as a message of its own; a refusal is announced by an event before it."""
 
-    def __init__(self, message_id: str, *, is_refusal: bool = False) -> None:
+    def __init__(self, message_id: str, *, is_refusal: bool) -> None:
         self._id = message_id
         self._is_refusal = is_refusal
 

@@ -54,7 +54,7 @@ class Author:
     """Collects the steps of one answer. `rng` makes every choice of words, so that a seed gives the same words at any
     speed. `turn` is how many answers the request already has, `shape` that of the JSON that it asks for, if any."""
 
-    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0, shape: Shape | None = None) -> None:
+    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int, shape: Shape | None) -> None:
         self.turn = turn
         self.shape = shape
         self.seconds = asked.seconds
