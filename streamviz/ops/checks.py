@@ -3,7 +3,7 @@
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,9 +26,11 @@ def require_folder(var_dir: Path) -> None:
 
 
 @contextmanager
-def only_one_running(var_dir: Path) -> Iterator[None]:
-    """Hold the folder for this process alone; the lock is released when the process ends, in whatever way."""
-    with (var_dir / "up.lock").open("a+") as lock:
+def only_one_running(var_dir: Path) -> Iterator[Callable[[], None]]:
+    """Hold the folder for this process alone; the lock is released when the process ends, in whatever way. Yields a
+    function that raises Fault if the lock was removed, so that another process can hold the folder too."""
+    path = var_dir / "up.lock"
+    with path.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -41,7 +43,22 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
         lock.truncate(0)
         with suppress(OSError):  # on a full disk, which the writer may yet clear, the process id is not shown
             os.write(lock.fileno(), f"{os.getpid()}\n".encode())
-        yield
+
+        def require_held() -> None:
+            if not _is_at(path, lock.fileno()):
+                raise Fault(f"{path} was removed while streamviz ran, and so maybe all of VAR_DIR. Start it again.")
+
+        yield require_held
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one with this path; yes, if the disk does not say."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def require_two_ports(port: int, simulator_port: int) -> None:

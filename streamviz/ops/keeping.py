@@ -43,19 +43,27 @@ class Due(NamedTuple):
 
 
 class Keeping:
-    """Keeps the children running, and Postgres if it is the embedded one. Children that end are put into `ended`."""
+    """Keeps the children running, and Postgres if it is the embedded one. Children that end are put into `ended`;
+    `require_all` raises Fault if nothing can go on."""
 
-    def __init__(self, ended: "queue.SimpleQueue[Child]", postgres: EmbeddedPostgres | None) -> None:
+    def __init__(
+        self,
+        ended: "queue.SimpleQueue[Child]",
+        postgres: EmbeddedPostgres | None = None,
+        require_all: Callable[[], None] = lambda: None,
+    ) -> None:
         self._ended = ended
         self._postgres = postgres
+        self._require_all = require_all
         self._pauses: defaultdict[str, Pauses] = defaultdict(Pauses)
         self._postgres_began = time.monotonic()
         self._due: list[Due] = []
 
     def run(self) -> NoReturn:
-        """Run until a signal's exception ends it."""
+        """Run until a signal's exception ends it. Raises Fault if nothing can go on."""
         while True:
             self._look()
+            self._require_all()
             for due in [due for due in self._due if due.at <= time.monotonic()]:
                 self._due.remove(due)
                 self._start(due)

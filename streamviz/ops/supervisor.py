@@ -38,7 +38,7 @@ def run(prepare: Callable[[], Then] | None = None) -> None:
     with stoppable(say), ExitStack() as stack:
         _forget_own_address(settings.HOST, settings.PORT)
         checks.require_folder(settings.VAR_DIR)
-        stack.enter_context(checks.only_one_running(settings.VAR_DIR))
+        require_held = stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_two_ports(settings.PORT, settings.SIMULATOR_PORT)
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
@@ -60,7 +60,7 @@ def run(prepare: Callable[[], Then] | None = None) -> None:
         if then is not None:
             then(base_url())
         connections.close_all()
-        Keeping(ended, postgres).run()
+        Keeping(ended, postgres, require_held).run()
 
 
 def _forget_own_address(host: str, port: int) -> None:

@@ -62,7 +62,7 @@ def run(count: int) -> None:
         try:
             for child in children:
                 child.wait_until_ready()
-            Keeping(ended, None).run()
+            Keeping(ended).run()
         finally:
             connect_nobody_more(listener)
             listener.close()

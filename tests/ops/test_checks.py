@@ -79,6 +79,16 @@ def test_a_full_disk_keeps_nothing_from_being_started(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_folder_that_was_removed_is_held_no_longer(tmp_path: Path, comes_back: bool) -> None:
+    with checks.only_one_running(tmp_path) as require_held:
+        require_held()
+        (tmp_path / "up.lock").unlink()
+        again = checks.only_one_running(tmp_path) if comes_back else nullcontext()
+        with again, pytest.raises(Fault, match=r"up\.lock was removed while streamviz ran, .* Start it again\.$"):
+            require_held()
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(("password", "is_fine"), [(None, False), ("long and random", True)])
 def test_a_public_server_needs_an_administrators_password(

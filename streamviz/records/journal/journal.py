@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 SEGMENT_BYTES = 8 * 1024 * 1024
 # A segment also ends after this time, so that its modification time tells how long the oldest entry has waited.
 SEGMENT_SECONDS = 60.0
+_GONE = "its folder was removed; streamviz has to be restarted"
 INCOMPLETE = "the journal was full: not all of this stream is recorded"
 
 
@@ -52,6 +53,8 @@ class Journal:
         self._owed: list[StreamClosed] = []
         # Why the last write failed, for example on a broken disk, where no limit is reached.
         self._failure = ""
+        # Somebody removed its folder: what is written now is in no file that a writer could find.
+        self._is_gone = False
         self._next_segment()
 
     def why_refused(self) -> str:
@@ -121,6 +124,8 @@ class Journal:
 
     def try_again(self) -> None:
         """After a failed write, find out whether writing works again; then write what is owed."""
+        if not self._is_gone and not (self.path / folder.LOCK).exists():
+            self._is_gone, self._failure = True, f"the journal cannot be written to ({_GONE})"
         if self._failure:
             with suppress(OSError):
                 self._try_to_write()
@@ -156,6 +161,8 @@ class Journal:
 
     def _write(self, records: bytearray) -> None:
         """Write all of it or nothing. Raises OSError if there is no room."""
+        if self._is_gone:
+            raise OSError(errno.ENOENT, _GONE)
         if (self._size and self._size + len(records) > SEGMENT_BYTES) or time.monotonic() > self._ends_at:
             # If no new segment can be created, the present one goes on.
             with suppress(OSError):

@@ -1,6 +1,7 @@
 """A worker's journal: once a flush has returned, its entries are in the files, even if the worker or the disk fails."""
 
 import resource
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,6 +135,22 @@ def test_a_stream_that_could_not_be_written_may_go_on_only_where_that_is_asked_f
     worker.append(closed(ONE))
     worker.flush()
     assert not worker.has_lost(ONE)
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_where_its_folder_was_removed_nothing_more_is_taken_for_recorded(tmp_path: Path, comes_back: bool) -> None:
+    """Writing still succeeds, into a file that nobody can find any more."""
+    root = tmp_path / "journal"
+    worker = journal_of(root, [opened(ONE)])
+    shutil.rmtree(root)
+    if comes_back:
+        journal_of(root, [])  # of another server, which made the folder anew
+    worker.try_again()
+    worker.append(received(ONE, [b"a"]))
+    worker.flush()
+    worker.try_again()
+    why = "its folder was removed; streamviz has to be restarted"
+    assert (worker.why_refused(), worker.has_lost(ONE)) == (f"the journal cannot be written to ({why})", True)
 
 
 def test_while_nothing_can_be_written_no_stream_may_begin(tmp_path: Path) -> None:
