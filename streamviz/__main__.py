@@ -118,9 +118,12 @@ def _execute() -> None:
         sys.stdout.flush()
 
 
-def _of_the_database(error: Exception) -> "Fault | None":
+def _of_the_database(error: BaseException) -> "Fault | None":
+    from django.db.migrations.exceptions import MigrationSchemaMissing
     from psycopg import Error
 
+    if isinstance(error, MigrationSchemaMissing):  # raised while another error is handled
+        error = error.__context__ or error
     cause = error.__cause__ or error  # Django's errors have the driver's as their cause
     if not isinstance(cause, Error):
         return None

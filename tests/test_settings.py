@@ -210,6 +210,21 @@ def test_a_database_without_tables_is_one_line(tmp_path: Path, postgres: dict[st
 
 
 @pytest.mark.slow
+def test_a_new_database_of_another_role_is_one_line(tmp_path: Path, postgres: dict[str, Any]) -> None:
+    role = f"streamviz_test_{secrets.token_hex(4)}"
+    with fresh_database(postgres) as url, psycopg.connect(url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            theirs = re.sub("//[^@]*@", f"//{role}@", url)
+            refused = run(["manage.py", "migrate", "--verbosity=0"], VAR_DIR=str(tmp_path), DATABASE_URL=theirs)
+        finally:
+            owner.execute(f"DROP ROLE {role}")
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert ": permission denied for schema public. The role in DATABASE_URL is to own the database and" in line
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_that_cannot_start_says_so_in_one_line_whoever_started_it(
     tmp_path: Path, postgres: dict[str, Any], workers: str

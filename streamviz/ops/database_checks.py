@@ -8,7 +8,7 @@ from django.db.utils import Error as DatabaseError
 from psycopg import sql
 
 from streamviz.faults import Fault
-from streamviz.ops.database_faults import no_database, place_of
+from streamviz.ops.database_faults import no_database, place_of, read_only
 from streamviz.records.database import conninfo
 
 LEAST_POSTGRES = 15
@@ -17,16 +17,19 @@ NOTIFY_SECONDS = 5.0
 
 
 def require_database() -> None:
-    """Raises Fault if the database cannot be reached, is too old, or is behind a transaction pooler."""
+    """Raises Fault if the database cannot be reached, is too old or read-only, or is behind a transaction pooler."""
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SHOW server_version_num")
-            version = int(cursor.fetchone()[0]) // 10000
+            cursor.execute("SELECT current_setting('server_version_num'), current_setting('transaction_read_only')")
+            told, is_read_only = cursor.fetchone()
+            version = int(told) // 10000
     except (OperationalError, NotSupportedError, DatabaseError) as error:
         raise no_database(error) from None
     if version < LEAST_POSTGRES:
         place = place_of(connection.settings_dict)
         raise Fault(f"The database at {place} is Postgres {version}; {LEAST_POSTGRES} or newer is needed.")
+    if is_read_only == "on":
+        raise read_only()
     require_own_sessions()
 
 

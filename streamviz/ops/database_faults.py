@@ -6,14 +6,13 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTable
+from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction, UndefinedColumn, UndefinedTable
 
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 
-# Classes of Postgres' errors: it is just stopping or starting, and it has no room for more.
+# The class of Postgres' errors as it is just stopping or starting.
 _ENDED = "57P"
-_NO_ROOM = "53"
 
 
 def no_database(error: Exception) -> Fault:
@@ -30,8 +29,10 @@ def no_database(error: Exception) -> Fault:
 def fault_of(error: psycopg.Error) -> Fault | None:
     """What to say about the error that ended a command; None if it cannot be fixed from outside."""
     if isinstance(error, InsufficientPrivilege):
-        owner = "The role in DATABASE_URL is to own all tables: restore them as that role, or change their owner."
+        owner = "The role in DATABASE_URL is to own the database and all tables: change their owner, or restore as it."
         return Fault(f"{_cannot_use(_without_password(error))} {owner}")
+    if isinstance(error, ReadOnlySqlTransaction):
+        return read_only()
     if isinstance(error, UndefinedTable | UndefinedColumn) and _is_behind():
         return Fault(f"{_cannot_use(_without_password(error))} Run `{COMMAND} migrate`, or check DATABASE_URL.")
     if not isinstance(error, psycopg.OperationalError):
@@ -40,7 +41,12 @@ def fault_of(error: psycopg.Error) -> Fault | None:
     # stops.
     if not error.sqlstate or error.sqlstate.startswith(_ENDED):
         return no_database(error)
-    return Fault(_cannot_use(_without_password(error))) if error.sqlstate.startswith(_NO_ROOM) else None
+    return Fault(_cannot_use(_without_password(error)))
+
+
+def read_only() -> Fault:
+    """What to say about a database to which nothing can be written."""
+    return Fault(_cannot_use("it is read-only, as replicas are. Set DATABASE_URL to the primary."))
 
 
 def _is_behind() -> bool:

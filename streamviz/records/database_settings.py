@@ -32,7 +32,8 @@ def postgres(
         raise ImproperlyConfigured(f"In the user and password of {name}, / must be written as %2F, and @ as %40.")
     try:
         parts = conninfo_to_dict(url) if url.startswith(("postgres://", "postgresql://")) else {}
-    except ProgrammingError:
+        int(str(parts.get("connect_timeout", timeout)))  # which the driver would refuse only as it connects
+    except (ProgrammingError, ValueError):
         parts = {}
     database = parts.pop("dbname", None)
     if not database:

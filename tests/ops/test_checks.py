@@ -127,6 +127,17 @@ def test_a_public_servers_database_has_no_short_password(
         password_checks.require_database_password_if_public()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_replica_in_place_of_the_primary_is_a_fault() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    try:
+        with pytest.raises(Fault, match=r"it is read-only, as replicas are\. Set DATABASE_URL to the primary\."):
+            database_checks.require_database()
+    finally:
+        connection.close()
+
+
 @pytest.mark.django_db
 def test_postgres_itself_gives_each_connection_a_session_of_its_own() -> None:
     database_checks.require_own_sessions()

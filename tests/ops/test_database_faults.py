@@ -28,5 +28,15 @@ def test_a_full_disk_of_the_database_is_one_line() -> None:
     assert str(fault).endswith(f": {said}.")
 
 
+def test_a_statement_that_takes_longer_than_the_database_allows_is_one_line() -> None:
+    fault = fault_of(ended_with("SET statement_timeout = 1; SELECT pg_sleep(60)"))
+    assert str(fault).endswith(": canceling statement due to statement timeout.")
+
+
+def test_a_replica_in_place_of_the_primary_is_one_line() -> None:
+    fault = fault_of(ended_with("SET TRANSACTION READ ONLY; CREATE TABLE nothing ()"))
+    assert str(fault).endswith(": it is read-only, as replicas are. Set DATABASE_URL to the primary.")
+
+
 def test_what_the_program_asked_wrongly_is_none() -> None:
     assert fault_of(ended_with("SELECT 1 / 0")) is None

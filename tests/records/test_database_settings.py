@@ -39,7 +39,11 @@ def test_a_database_url_can_name_a_socket(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://ann:hunter2@db/records", "postgresql://ann:hunter2@db", "postgresql://ann:hunter2@db/r?x=%zz"]
+    "url",
+    [
+        *("mysql://ann:hunter2@db/records", "postgresql://ann:hunter2@db", "postgresql://ann:hunter2@db/r?x=%zz"),
+        "postgresql://ann:hunter2@db/records?connect_timeout=5s",
+    ],
 )
 def test_a_broken_database_url_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("DATABASE_URL", url)
