@@ -31,9 +31,11 @@ MAY_DELETE = (
     ".gradle", ".dart_tool", ".terraform", ".eggs", "*.egg-info", "DerivedData", "Pods", "_build", "site",
     "public/build", "test-results", "playwright-report", "storybook-static", "logs", "*.tmp", "*.bak",
     "*.json", "*.lock", "*.log", "*.txt", "*.xml", "*.o", "*.pyc", "*.zip", "*.gz", "*.tgz", "*.tar", "*.png", "*.csv",
-    ".coverage", ".eslintcache", ".DS_Store", ".nyc_output",
+    ".coverage", ".eslintcache", ".DS_Store", ".nyc_output", ".expo", ".serverless", ".aws-sam", ".wrangler", ".vercel",
+    ".nx", ".swc", ".docusaurus", ".ipynb_checkpoints", ".build", ".zig-cache", "zig-out", "dist-newstyle", "_site",
+    "cmake-build-*", "allure-results", "output", "_cacache",
     "/tmp/?*", "/var/tmp/?*",  # noqa: S108
-    "/private/tmp/?*", "/var/lib/apt/lists", "/var/cache/apt*", "/var/cache/apk*",
+    "/private/tmp/?*", "/var/folders/?*", "/var/lib/apt/lists", "/var/cache/apt*", "/var/cache/apk*",
 )  # fmt: skip
 
 

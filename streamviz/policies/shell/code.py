@@ -20,10 +20,10 @@ STARTUP_OPTIONS = ("--rcfile", "--init-file")
 # only letters.
 _GROUPED = re.compile(r"-(?:[A-Za-z]*[ceErp][A-Za-z]{0,3}|[A-Za-z]{0,5}?[ceErp](.*[^A-Za-z].*))", re.DOTALL)
 _ALONE = len("-c")
-# The same for interpreters whose flags are known: any other option may take what is joined to it as a value, and the
-# code would still follow.
+# The same, or the module that runs, for interpreters whose flags are known: any other option may take what is joined to
+# it as a value, and the code would still follow.
 _JOINED_TO_FLAGS = {
-    "python": re.compile(r"-[bBdEhiIOPqsSuvVx]*c.+", re.DOTALL),
+    "python": re.compile(r"-[bBdEhiIOPqsSuvVx]*[cm].+", re.DOTALL),
     "perl": re.compile(r"-[acnpwWltsSTuUX]*[eE].+", re.DOTALL),
     "ruby": re.compile(r"-[acdlnpsvw]*e.+", re.DOTALL),
     "php": re.compile(r"-r.+", re.DOTALL),

@@ -51,7 +51,7 @@ def _read(command: Command) -> list[str]:
     own = [
         each
         for at, each in enumerate(arguments)
-        if not (at and arguments[at - 1] in ("-i", "--identity", "--key", "--cert", "-E"))
+        if not (at and arguments[at - 1] in ("-i", "--identity", "--key", "--cert", "--cacert", "-E"))
     ]
     own = [
         part

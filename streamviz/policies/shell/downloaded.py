@@ -15,6 +15,7 @@ from streamviz.policies.shell.saved import (
     copies_from_elsewhere,
     decompressed,
     downloads,
+    packs,
     unpacked_to,
     unpacks,
 )
@@ -28,6 +29,10 @@ _COPIERS = frozenset("cp mv ln link install".split())
 _INSTALLS = re.compile(r"(?:.*/)?(?:setup|install|bootstrap)\b")
 # Programs that install the packages, or run the scripts, that are their operands.
 _INSTALLERS = frozenset("dpkg rpm apt apt-get dnf yum zypper apk pacman brew pip pip3 pipx npm crontab".split())
+# Programs that run a file of code, and that are given none in any other way.
+_LAUNCHERS = frozenset("tsx ts-node zx go java mono julia elixir groovy scala swift".split())
+# What a project keeps of its own, so that it is not what an archive left beside it.
+_OWN = re.compile(r"(?:\.?venv|env|node_modules|vendor|scripts|target)/.+|(?:gradlew|mvnw)(?:\.bat|\.cmd)?")
 _MAKEFILES = ("-f", "--file", "--makefile")
 # Options of shells and interpreters whose value is neither a script nor run.
 _VALUED = re.compile(r"-(?:[OWXI]|[a-zA-Z]*o)")
@@ -66,7 +71,8 @@ class _Found:
         if not (self._files or self._beginnings or self._apart or self._mixed):
             return False
         scripts = _run_by_path(command)
-        if any(_is_within(path, self._mixed) for path in _paths(command, scripts)):
+        inside = [each for path in _paths(command, scripts) for each in _within(path, self._mixed)]
+        if not all(map(_OWN.fullmatch, inside)):
             return True
         if any(map(self._has, _paths(command, [*scripts, *_run_otherwise(command)]))):
             return True
@@ -98,16 +104,21 @@ class _Found:
 
     def _keep_output(self, command: Command) -> None:
         """Note what something downloaded is written or unpacked to."""
-        if unpacks(command):
-            to = unpacked_to(command)
-            self._apart.update(_paths(command, to))
-            self._mixed.update([] if to else [normal(command.folder)])
-        elif command.name == "split":
+        self._files.update(map(normal, written(command)))
+        if command.name == "split":
             self._beginnings.update(_paths(command, beginnings(command)))
-        elif command.name == "sponge":
+        elif command.name == "sponge" or packs(command):
             self._files.update(_paths(command, operands(command.arguments)))
-        else:
-            self._files.update(map(normal, written(command)))
+        elif unpacks(command):
+            self._keep_unpacked(command)
+
+    def _keep_unpacked(self, command: Command) -> None:
+        """Note what it unpacks by name, which may be folders, and where."""
+        here, to = normal(command.folder), _paths(command, unpacked_to(command))
+        named = _paths(command, operands(command.arguments))
+        self._files.update(named)
+        self._apart.update({*named, *to} - {here})
+        self._mixed.update([here] if here in to or not to else [])
 
     def _gives(self, command: Command) -> bool:
         """Whether a command reads such a file."""
@@ -117,7 +128,7 @@ class _Found:
         return any(map(self._has, _paths(command, read)))
 
     def _has(self, path: str) -> bool:
-        if path in self._files or _is_within(path, self._apart):
+        if path in self._files or any(_within(path, self._apart)):
             return True
         if any(path.startswith(beginning) for beginning in self._beginnings):
             return True
@@ -145,9 +156,13 @@ def _paths(command: Command, texts: Iterable[str]) -> list[str]:
     return [normal(joined(command.folder, text)) for text in texts]
 
 
-def _is_within(path: str, folders: set[str]) -> bool:
+def _within(path: str, folders: set[str]) -> Iterator[str]:
+    """The path as seen from each of these folders that it is in."""
     is_relative = not path.startswith(("/", "~", ".."))
-    return any(path.startswith(f"{folder.rstrip('/')}/") if folder else is_relative for folder in folders)
+    for folder in folders:
+        start = f"{folder.rstrip('/')}/" if folder else ""
+        if path.startswith(start) and (folder or is_relative):
+            yield path[len(start) :]
 
 
 def _run_by_path(command: Command) -> list[str]:
@@ -164,6 +179,8 @@ def _run_otherwise(command: Command) -> list[str]:
     if command.name in SHELLS | INTERPRETERS:
         read = [word.text for word in command.flow.reads if reads_input(command)]
         return _script(command) + read
+    if command.name in _LAUNCHERS:
+        return _script(command)
     if command.name == "make":  # its operands are what it makes
         return [*behind(command.arguments, _MAKEFILES), *joined_to(command.arguments, _MAKEFILES)]
     return list(command.arguments) if command.name in _INSTALLERS else []
@@ -171,8 +188,8 @@ def _run_otherwise(command: Command) -> list[str]:
 
 def _script(command: Command) -> list[str]:
     """The first word that is neither an option nor its value, and what is loaded before."""
-    words, loaded = list(command.arguments), list(behind(command.arguments, _LOADING))
-    for before, word in zip(["", *words], words, strict=False):
-        if not word.startswith("-") and not _VALUED.fullmatch(before):
-            return [word, *loaded]
-    return loaded
+    words = list(command.arguments)
+    pairs = zip(["", *words], words, strict=False)
+    own = [word for before, word in pairs if not word.startswith("-") and not _VALUED.fullmatch(before)]
+    # `run` may be a verb.
+    return [*own[: 2 if own[:1] == ["run"] else 1], *behind(words, _LOADING)]

@@ -4,10 +4,10 @@
 INSTALLS: dict[str, frozenset[str]] = {
     name: frozenset(verbs.split())
     for name, verbs in {
-        "npm": "install i in ins inst add",
-        "pnpm": "install i add",
-        "yarn": "add",
-        "bun": "install i add a",
+        "npm": "install i in ins inst isntall add install-test it update up upgrade",
+        "pnpm": "install i add install-test it update up upgrade",
+        "yarn": "add up upgrade",
+        "bun": "install i add a update",
         "deno": "install add",
         "pip": "install wheel",
         "pipx": "install inject",

@@ -23,6 +23,8 @@ _ADDRESS = re.compile(
 # A repository at GitHub, as npm and its kin abbreviate it.
 _REPOSITORY = re.compile(r"\w[\w.-]*/[\w.-]+(?:#\S*)?")
 _ABBREVIATING = frozenset({"npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"})
+# Python's option for a module, behind its flags.
+_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*m(.*)", re.DOTALL)
 _VERSION = re.compile(r"[\d.]+\Z")
 
 
@@ -53,10 +55,11 @@ def _verb(name: str, words: Sequence[str], verbs: frozenset[str]) -> int | None:
 def _manager(command: Command) -> tuple[str, list[str]]:
     """The package manager's name without its version, and its words; also of one that runs as a module of Python."""
     name, words = command.name, list(command.arguments)
-    at = next((n for n, word in enumerate(words[:5]) if word.startswith("-m")), None)
-    if name in ("python", "pypy") and at is not None:
-        joined = words[at].removeprefix("-m")
-        name, *words = [joined, *words[at + 1 :]] if joined else words[at + 1 :] or [""]
+    if name in ("python", "pypy"):
+        modules = enumerate(map(_MODULE.fullmatch, _first(words, "-W -X")), 1)
+        at, joined = next(((at, found[1]) for at, found in modules if found), (0, ""))
+        if at:
+            name, *words = [joined, *words[at:]] if joined else words[at:] or [""]
     return _VERSION.sub("", name.removesuffix(".cmd")), words
 
 

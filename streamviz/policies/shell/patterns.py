@@ -16,13 +16,19 @@ def has(pattern: Pattern, text: str) -> bool:
 
 SOCKETS = _any_of(r"/dev/(?:tcp|udp)/")
 SET_UID = _any_of(r"^[augo]*\+[rwxt]*s", r"^0?[4-7][0-7]{3}\z")
+# Tests of servers have sockets and start programs, too. What tells them apart is that they do not give one the other:
+# by calls that replace the program, or by what the socket says.
+_REPLACES = r"(?:[^\w.]|\bos\.|\)\.)(?:exec[lvpe]{0,3}|system|popen)\s*[({\"'$`q]"
+_READS = r"(?:\brec(?:v|eive)|makefile|fileno|stdin\s*=\s*\w+\s*[,)])"
+_STARTS = r"(?:subprocess|\bexec|\bsystem|popen|spawn)"
 # Code that opens a shell to somebody else, runs what it fetches or decodes, or deletes what is vital.
 REMOTE_SHELL = _any_of(
-    r"socket.*(?:dup2|pty\.spawn|subprocess|/bin/(?:ba)?sh|exec|system)",
+    rf"socket.*(?:dup2|pty\.spawn|/bin/(?:ba)?sh|{_REPLACES})",
+    rf"socket.*(?:{_READS}.*{_STARTS}|{_STARTS}.*{_READS})",
     r"fsockopen.*exec",
     r"net\.connect.*spawn",
     r"child_process.*net\.",
-    r"TCPSocket.*(?:exec|popen|sh)",
+    r"TCPSocket.*(?:exec|popen|\bsh\b)",
     flags="(?is)",
 )
 AWK_RUNS = _any_of(r"\bsystem\s*\(", r"\|\s*getline", r"\|\s*\"")
@@ -31,7 +37,7 @@ FOREIGN_CODE = _any_of(
     rf"(?:^|[^\w.]|builtins\W{{1,5}})(?:exec|eval|compile)\s*\(.*{_FOREIGN_TEXT}",
     rf"\b(?:system|popen|run)\s*\(\s*[^;\n]*{_FOREIGN_TEXT}",
     r"marshal\.loads",
-    r"\beval\b[^;{]*\bget\b",
+    r"(?:^|[^\w.])eval\b[^;{]*\bget\b",
     r"\b(?:include|require)(?:_once)?\b\s*\(?\s*['\"](?:https?|ftp):",
     r"\bimport\b\s*(?:\(\s*|[^;('\"]*\bfrom\s*)?['\"`]https?:",
     r"\bload(?:string)?\s*\(\s*require\s*\(?\s*['\"]socket\.http",
@@ -65,7 +71,8 @@ PRIVATE = _any_of(
     r"(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?" + _END,
     r"(?:^|/)\.(?:aws/credentials|git-credentials|netrc|pgpass|my\.cnf|docker/config\.json|kube/config|vault-token)"
     + _END,
-    r"(?:^|/)\.(?:pypirc|npmrc|config/gh/hosts\.yml|claude/\.credentials\.json|codex/auth\.json)" + _END,
+    r"^~/\.npmrc" + _END,
+    r"(?:^|/)\.(?:pypirc|config/gh/hosts\.yml|claude/\.credentials\.json|codex/auth\.json)" + _END,
     r"(?:^|/)\.(?:config/gcloud/[^ ]*(?:credentials|tokens)[^ ]*|azure/[^ ]*oken[^ ]*)" + _END,
     r"(?:^|/)\.(?:gnupg/(?:private-keys|secring)[^ ]*|bitcoin/[^ ]*|config/solana/id\.json)" + _END,
     r"(?:^|/)(?:Login Data|logins\.json|key4\.db|wallet\.dat|master\.key)" + _END,
@@ -75,7 +82,7 @@ PRIVATE = _any_of(
     r"^(?:/var)?/run/secrets/",
 )
 PRIVATE_WHEN_SENT = _any_of(
-    r"(?:^|/)\.env(?:\.[a-z]+)?" + _END,
+    r"(?:^|/)\.(?:env(?:\.[a-z]+)?|npmrc)" + _END,
     r"(?:^|/)\.(?:bash|zsh|python|mysql|psql)_history" + _END,
     r"(?:^|/)id_[a-z0-9]+" + _END,
     r"\.pem" + _END,

@@ -43,8 +43,8 @@ def is_core(path: str) -> bool:
 
 
 def is_settings(path: str) -> bool:
-    """Whether writing there changes the system: what is in `is_core`, and the folders that programs look in."""
-    return is_core(path) or emptied(normal(path)) in ("/etc", "/usr", "/usr/local/bin")
+    """Whether writing there changes the system: what is in `is_core`, and the folders that hold it."""
+    return is_core(path) or emptied(normal(path)) in ("/etc", "/usr")
 
 
 def may_be_key(path: str) -> bool:

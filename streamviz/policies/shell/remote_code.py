@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from streamviz.policies.shell import patterns
 from streamviz.policies.shell.code import STANDARD_INPUT, STARTUP_OPTIONS, interpreted, reads_input, shell_text
@@ -15,6 +16,9 @@ from streamviz.policies.shell.wrappers import behind, behind_options
 # Programs that give a shell in a container their input, and verbs of programs with which they download.
 _CONTAINERS = frozenset("docker podman nerdctl kubectl oc lxc incus".split())
 _DOWNLOADING = {"gh": (("api",), ("gist",)), "aws": (("s3",), ("s3api",)), "rclone": (("cat",),)}
+_FEW = 3
+# Whether a server on the machine itself is up is often asked so.
+_OWN_PORTS = re.compile(r"/dev/tcp/(?:localhost|127\.0\.0\.1)/")
 _TAKES_CODE = re.compile(r"(?:-[a-zA-Z]*[cerE]|--eval|--print|-p|eval)(?:\W|\Z)")
 # Text that may contain a command with arguments, such as `rm -rf` or `rm$IFS-rf`.
 _SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
@@ -22,7 +26,8 @@ _SCRIPT = re.compile(rf"[^\s{UNKNOWN}][\s$]+[^\s{UNKNOWN}]")
 
 def runs_foreign_code(command: Command) -> str:
     """What is wrong with it; empty if nothing is."""
-    if any(has(patterns.SOCKETS, word.text) for word in (*command.words, *command.flow.reads, *command.flow.writes)):
+    words = (*command.words, *command.flow.reads, *command.flow.writes)
+    if any(has(patterns.SOCKETS, _OWN_PORTS.sub("", word.text)) for word in words):
         return "it opens a connection from the shell"
     if _is_remote_shell(command):
         return "it opens a shell to somebody else"
@@ -82,8 +87,11 @@ def _runs_input(command: Command) -> bool:
     """Whether a program that is no shell itself gives its input to one."""
     name, arguments = command.name, command.arguments
     rest = behind_options(name, list(command.words[1:]))
+    if name == "ssh" and len(rest) == 1:
+        return True
     if name in ("ssh", *_CONTAINERS):
-        return (name == "ssh" and len(rest) == 1) or (len(rest) > 1 and program(rest[-1].text) in SHELLS)
+        within = (at for at, word in enumerate(rest) if at and program(word.text) in SHELLS | INTERPRETERS)
+        return any(reads_input(Command(tuple(rest[at:]))) for at in islice(within, _FEW))
     if name == "make":
         return any(file in STANDARD_INPUT | {"-"} for file in behind(arguments, ("-f", "--file", "--makefile")))
     if name in ("sudo", "doas"):

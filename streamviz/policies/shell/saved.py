@@ -22,13 +22,24 @@ _UNPACKERS = {
     "unzip": ("-d",),
     **dict.fromkeys(("7z", "7za", "7zz", "unrar", "cpio", "ar", "jar"), ("-o",)),
 }
+# Modes of these in which nothing is unpacked, given first.
+_LEAVES_PACKED = {
+    **dict.fromkeys(_TARS, re.compile(r"-?[ctru][a-wyzA-Z]*|--(?:list|create)")),
+    "unzip": re.compile(r"-[a-zA-Z]*[lvtZ][a-zA-Z]*"),
+}
 _DECOMPRESSORS = frozenset("gunzip bunzip2 unxz unlzma unzstd gzip bzip2 xz zstd".split())
 _REMOTE_PATH = re.compile(r"[\w.@-]+:|\w+://")
 
 
+def packs(command: Command) -> bool:
+    """Whether it makes an archive, or only lists what is in one."""
+    packed = _LEAVES_PACKED.get(command.name)
+    return packed is not None and any(map(packed.fullmatch, command.arguments[:1]))
+
+
 def unpacks(command: Command) -> bool:
     """Whether it unpacks archives."""
-    return command.name in _UNPACKERS
+    return command.name in _UNPACKERS and not packs(command)
 
 
 def unpacked_to(command: Command) -> list[str]:
