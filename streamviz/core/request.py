@@ -109,10 +109,12 @@ class ModelCall:
         known = WIRE_FORMATS.get(self.wire_format, OPENAI_CHAT)
         return self.fields.get(known.system), self.fields.get(known.turns)
 
-    def _filled_in(self) -> object:
-        """The values that are filled into a template of the provider's, without their names."""
+    def _filled_in(self) -> list[object]:
+        """What the model reads beside the turns: the values that are filled into a template of the provider's, without
+        their names, documents to answer from, and what the answer is expected to be like."""
         values = as_object(self.fields.get("prompt")).get("variables")
-        return list(values.values()) if isinstance(values, dict) else values
+        told = list(values.values()) if isinstance(values, dict) else [values]
+        return [each for each in (*told, *map(self.fields.get, _BESIDE)) if each]
 
     def _roles(self) -> Iterator[str]:
         said = self._read()[1]
@@ -195,6 +197,8 @@ def _role(role: str) -> str:
 _ANSWERED = frozenset(("functionResponse", "function_response"))
 # Where a message, a tool's result, or a part of them has its text.
 _IN_PARTS = ("text", "value", "content", "parts", "output")
+# Fields of a request whose texts the model reads, too.
+_BESIDE = ("documents", "prediction")
 # The members of most messages.
 PLAIN = frozenset(("role", "content"))
 # Members in which a format says what something is. In the input and output of tools they are like any others.

@@ -33,8 +33,8 @@ Answer with JSON alone: {{"score": <a number from 0, the instruction is not met 
 class LlmJudge(Policy):
     """Asks `model` to score how well `instructions` are met, from 0 to 1, and denies at `threshold` or above.
 
-    `on` lists what is judged: kinds of block, each held until the answer is there; `request`, everything that the model
-    will read; or `tool_results`, only what tools returned, where injected prompts come from. How long the answer may
+    `on` lists what is judged: kinds of block, each held until the answer is there; `request`, its system prompt and all
+    its messages; or `tool_results`, only what tools returned, where injected prompts come from. How long the answer may
     take, and what happens without one, are the policy's time limit and fail mode. Input longer than `longest`
     characters is judged in overlapping parts, in parallel: if one is denied, all of it is. More than `parts` of them,
     or a request of more than 10,000 messages, are not judged: that counts as a failure. Score and explanation are kept

@@ -201,9 +201,9 @@ class _Masking:
         made = [self.value(item, holder) for item in items]
         if holder is None:
             return made
-        pairs = list(zip(self._across(made), items, strict=True))
+        pairs = [pair for pair in zip(self._across(made), items, strict=True) if not _is_emptied(*pair)]
         turns = groupby(pairs, lambda pair: is_of_answer(pair[1])) if holder == "input" else [(True, iter(pairs))]
-        left = [own for _, turn in turns for own in _unbroken(list(turn)) if not _is_emptied(own)]
+        left = [own for _, turn in turns for own in _unbroken(list(turn))]
         return left or ([_LEFT_OUT] if holder == "content" and items else [])
 
     def _across(self, items: list[object]) -> list[object]:
@@ -282,9 +282,9 @@ def _unbroken(turn: list[tuple[object, object]]) -> list[object]:
     return [own for own, item in turn if not (is_broken and is_thinking(item))]
 
 
-def _is_emptied(item: object) -> bool:
-    """Whether a text is in the mask of the one before it. Providers accept no empty one."""
-    return text_of(item) == ""
+def _is_emptied(own: object, item: object) -> bool:
+    """Whether all of a text is in the mask of the one before it. Some providers accept no empty one."""
+    return own is not item and text_of(own) == ""
 
 
 def _edit_within(found: Found, start: int, end: int, mask: str) -> Edit:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.model_names import fits_in_any_case, matching
+from streamviz.core.model_names import fits, fits_in_any_case, matching
 from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall, Turn
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
@@ -40,10 +40,11 @@ class RequestRule(Policy):
     """Denies requests before they go upstream, and sets or drops their parameters.
 
     A request is denied if its model, by any of its names, matches one of `models` (globs, ignoring case), if the name
-    of one of its tools matches one of `tools` (globs), if it has one of `parameters`, or if one of `patterns` (RE2) is
-    in one of its messages; with `roles`, only in messages of these roles or of an unknown role. From a request that is
-    not denied, `drop` removes parameters, and `set` gives them a value, including `model`. The client gets `text` as
-    the error's message; if it is empty, a line that names the policy.
+    of one of its tools matches one of `tools` (globs), if it has one of `parameters` (globs), or if one of `patterns`
+    (RE2) is in its system prompt or in one of its messages, not in what it says of tools; with `roles`, only in
+    messages of these roles or of an unknown role. From a request that is not denied, `drop` removes parameters, and
+    `set` gives them a value, including `model`. The client gets `text` as the error's message; if it is empty, a line
+    that names the policy.
     """
 
     kind = "request_rule"
@@ -53,7 +54,7 @@ class RequestRule(Policy):
         "properties": {
             "models": {**_GLOBS, "description": "Models to deny; * and ? are wildcards."},
             "tools": {**_GLOBS, "description": "Tools to deny; * and ? are wildcards."},
-            "parameters": {**_GLOBS, "description": "Parameters to deny."},
+            "parameters": {**_GLOBS, "description": "Parameters to deny; * and ? are wildcards."},
             "patterns": {
                 "type": "array",
                 "description": "Patterns to deny in messages.",
@@ -119,8 +120,8 @@ class RequestRule(Policy):
             if glob := _matching(tool, self._tools):
                 return Why(f"The tool {shortened(tool, 80)} matches {glob}.", {"tool": glob})
         for name in self._parameters:
-            if name in request.fields:
-                return Why(f"It has the parameter {name}.", {"parameter": name})
+            if found := next((each for each in request.fields if fits(each, name)), ""):
+                return Why(f"It has the parameter {shortened(found, 80)}.", {"parameter": name})
         return self._in_messages(request.turns) if self._patterns else None
 
     def _in_messages(self, turns: list[Turn]) -> Why | None:

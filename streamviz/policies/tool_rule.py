@@ -56,7 +56,8 @@ class ToolRule(Policy):
     spaces around it, with hyphens or spaces for underscores, after a dot, slash or colon (`functions.bash`), and a
     call without any name. With none, every name matches. Each of `arguments` has a `pattern`, an RE2 regular
     expression, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the pattern is
-    looked for everywhere. With no `arguments`, the name alone decides. If a tool takes plain text, that is at
+    looked for everywhere, also in a text that is JSON itself, into which no path leads. With no `arguments`, the name
+    alone decides. If a tool takes plain text, that is at
     `$.input`. With `allow_only`, everything at a path must match. `text` is what the client gets instead of the call;
     if it is empty, a line that names the policy.
 

@@ -170,6 +170,15 @@ def test_a_secret_in_several_parts_of_a_message_is_masked(format: str, type: str
     assert verdict.evidence["counts"] == {"api key": 1}
 
 
+def test_a_part_that_the_client_left_empty_stays() -> None:
+    content = parts("text", "", KEY, "")
+    asked = ModelCall("openai_chat", {"messages": [{"role": "user", "content": content}]})
+    verdict = build("redact", {}).on_request(asked, context())
+    assert isinstance(verdict, Verdict)
+    masked = [{"role": "user", "content": parts("text", "", "[api key removed]", "")}]
+    assert verdict.request == {"messages": masked}
+
+
 def test_a_mention_in_a_part_of_its_own_is_not_taken_for_an_address() -> None:
     content = [{"type": "text", "text": text} for text in ("see user", "@app.route and", " the rest")]
     asked = ModelCall("openai_chat", {"messages": [{"role": "user", "content": content}]})

@@ -36,6 +36,7 @@ def verdict(parameters: dict[str, Any], request: dict[str, Any] = REQUEST, forma
         ({"tools": ["RUN_SHELL"]}, "The tool run_shell matches RUN_SHELL."),
         ({"tools": ["web_search"]}, "The tool web_search matches web_search."),
         ({"parameters": ["temperature"]}, "It has the parameter temperature."),
+        ({"parameters": ["temp*"]}, "It has the parameter temperature."),
         ({"patterns": [{"pattern": "ignore .* instructions"}]}, "Message 2 (user) matches ignore .* instructions."),
         ({"patterns": [{"pattern": "password", "roles": ["tool"]}]}, "Message 3 (tool) matches password."),
     ],
@@ -94,6 +95,8 @@ def test_it_sets_and_drops_and_changes_nothing_in_place() -> None:
          "tool"),
         ("openai_responses", {"instructions": "a secret", "input": []}, "system"),
         ("openai_responses", {"input": "hi", "prompt": {"id": "p", "variables": {"of": "a secret"}}}, "user"),
+        ("openai_chat", {"messages": [], "prediction": {"type": "content", "content": "a secret"}}, "user"),
+        ("openai_chat", {"messages": [], "documents": [{"id": "x", "data": {"text": "a secret"}}]}, "user"),
         ("openai_chat", {"messages": [{"role": "assistant", "tool_calls": [
             {"id": "x", "type": "function", "function": {"name": "f", "arguments": "a secret"}}]}]}, "assistant"),
     ],
