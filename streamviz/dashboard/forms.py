@@ -180,7 +180,9 @@ class PolicyForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        self.instance.parameters = parameters_in(self._schema, cleaned)
+        self.instance.parameters = parameters_in(
+            self._schema, {name: value for name, value in cleaned.items() if name in self.data}
+        )
         return cleaned
 
     def _post_clean(self) -> None:

@@ -27,7 +27,7 @@ def fields_of(schema: JsonObject, parameters: JsonObject) -> dict[str, forms.Fie
 
 
 def parameters_in(schema: JsonObject, cleaned: dict[str, Any], prefix: str = PREFIX) -> JsonObject:
-    """What was filled in; fields that were left empty are left out."""
+    """What was filled in. Fields that were left empty are left out, unless a default would then take their place."""
     found: JsonObject = {}
     for name, each in as_object(schema.get("properties")).items():
         own = as_object(each)
@@ -36,7 +36,8 @@ def parameters_in(schema: JsonObject, cleaned: dict[str, Any], prefix: str = PRE
             value = parameters_in(own, cleaned, f"{prefix}{name}.") or None
         else:
             value = _read(own, cleaned.get(prefix + name))
-        if value not in (None, "", []):
+        is_emptied = cleaned.get(prefix + name) == "" and own.get("default") and "enum" not in own
+        if value not in (None, "", []) or is_emptied:
             found[name] = value
     return found
 

@@ -166,6 +166,24 @@ def test_a_policys_form_changes_its_parameters_and_scope(alice: Client, guard: P
     assert (changed.mode, changed.tools_scope, changed.fail_open, changed.version) == ("shadow", "run_*", True, 2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "emptied", "saved"),
+    [
+        ("text_rule", {"p.patterns": "a", "p.replacement": ""}, {"patterns": ["a"], "replacement": ""}),
+        ("redact", {"p.mask": ""}, {"mask": ""}),
+        ("shell_rule", {"p.may_delete": "", "p.text": ""}, {"may_delete": []}),
+        ("tool_rule", {"p.names": "", "p.action": ""}, {}),
+    ],
+)
+def test_a_field_that_is_emptied_does_not_get_its_default_again(
+    alice: Client, kind: str, emptied: Form, saved: Form
+) -> None:
+    Policy(name="mine", kind=kind, parameters={"patterns": ["a"]} if kind == "text_rule" else {}).save()
+    usual = {name: value for name, value in form().items() if not name.startswith("p.")}
+    assert alice.post("/policies/mine/", usual | emptied).status_code == 302
+    assert Policy.objects.get(name="mine").parameters == saved
+
+
 def test_what_somebody_else_saved_is_not_overwritten_unseen(cast: Cast, guard: Policy) -> None:
     theirs = form(mode="shadow", seen=1, reason="Look first.")
     assert cast["administrator"].post("/policies/guard/", theirs).status_code == 302
