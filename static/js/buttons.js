@@ -1,4 +1,8 @@
 // Buttons that copy, and those that show a tool call's raw arguments.
+const TOLD_MS = 3000;
+
+let telling = 0;
+
 export function start() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy], [data-copy-from], [data-raw]");
@@ -33,10 +37,19 @@ export function matchRaw() {
 
 async function copy(button) {
   const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom).textContent;
-  // Without the clipboard's permission the text can still be selected.
-  if (!(await (isSecureContext ? write(text) : writeWithoutHttps(text)))) return;
-  button.classList.add("copied");
-  setTimeout(() => button.classList.remove("copied"), 1200);
+  const isCopied = await (isSecureContext ? write(text) : writeWithoutHttps(text));
+  tell(button, isCopied ? "Copied" : "Could not copy");
+}
+
+// Below the button, or as near to it as the window allows. It is also read out.
+function tell(button, text) {
+  const told = document.getElementById("told");
+  const { right, bottom } = button.getBoundingClientRect();
+  told.replaceChildren(text);
+  told.style.left = `${Math.max(0, right - told.offsetWidth)}px`;
+  told.style.top = `${Math.min(bottom, window.innerHeight - told.offsetHeight)}px`;
+  clearTimeout(telling);
+  telling = setTimeout(() => told.replaceChildren(), TOLD_MS);
 }
 
 function write(text) {
