@@ -44,6 +44,11 @@ IS_CUT = """element => {
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark", "viewport": NARROW}
 LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK} if IS_THOROUGH else {"light": LIGHT}
 SCHEMES = ["light", "dark"] if IS_THOROUGH else ["light"]
+ADMIN = [
+    "/admin/",
+    *(f"/admin/{path}/" for path in ("records/policy", "records/policy/add", "records/policy/1/change")),
+    *(f"/admin/{path}/" for path in ("records/apikey", "auth/user", "auth/user/1/change", "auth/group/add")),
+]
 # Pieces of 25 kB: a line of a megabyte, or in a plain run one that is still longer than a page shows.
 PIECES = 40 if IS_THOROUGH else 16
 
@@ -315,6 +320,31 @@ def test_what_is_focused_shows_all_of_its_outline(site: Site) -> None:
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_page_has_a_serious_fault(site: Site, look: str) -> None:
     assert faults_of_all(site, **LOOKS[look]) == {}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_page_of_the_admin_has_a_serious_fault(site: Site, look: str) -> None:
+    with site.visit(bypass_csp=True, **LOOKS[look]) as reader:
+        assert {path: found for path in ADMIN if (found := faults(reader.open(path)))} == {}
+        expect(reader.page.get_by_role("main")).to_be_visible()
+
+
+def test_the_admins_menus_open_and_close_by_keyboard(site: Site) -> None:
+    with site.visit() as reader:
+        page = reader.open("/admin/records/policy/")
+        page.get_by_role("button", name="A admin").press("Enter")
+        page.get_by_role("button", name="Dark").press(" ")
+        expect(page.locator("html")).to_have_class(re.compile("dark"))
+        page.get_by_role("button", name="Filters", exact=True).press("Enter")
+        expect(page.locator("#changelist-filter")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#changelist-filter")).to_be_hidden()
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.get_by_role("button", name="Navigation").press("Enter")
+        expect(page.get_by_role("link", name="API keys")).to_be_visible()
+        page.get_by_role("button", name="Close").press("Enter")
+        expect(page.get_by_role("link", name="API keys")).to_be_hidden()
+        assert reader.complaints == []
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
