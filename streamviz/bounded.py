@@ -27,14 +27,12 @@ _rested = _Rested()
 
 async def let_others() -> None:
     """Let running streams pass on what has arrived by now."""
-    # The first sleep lets the loop read its sockets, the second runs the tasks that wait for what was read.
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # lets the loop read its sockets
+    await asyncio.sleep(0)  # runs the tasks that wait for what was read
 
 
 async def rest() -> None:
-    """Between two steps of long work, let other streams run until none of them waits, or for a while. Returns at once
-    if they just did."""
+    """Between two steps of long work, let other streams run until none waits, or for a while, unless they just did."""
     if monotonic() - _rested.at < _WORK_SECONDS:
         return
     for _ in range(_MOST_ROUNDS):

@@ -37,8 +37,6 @@ def seed_of(request: JsonObject) -> int:
     So an agent that comes back with the results of its tools gets a different answer from the one that asked for them.
     """
     turns = _turns_in(request)
-    if not isinstance(turns, list):
-        turns = [{"role": "user", "content": turns}]
     of_user = [turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "user"]
     said = [turn.get("content", turn.get("parts")) for turn in of_user]
     text = f"{len(turns)} {_text_of(said[-1]) if said else ''}"
@@ -47,10 +45,7 @@ def seed_of(request: JsonObject) -> int:
 
 def answers_in(request: JsonObject) -> int:
     """How many of the request's turns are the model's."""
-    turns = _turns_in(request)
-    if not isinstance(turns, list):
-        return 0
-    return sum(1 for turn in turns if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
+    return sum(1 for turn in _turns_in(request) if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
 
 
 def input_tokens(request: JsonObject) -> int:
@@ -60,8 +55,10 @@ def input_tokens(request: JsonObject) -> int:
     return 3 + sum(len(msgspec.json.encode(part)) for part in said if part) // CHARACTERS_A_TOKEN
 
 
-def _turns_in(request: JsonObject) -> object:
-    return next((request[name] for name in _TURNS if name in request), None)
+def _turns_in(request: JsonObject) -> list[object]:
+    """The request's turns; a text alone is one of the user's."""
+    turns = next((request[name] for name in _TURNS if name in request), None)
+    return turns if isinstance(turns, list) else [{"role": "user", "content": turns}]
 
 
 def _text_of(content: object) -> str:
