@@ -45,7 +45,8 @@ def seed_of(request: JsonObject) -> int:
 
 def answers_in(request: JsonObject) -> int:
     """How many of the request's turns are the model's."""
-    return sum(1 for turn in _turns_in(request) if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
+    turns = _turns_in(request)
+    return sum(isinstance(turn, dict) and turn.get("role") in ("assistant", "model") for turn in turns)
 
 
 def input_tokens(request: JsonObject) -> int:

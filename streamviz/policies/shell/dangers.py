@@ -32,6 +32,8 @@ _VOLUMES = {
 }
 _QUOTES = re.compile(r"['\"\\]|\$@|\$\*|\$\{?[1-9]\}?")
 _BRACES = re.compile(r"[{},]")
+# PowerShell within its texts: `"$($_.Name)"`, `"$(Get-Date)"`.
+_POWERSHELL = re.compile(r"\$(?=\([\s(]*(?:\$_\.|[A-Z][a-z]+-[A-Z]))")
 
 
 class Choice(NamedTuple):
@@ -62,6 +64,7 @@ def found_in_text(text: str, groups: Iterable[str]) -> tuple[str, str] | None:
 
 def is_risky(text: str) -> bool:
     """Whether a text that cannot be parsed may still be dangerous."""
+    text = _POWERSHELL.sub("", text)
     return any(has(patterns.RISKY, each) for each in (text, _QUOTES.sub("", text), _BRACES.sub(" ", text)))
 
 

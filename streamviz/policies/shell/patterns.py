@@ -21,14 +21,15 @@ SET_UID = _any_of(r"^[augo]*\+[rwxt]*s", r"^0?[4-7][0-7]{3}\z")
 _REPLACES = r"(?:[^\w.]|\bos\.|\)\.)(?:exec[lvpe]{0,3}|system|popen)\s*[({\"'$`q]"
 _READS = r"(?:\brec(?:v|eive)|makefile|fileno|stdin\s*=\s*\w+\s*[,)])"
 _STARTS = r"(?:subprocess|\bexec|\bsystem|popen|spawn)"
+_IS_A_SHELLS = r"(?:\w\.stdin\b|['\"/](?:ba)?sh['\"]|cmd\.exe|(?:exec(?:Sync)?|spawn)\s*\(\s*\w+\s*[.,)])"
 # Code that opens a shell to somebody else, runs what it fetches or decodes, or deletes what is vital.
 REMOTE_SHELL = _any_of(
-    rf"socket.*(?:dup2|pty\.spawn|/bin/(?:ba)?sh|{_REPLACES})",
-    rf"socket.*(?:{_READS}.*{_STARTS}|{_STARTS}.*{_READS})",
+    rf"\bsocket.*(?:dup2|pty\.spawn|/bin/(?:ba)?sh|{_REPLACES})",
+    rf"\bsocket.*(?:{_READS}.*{_STARTS}|{_STARTS}.*{_READS})",
     r"fsockopen.*exec",
-    r"net\.connect.*spawn",
-    r"child_process.*net\.",
-    r"TCPSocket.*(?:exec|popen|\bsh\b)",
+    rf"\bnet\b.*child_process.*{_IS_A_SHELLS}",
+    rf"child_process.*\bnet\b.*{_IS_A_SHELLS}",
+    r"TCPSocket.*(?:exec|popen|\bsystem|\bsh\b)",
     flags="(?is)",
 )
 AWK_RUNS = _any_of(r"\bsystem\s*\(", r"\|\s*getline", r"\|\s*\"")
