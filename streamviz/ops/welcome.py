@@ -35,9 +35,7 @@ def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedO
         where = f"the link is in {link.file}" if link.file else link.secret
         print(f"  Sign in as the administrator, once:\n    {where}\n")
     if not key:
-        print(
-            f"  API keys are shown once, when they are made. Make another at {pages_url}/keys/, or with `key create`.\n"
-        )
+        print(f"  API keys are shown once, when created. Make another at {pages_url}/keys/, or with `key create`.\n")
     print(f"  {_who_answers()}\n")
     print(f"  Try it:\n    {curl_line(base_url, key)}\n", flush=True)
 
@@ -54,9 +52,7 @@ def _who_answers() -> str:
 
 def _has_its_own(route: Route) -> bool:
     """Whether a route names a credential that is set, or has an address of its own and needs none."""
-    if route.credential:
-        return bool(os.environ.get(route.credential, "").strip())
-    return bool(route.base_url)
+    return bool(os.environ.get(route.credential, "").strip() if route.credential else route.base_url)
 
 
 def curl_line(base_url: str, key: HandedOver | None) -> str:
