@@ -32,7 +32,9 @@ _LONG_CODE = ("--eval=", "--print=")
 _JOINED_CODE = re.compile(r"-[a-z]*c\Z")
 _SCHEDULE = re.compile(r"(?m)^[^\S\n]*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
-_SETTING = re.compile(r"[\w.-]{0,80}=?(?:exec|[cC]ommand|pager|editor|program|askpass)=(.+)", re.DOTALL)
+_SETTING = re.compile(
+    r"[\w.-]{0,80}=?(?:exec|[cC]ommand|pager|editor|program|askpass|fsmonitor|helper)=(.+)", re.DOTALL
+)
 COMMAND_VARIABLES = re.compile(
     r"(?:\w{0,40}_)?(?:COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|VISUAL|SSH|ASKPASS|LESSOPEN|BROWSER)\Z"
 )
@@ -158,7 +160,7 @@ def reads_input(command: Command) -> bool:
             or bool(STANDARD_INPUT & set(own))
             or any(each.startswith("-") and "s" in each for each in command.arguments[:2])
         )
-    rest = [each for each in command.arguments if each != "-"]
+    rest = [each for each in command.arguments if each not in ("-", "run")]
     is_given_none = all(each.startswith("-") for each in rest) and not _has_code(command.name, rest)
     return command.name in INTERPRETERS and is_given_none
 

@@ -8,7 +8,8 @@ from streamviz.policies.shell.code import STARTUP_OPTIONS, reads_input
 from streamviz.policies.shell.commands import Command, operands
 from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.paths import joined, normal
-from streamviz.policies.shell.remote_code import downloads_text, fetches_or_decodes, sources_of_code
+from streamviz.policies.shell.patterns import STARTED, has
+from streamviz.policies.shell.remote_code import downloads_text, fetches_or_decodes, runs_input, sources_of_code
 from streamviz.policies.shell.saved import (
     FETCHERS,
     beginnings,
@@ -30,7 +31,7 @@ _INSTALLS = re.compile(r"(?:.*/)?(?:setup|install|bootstrap)\b")
 # Programs that install the packages, or run the scripts, that are their operands.
 _INSTALLERS = frozenset("dpkg rpm apt apt-get dnf yum zypper apk pacman brew pip pip3 pipx npm crontab".split())
 # Programs that run a file of code, and that are given none in any other way.
-_LAUNCHERS = frozenset("tsx ts-node zx go java mono julia elixir groovy scala swift".split())
+_LAUNCHERS = frozenset("zx go java mono elixir groovy scala swift".split())
 # What a project keeps of its own, so that it is not what an archive left beside it.
 _OWN = re.compile(r"(?:\.?venv|env|node_modules|vendor|scripts|target)/.+|(?:gradlew|mvnw)(?:\.bat|\.cmd)?")
 _MAKEFILES = ("-f", "--file", "--makefile")
@@ -48,7 +49,7 @@ def runs_downloads(commands: Sequence[Command]) -> str:
         if found.is_run_by(command):
             return "it runs what it has just downloaded"
         found.learn(command)
-    return ""
+    return "it writes what it downloads or decodes to a file that is run later" if found.has_started else ""
 
 
 class _Found:
@@ -63,9 +64,21 @@ class _Found:
         # By id: commands whose output is downloaded or decoded, and those that read such a file, or others' output.
         self._fetching: set[int] = set()
         self._reading: set[int] = set()
+        # Whether the script itself reads from one of these: `exec < f`.
+        self._is_input = False
+
+    @property
+    def has_started(self) -> bool:
+        """Whether one of them is run automatically."""
+        return any(has(STARTED, file) for file in self._files)
 
     def is_output_run_by(self, command: Command) -> bool:
-        return any(id(each) in self._fetching or id(each) in self._reading for each in sources_of_code(command))
+        if self._is_input and command.name in SHELLS | INTERPRETERS and reads_input(command):
+            return True
+        return any(self._is_foreign(each) for each in sources_of_code(command))
+
+    def _is_foreign(self, command: Command) -> bool:
+        return id(command) in self._fetching or id(command) in self._reading
 
     def is_run_by(self, command: Command) -> bool:
         if not (self._files or self._beginnings or self._apart or self._mixed):
@@ -85,6 +98,8 @@ class _Found:
             self._fetching.add(id(command))
         if self._gives(command) or not self._reading.isdisjoint(sources):
             self._reading.add(id(command))
+        if command.name == "exec" and not command.arguments and self._is_foreign(command):
+            self._is_input = True
         self._learn_files(command)
 
     def _learn_files(self, command: Command) -> None:
@@ -176,14 +191,12 @@ def _run_by_path(command: Command) -> list[str]:
 
 def _run_otherwise(command: Command) -> list[str]:
     """Other files whose content runs, or is installed."""
-    if command.name in SHELLS | INTERPRETERS:
-        read = [word.text for word in command.flow.reads if reads_input(command)]
+    read = [word.text for word in command.flow.reads if reads_input(command) or runs_input(command)]
+    if command.name in SHELLS | INTERPRETERS | _LAUNCHERS:
         return _script(command) + read
-    if command.name in _LAUNCHERS:
-        return _script(command)
     if command.name == "make":  # its operands are what it makes
         return [*behind(command.arguments, _MAKEFILES), *joined_to(command.arguments, _MAKEFILES)]
-    return list(command.arguments) if command.name in _INSTALLERS else []
+    return read + (list(command.arguments) if command.name in _INSTALLERS else [])
 
 
 def _script(command: Command) -> list[str]:

@@ -5,7 +5,7 @@ AWKS = ("awk", "gawk", "mawk")
 # Programs that run code given as an option or as their input.
 INTERPRETERS = frozenset(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua osascript tclsh awk gawk mawk"
-    " rscript".split()
+    " rscript r julia tsx ts-node irb".split()
 )
 CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p", "--print", "eval")
 

@@ -66,9 +66,10 @@ def sources_of_code(command: Command) -> list[Command]:
         sources += [each for word in words[1:] for each in word.sources]
         if not STANDARD_INPUT.isdisjoint(command.arguments):
             sources += _sources_of_input(command)
-    elif _runs_input(command):
+    elif runs_input(command):
         sources += _sources_of_input(command)
-    if name in AWKS and any(has(patterns.AWK_RUNS, code) for code in interpreted(command)):
+    runs = patterns.AWK_RUNS if name in AWKS else patterns.RUNS_TEXT
+    if name in INTERPRETERS and any(has(runs, code) for code in interpreted(command)):
         sources += command.flow.feeds
     return sources
 
@@ -83,7 +84,7 @@ def _code_words(command: Command) -> Iterator[Word]:
             yield from words[at : at + 2]
 
 
-def _runs_input(command: Command) -> bool:
+def runs_input(command: Command) -> bool:
     """Whether a program that is no shell itself gives its input to one."""
     name, arguments = command.name, command.arguments
     rest = behind_options(name, list(command.words[1:]))
@@ -94,6 +95,8 @@ def _runs_input(command: Command) -> bool:
         return any(reads_input(Command(tuple(rest[at:]))) for at in islice(within, _FEW))
     if name == "make":
         return any(file in STANDARD_INPUT | {"-"} for file in behind(arguments, ("-f", "--file", "--makefile")))
+    if name in ("powershell", "pwsh"):
+        return not operands(arguments)
     if name in ("sudo", "doas"):
         return not rest and bool(options(arguments) & {"i", "s", "login", "shell"})
     if name in ("su", "parallel"):
