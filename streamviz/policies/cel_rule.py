@@ -74,6 +74,7 @@ class CelRule(Policy):
             },
             "on": {
                 "type": "array",
+                "minItems": 1,
                 "items": {"enum": [*(str(kind) for kind in BlockKind), "request"]},
                 "default": ["tool_call"],
                 "description": "What to evaluate it on.",

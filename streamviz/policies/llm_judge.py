@@ -65,6 +65,7 @@ class LlmJudge(Policy):
             },
             "on": {
                 "type": "array",
+                "minItems": 1,
                 "items": {"enum": [*(str(kind) for kind in BlockKind), "request", "tool_results"]},
                 "default": ["tool_call"],
                 "description": "What to judge.",

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
+from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.model_names import fits, fits_in_any_case, matching
 from streamviz.core.policy import Policy
@@ -95,6 +96,8 @@ class RequestRule(Policy):
         ]
         self._instructions = sum(pattern.programsize for pattern, _ in self._patterns)
         self._set = as_object(parameters.get("set"))
+        if not as_text(self._set.get("model", "any")):
+            raise PolicyParametersError("set: the model is a name", "set")
         self._drop = frozenset(texts(parameters.get("drop")))
         self._text = as_text(parameters.get("text"))
 

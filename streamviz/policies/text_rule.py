@@ -50,6 +50,7 @@ class TextRule(Policy):
             "text": {"type": "string", "description": "Text the client gets at the end of a halted stream."},
             "in": {
                 "type": "array",
+                "minItems": 1,
                 "items": {"enum": list(TEXT_KINDS)},
                 "default": ["content"],
                 "description": "Kinds of block to search.",

@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from streamviz.core.errors import PolicyParametersError
+from streamviz.core.json_value import JsonObject
 from streamviz.policies import build
 from streamviz.policies.registry import REGISTRY, kinds
 
@@ -23,6 +24,21 @@ def test_each_kind_of_policy_says_what_it_does_and_what_it_takes(kind: str) -> N
     assert [name for name, schema in properties.items() if not schema.get("description")] == []
     with pytest.raises(PolicyParametersError):
         build(kind, {"no such parameter": 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("text_rule", {"patterns": ["a"], "in": []}),
+        ("redact", {"in": []}),
+        ("cel_rule", {"expression": "true", "on": []}),
+        ("llm_judge", {"model": "m", "instructions": "i", "on": []}),
+        ("shell_rule", {"deny": []}),
+    ],
+)
+def test_none_may_judge_nothing(kind: str, parameters: JsonObject) -> None:
+    with pytest.raises(PolicyParametersError, match=r"^(?:in|on|deny): "):
+        build(kind, parameters)
 
 
 def test_there_are_the_kinds_that_the_guide_lists() -> None:

@@ -258,7 +258,8 @@ def test_a_model_is_denied_by_any_name_that_it_goes_by(glob: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"set": {"messages": []}}, {"drop": ["model"]}, {"patterns": [{"pattern": "("}]}]
+    "parameters",
+    [{"set": {"messages": []}}, {"set": {"model": 5}}, {"drop": ["model"]}, {"patterns": [{"pattern": "("}]}],
 )
 def test_it_refuses_what_would_break_requests(parameters: dict[str, Any]) -> None:
     with pytest.raises(PolicyParametersError):
