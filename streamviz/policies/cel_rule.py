@@ -35,6 +35,10 @@ _ENDS = "mismatched input '<EOF>'"
 _BLANK = r"(?:\s|//[^\n]*\n)*"
 _LOOP = re.compile(rf"\.{_BLANK}(?:all|exists|exists_one|existsOne|map|filter){_BLANK}\({_BLANK}(\w*)")
 _NAMES = frozenset({"block", "args", "request", "stream", "session"})
+_FUNCTIONS = frozenset(
+    "size contains startsWith endsWith matches int uint double string bytes timestamp duration type dyn getFullYear"
+    " getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear getHours getMinutes getSeconds getMilliseconds".split()
+)
 _BUILT_IN = frozenset("int uint double bool string bytes list map null_type type dyn timestamp duration".split())
 
 
@@ -158,6 +162,9 @@ def _compile(expression: str) -> "cel.Program":
     if unknown:
         known = ", ".join(sorted(_NAMES))
         raise PolicyParametersError(f"expression: {min(unknown)} is not known; there are {known}", "expression")
+    # The library finds a function missing only when it is called. Operators have names that nobody can write.
+    if missing := {name for name in program.functions() if name[0].isalpha()} - _FUNCTIONS:
+        raise PolicyParametersError(f"expression: there is no function {min(missing)}", "expression")
     if len(loops) > MOST_LOOPS:
         raise PolicyParametersError(f"expression: at most {MOST_LOOPS} loops (all, exists, map, filter)", "expression")
     return program

@@ -80,7 +80,8 @@ def test_what_cannot_be_decided_is_a_failure(expression: str) -> None:
     ("expression", "word"),
     [("block.name ==", "line 1, character 14: it ends too early$"), ("true &&\n@", "line 2, character 1: .*'@'$"),
      ("has(x)", "line 1, character 5: invalid argument to has"),
-     ("blok.name == 'x'", "blok is not known"), ("a" * 5000, "too long"),
+     ("blok.name == 'x'", "blok is not known"), ("block.name.lowerAscii() == 'x'", "there is no function lowerAscii"),
+     ("all(args.x, true)", "there is no function all"), ("a" * 5000, "too long"),
      ("[1].all(a, [1].all(b, [1].all(c, true)))", "at most 2 loops"),
      ("[1].all(a, [1].existsOne(b, [1].all // x\n(block, true)))", "at most 2 loops")],
 )  # fmt: skip
