@@ -20,6 +20,7 @@ from streamviz.core.request import PLAIN
 from streamviz.core.request_parts import ANSWERING, BETWEEN_AGENTS, SYSTEM_ROLES, readable
 from streamviz.core.wire.gemini_request import either
 from streamviz.proxy.made_messages import beginning_of
+from streamviz.proxy.retold import as_first_said
 
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
 _ENDS = 2_000
@@ -141,7 +142,7 @@ def turns_backwards(said: object) -> Iterator[Turn]:
             if answer:
                 yield _turn(answer[::-1])
                 answer = []
-            yield _turn([item])
+            yield from (_turn([each]) for each in reversed(as_first_said(item)))
     if answer:
         yield _turn(answer[::-1])
 

@@ -282,6 +282,22 @@ def test_an_agent_that_smolagents_manages_is_told_its_task_among_other_words(hos
     assert (place.parent, place.relation) == (manager.stream.id, "subagent")
 
 
+def test_an_agent_of_adks_that_takes_over_is_told_what_was_said_in_words(host: Host) -> None:
+    said: list[Json] = [{"role": "user", "parts": [{"text": "Mend it."}]}]
+
+    def take(answer: Said) -> Streamed:
+        return host.take(Call("gemini", {"model": "m", "contents": list(said)}, answer), 1)
+
+    first = take(Said("", (("transfer_to_agent", {"agent_name": "mender"}),)))
+    told = ["called tool `transfer_to_agent` with parameters: {'agent_name': 'mender'}"]
+    told.append("`transfer_to_agent` tool returned result: {'result': None}")
+    said += [{"role": "user", "parts": [{"text": "For context:"}, {"text": f"[lead] {each}"}]} for each in told]
+    second = take(Said(LONG))
+    assert _is_after(second, first)
+    said.append({"role": "user", "parts": [{"text": "For context:"}, {"text": f"[mender] said: {LONG}"}]})
+    assert _is_after(take(Said("Fine.")), second)
+
+
 def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     errand = "Read every file of this module and report each one that has no test of its own."
     for port in (1, 2):

@@ -1,5 +1,7 @@
 """One normal form of a conversation, whatever the format and however a client sends it back."""
 
+import json
+
 import pytest
 
 from streamviz.core.aggregator import Chunk
@@ -157,3 +159,64 @@ def test_of_the_arguments_in_a_turn_so_many_are_read() -> None:
     odd = Turn(is_answer=True)
     odd.call("f", f"[{'NaN,' * 60_000}NaN]", "c")
     assert odd.calls[0].startswith("f\x1f[NaN,NaN")
+
+
+FENCED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n{}\n<<<END_QUOTED_AGENT_CONTENT>>>"
+CALLED = {"functionCall": {"name": "read", "args": {"path": "it's", "n": 1}}}
+ANSWERED = {"functionResponse": {"response": {"result": None}}}
+RETOLD = [
+    ("said:\n" + FENCED.format("I'll look.\n"), {"text": "I'll look.\n"}),
+    ("said: I'll look.", {"text": "I'll look."}),
+    ("called tool `read` with parameters:\n" + FENCED.format("{'n': 1, 'path': \"it's\"}"), CALLED),
+    ('called tool `read` with parameters: {"path":"it\'s","n":1}', CALLED),
+    ("`read` tool returned result:\n" + FENCED.format("{'result': None}"), ANSWERED),
+    ('tool `read` returned result: {"result":null}', ANSWERED),
+]
+
+
+@pytest.mark.parametrize(("told", "part"), RETOLD)
+def test_what_adk_tells_of_another_agent_is_what_that_agent_said(told: str, part: Json) -> None:
+    first = _only({"role": "user" if "functionResponse" in part else "model", "parts": [part]})
+    opening = {"text": "For context: below is a transcript of what another agent did."}
+    thought = {"text": "Let me see.", "thought": True}
+    retold = _only({"role": "user", "parts": [opening, thought, {"text": f"[lead] {told}"}]})
+    assert (retold.said, retold.is_answer) == (first.said, first.is_answer)
+
+
+@pytest.mark.parametrize(("told", "part"), RETOLD)
+def test_what_adk_tells_in_chat_is_what_the_other_agent_said_there(told: str, part: Json) -> None:
+    given = json.dumps(CALLED["functionCall"]["args"])
+    calls = [{"id": "1", "function": {"name": "read", "arguments": given}}] if "functionCall" in part else []
+    first: Json = {"role": "assistant", "content": part.get("text"), "tool_calls": calls}
+    if "functionResponse" in part:
+        first = {"role": "tool", "tool_call_id": "1", "content": '{"result": null}'}
+    texts = ["For context:", f"[lead] {told}"]
+    assert [(turn.said, turn.is_answer) for turn in _turns(*texts)] == [(_only(first).said, _only(first).is_answer)]
+
+
+def _turns(*texts: str) -> list[Turn]:
+    """The turns in a message of a user with several parts."""
+    content = [{"type": "text", "text": text} for text in texts]
+    return list(turns_backwards([{"role": "user", "content": content}]))[::-1]
+
+
+def test_a_message_with_several_of_adks_turns_is_taken_apart() -> None:
+    """LiteLLM joins a user's turns for Anthropic."""
+    told = [("For context:", "[lead] said: Look."), ("For context:", "[lead] said: I look.", "[lead] said: Done.")]
+    turns = _turns("Mend it.", *told[0], *told[1], "And the other one.", "For context:", "Mend that, too.")
+    expected = [("Mend it.", False), ("Look.", True), ("I look.Done.", True), ("And the other one.", False)]
+    assert [(turn.text, turn.is_answer) for turn in turns] == [*expected, ("For context:Mend that, too.", False)]
+
+
+@pytest.mark.parametrize(
+    "what", ["1j", "{1: 2j}", "9" * 400, "[" * 400, "-" * 1_000 + "1", "{'a'", "x" * 9_000, "{...}"]
+)
+def test_what_adk_tells_of_a_call_may_be_no_literal(what: str) -> None:
+    told = {"text": f"[lead] called tool `read` with parameters: {what}"}
+    assert _only({"role": "user", "parts": [{"text": "For context:"}, told]}).is_answer
+
+
+def test_a_persons_words_are_not_taken_for_what_adk_tells() -> None:
+    texts = ["For context: [lead] said: Yes."], ["Look:", "[lead] said: Yes."], ["For context:", "I said: Yes."]
+    for each in texts:
+        assert not _only({"role": "user", "parts": [{"text": text} for text in each]}).is_answer
