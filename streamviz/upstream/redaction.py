@@ -10,8 +10,7 @@ _READ = 5 * MOST_CHARACTERS
 # A shorter text is not a credential, and masking it would spoil words.
 SHORTEST_SECRET = 8
 
-# The headers of upstream's that clients get: those that SDKs read. Any other may be meant for a browser, and for
-# another site.
+# The headers of upstream's that clients get: those that SDKs read. Others may be meant for browsers of another site.
 _PASSED_ON = frozenset(
     "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
     " x-amzn-requestid apim-request-id cf-ray".split()
@@ -65,8 +64,7 @@ def _secrets(key: str) -> list[str]:
 
 def with_lines(value: str) -> list[str]:
     """A secret without the white space around it, and each of its lines: a private key may be quoted line by line."""
-    value = value.strip()
-    return [value, *(line.strip() for line in _LINE_END.split(value))]
+    return [value.strip(), *(line.strip() for line in _LINE_END.split(value.strip()))]
 
 
 def names_credential(variable: str) -> bool:
