@@ -25,7 +25,7 @@ _UNPACKERS = {
 # Modes of these in which nothing is unpacked, given first.
 _LEAVES_PACKED = {
     **dict.fromkeys(_TARS, re.compile(r"-?[ctru][a-wyzA-Z]*|--(?:list|create)")),
-    "unzip": re.compile(r"-[a-zA-Z]*[lvtZ][a-zA-Z]*"),
+    "unzip": re.compile(r"-[ltZ][a-zA-Z]*|-v"),
 }
 _DECOMPRESSORS = frozenset("gunzip bunzip2 unxz unlzma unzstd gzip bzip2 xz zstd".split())
 _REMOTE_PATH = re.compile(r"[\w.@-]+:|\w+://")
