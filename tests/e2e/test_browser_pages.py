@@ -224,6 +224,21 @@ def test_pages_grow_with_the_browsers_font_size_as_when_they_are_zoomed(site: Si
                     assert reader.page.evaluate(TOO_LOW) == [], (path, width)
 
 
+@pytest.mark.parametrize("width", [390, 1000, 1280])
+def test_rows_of_live_have_room_for_words_of_the_browsers_smallest_font_size(site: Site, width: int) -> None:
+    flags = [*CHROMIUM_FLAGS, "--blink-settings=minimumFontSize=22"]
+    url, size = site.proxied.server.base_url, {"width": width, "height": 900}
+    with (
+        site.chromium.browser_type.launch(executable_path=chromium_program(), args=flags) as large_print,
+        Reader(large_print, url, storage_state=site.session, viewport=size) as reader,
+    ):
+        page = reader.open("/")
+        expect(page.locator(".stream-row").first).to_be_visible()
+        assert page.evaluate(TOO_LOW) == []
+        assert not page.evaluate(IS_WIDE)
+        assert {each.evaluate(CUT_OFF) for each in page.locator(".row-time").all()} == {0}
+
+
 @pytest.mark.parametrize("width", [300, 1024, 1280])
 def test_permissions_are_chosen_in_the_admin_without_scrolling_sideways(site: Site, width: int) -> None:
     with site.visit(viewport={"width": width, "height": 700}) as reader:
