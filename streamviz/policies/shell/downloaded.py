@@ -52,6 +52,29 @@ def runs_downloads(commands: Sequence[Command]) -> str:
     return "it writes what it downloads or decodes to a file that is run later" if found.has_started else ""
 
 
+class _Folders:
+    """Some folders. Which of them a path is in is found in as many steps as their names have lengths."""
+
+    def __init__(self) -> None:
+        self._starts: set[str] = set()
+        self._lengths: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def add(self, folders: Iterable[str]) -> None:
+        starts = [f"{folder.rstrip('/')}/" if folder else "" for folder in folders]
+        self._starts.update(starts)
+        self._lengths.update(map(len, starts))
+
+    def seen_from(self, path: str) -> Iterator[str]:
+        """The path as seen from each of them that it is in."""
+        is_relative = not path.startswith(("/", "~", ".."))
+        for length in self._lengths:
+            if path[:length] in self._starts and (length or is_relative):
+                yield path[length:]
+
+
 class _Found:
     """The files that were downloaded so far, how the names of some begin, and the folders that something downloaded was
     unpacked to: apart from everything else, or mixed with it in the folder in which the command ran."""
@@ -59,8 +82,8 @@ class _Found:
     def __init__(self) -> None:
         self._files: set[str] = set()
         self._beginnings: set[str] = set()
-        self._apart: set[str] = set()
-        self._mixed: set[str] = set()
+        self._apart = _Folders()
+        self._mixed = _Folders()
         # By id: commands whose output is downloaded or decoded, and those that read such a file, or others' output.
         self._fetching: set[int] = set()
         self._reading: set[int] = set()
@@ -84,7 +107,7 @@ class _Found:
         if not (self._files or self._beginnings or self._apart or self._mixed):
             return False
         scripts = _run_by_path(command)
-        inside = [each for path in _paths(command, scripts) for each in _within(path, self._mixed)]
+        inside = [each for path in _paths(command, scripts) for each in self._mixed.seen_from(path)]
         if not all(map(_OWN.fullmatch, inside)):
             return True
         if any(map(self._has, _paths(command, [*scripts, *_run_otherwise(command)]))):
@@ -132,8 +155,8 @@ class _Found:
         here, to = normal(command.folder), _paths(command, unpacked_to(command))
         named = _paths(command, operands(command.arguments))
         self._files.update(named)
-        self._apart.update({*named, *to} - {here})
-        self._mixed.update([here] if here in to or not to else [])
+        self._apart.add({*named, *to} - {here})
+        self._mixed.add([here] if here in to or not to else [])
 
     def _gives(self, command: Command) -> bool:
         """Whether a command reads such a file."""
@@ -143,7 +166,7 @@ class _Found:
         return any(map(self._has, _paths(command, read)))
 
     def _has(self, path: str) -> bool:
-        if path in self._files or any(_within(path, self._apart)):
+        if path in self._files or any(self._apart.seen_from(path)):
             return True
         if any(path.startswith(beginning) for beginning in self._beginnings):
             return True
@@ -169,15 +192,6 @@ def _copied(paths: Sequence[str]) -> Iterator[str]:
 
 def _paths(command: Command, texts: Iterable[str]) -> list[str]:
     return [normal(joined(command.folder, text)) for text in texts]
-
-
-def _within(path: str, folders: set[str]) -> Iterator[str]:
-    """The path as seen from each of these folders that it is in."""
-    is_relative = not path.startswith(("/", "~", ".."))
-    for folder in folders:
-        start = f"{folder.rstrip('/')}/" if folder else ""
-        if path.startswith(start) and (folder or is_relative):
-            yield path[len(start) :]
 
 
 def _run_by_path(command: Command) -> list[str]:
