@@ -4,11 +4,11 @@ Google's ADK does so when an agent takes over from another, or follows it in a s
 becomes parts of a user's turn, the first of which begins with `For context:`.
 """
 
-import ast
 import json
 import re
+from contextlib import suppress
 
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly, encode
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
 
 _OPENING = "For context:"
 _TOLD = re.compile(
@@ -18,9 +18,12 @@ _TOLD = re.compile(
 )
 # Newer versions put this around what they quote.
 _BEGIN, _END = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n", "\n<<<END_QUOTED_AGENT_CONTENT>>>"
-# How many parts are read, and how long arguments and results may be, as Python's literals take long to read.
+# Python's strings and names that JSON writes in another way.
+_LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b(?:None|True|False)\b""")
+_NAMES = {"None": "null", "True": "true", "False": "false"}
+# How many parts of an item are read, and how much of arguments and results, which share that evenly.
 _MOST_PARTS = 64
-_LONGEST = 2_000
+_MOST_CHARACTERS = 4_000
 
 
 def as_first_said(item: JsonObject) -> list[JsonObject]:
@@ -28,12 +31,13 @@ def as_first_said(item: JsonObject) -> list[JsonObject]:
     for Anthropic. Any other item as it is."""
     field = "parts" if "parts" in item else "content"
     parts = as_list(item.get(field))[:_MOST_PARTS] if item.get("role") == "user" else []
-    if not any(_text_of(part).startswith(_OPENING) for part in parts):
-        return [item]
     # ADK for Node leaves thinking among what it tells.
     parts = [part for part in parts if as_object(part).get("thought") is not True]
     texts = [_text_of(part) for part in parts]
+    if not any(text.startswith(_OPENING) for text in texts):
+        return [item]
     told = [_TOLD.fullmatch(text) for text in texts]
+    most = _MOST_CHARACTERS // len(parts)
     turns: list[JsonObject] = []
     at = 0
     while at < len(parts):
@@ -42,13 +46,13 @@ def as_first_said(item: JsonObject) -> list[JsonObject]:
         at = begin + 1
         while at < len(parts) and (told[at] is not None if tells else not texts[at].startswith(_OPENING)):
             at += 1
-        turns.append(_first_said(told[begin:at], field) if tells else {**item, field: parts[begin:at]})
+        turns.append(_first_said(told[begin:at], field, most) if tells else {**item, field: parts[begin:at]})
     return turns
 
 
-def _first_said(told: list[re.Match[str] | None], field: str) -> JsonObject:
+def _first_said(told: list[re.Match[str] | None], field: str, most: int) -> JsonObject:
     """The turn that these parts tell of."""
-    parts = [_part(each, field) for each in told if each is not None]
+    parts = [_part(each, field, most) for each in told if each is not None]
     is_answer = any(each is not None and (each["said"] or each["tool"]) for each in told)
     return {"role": "model" if is_answer else "user", "parts": parts}
 
@@ -57,29 +61,32 @@ def _text_of(part: object) -> str:
     return as_text(as_object(part).get("text"))
 
 
-def _part(told: re.Match[str], field: str) -> JsonObject:
-    """A part in Gemini's format, with a result as ADK sends it in the format that has this field."""
+def _part(told: re.Match[str], field: str, most: int) -> JsonObject:
+    """A part in Gemini's format, with a result as ADK sends it in the format that has this field. Arguments and results
+    of more than `most` characters stay text."""
     what = told["what"]
     if what.startswith(_BEGIN) and what.endswith(_END):
         what = what[len(_BEGIN) : -len(_END)]
     if told["said"]:
         return {"text": what}
     if told["tool"]:
-        return {"functionCall": {"name": told["tool"], "args": _value(what)}}
-    result = _value(what)
+        return {"functionCall": {"name": told["tool"], "args": _value(what, most)}}
+    result = _value(what, most)
     is_gemini = field == "parts"
     return {"functionResponse": {"response": result}} if is_gemini else {"text": json.dumps(result, ensure_ascii=False)}
 
 
-def _value(text: str) -> object:
+def _value(text: str, most: int) -> object:
     """Arguments or a result, as ADK for Node writes them (JSON) or that for Python (literals); else the text."""
-    if len(text) > _LONGEST:
+    if len(text) > most:
         return text
-    try:
+    with suppress(ValueError):
         return decode_strictly(text)
-    except ValueError:
-        pass
-    try:
-        return decode_strictly(encode(ast.literal_eval(text)).decode())
-    except (ValueError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError):
-        return text
+    with suppress(ValueError):
+        return decode_strictly(_LITERAL.sub(_as_json, text))
+    return text
+
+
+def _as_json(literal: re.Match[str]) -> str:
+    told = literal[0]
+    return _NAMES.get(told) or '"' + told[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'

@@ -216,6 +216,18 @@ def test_what_adk_tells_of_a_call_may_be_no_literal(what: str) -> None:
     assert _only({"role": "user", "parts": [{"text": "For context:"}, told]}).is_answer
 
 
+@pytest.mark.parametrize(("parts", "is_read"), [(1, True), (60, False)])
+def test_what_adk_tells_of_calls_is_read_within_limits_for_all_of_a_message(parts: int, is_read: bool) -> None:
+    """Many long arguments would take seconds."""
+    arguments = {"path": "a" * 100}
+    [turn] = _turns("For context:", *[f"[lead] called tool `read` with parameters: {arguments}"] * parts)
+    assert (turn.calls[0] == f"read\x1f{encode(arguments).decode()}") is is_read
+
+
+def test_thinking_is_not_taken_for_what_adk_tells() -> None:
+    assert not _only({"role": "user", "parts": [{"text": "For context:", "thought": True}]}).texts
+
+
 def test_a_persons_words_are_not_taken_for_what_adk_tells() -> None:
     texts = ["For context: [lead] said: Yes."], ["Look:", "[lead] said: Yes."], ["For context:", "I said: Yes."]
     for each in texts:
