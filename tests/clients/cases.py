@@ -79,6 +79,7 @@ PYTHON = [
     # It does not retry streams from Gemini.
     *_cases("litellm_client", "frameworks", "gemini", tuple(task for task in NO_SHAPE if task != "limited")),
     *_cases("llm_client", "llm", "chat", COMMON),
+    *_cases("google_adk", "adk", "gemini", (*COMMON, "sequence")),
 ]
 NODE = [
     *_cases("openai_node", "node", "chat", COMMON),

@@ -67,6 +67,11 @@ def used_tools(case: Case, said: dict[str, Any], streams: list[Recorded]) -> Non
     assert [len(stream.calls) for stream in streams] == [1, 2, 2, 0]
 
 
+def followed(case: Case, said: dict[str, Any], streams: list[Recorded]) -> None:
+    answered(case, said, streams)
+    assert [stream.relation for stream in streams] == ["", "turn"]
+
+
 def tried_again(case: Case, said: dict[str, Any], streams: list[Recorded]) -> None:
     first, *_ = streams
     assert (first.outcome, first.status) == ("upstream_error", 429)
@@ -110,6 +115,7 @@ def counted(case: Case, said: dict[str, Any], streams: list[Recorded]) -> None:
 CHECKS: dict[str, Callable[[Case, dict[str, Any], list[Recorded]], None]] = {
     "tools": used_tools,
     "chained": used_tools,
+    "sequence": followed,
     "limited": tried_again,
     **dict.fromkeys(STATUSES, refused),
     "cut": cut_off,
@@ -118,4 +124,4 @@ CHECKS: dict[str, Callable[[Case, dict[str, Any], list[Recorded]], None]] = {
     "shape": shaped,
     "count": counted,
 }
-COUNTS = {"tools": 4, "chained": 4, "limited": 2, "count": 0}
+COUNTS = {"tools": 4, "chained": 4, "sequence": 2, "limited": 2, "count": 0}
