@@ -416,7 +416,14 @@ def test_what_is_above_live_fits_windows_of_all_widths(chromium: Browser) -> Non
 
 
 @pytest.mark.parametrize(
-    "place", ['h1 class="clip"', 'a class="row-link"', 'span class="row-why"', 'span class="clip-reason"']
+    "place",
+    [
+        'h1 class="clip"',
+        'a class="row-link"',
+        'span class="row-why"',
+        'span class="clip-reason"',
+        'a class="lane-name"><span',
+    ],
 )
 def test_what_is_written_from_right_to_left_is_cut_at_its_end(chromium: Browser, place: str) -> None:
     html = f'<div class="crumbs"><{place} id="cut"><bdi>{FROM_RIGHT_TO_LEFT}</bdi></{place.split()[0]}></div>'
@@ -426,6 +433,16 @@ def test_what_is_written_from_right_to_left_is_cut_at_its_end(chromium: Browser,
         page.goto("/")
         places = page.locator("#cut").evaluate(BEGINNING)
         assert places == sorted(places)
+
+
+@pytest.mark.parametrize("place", ["notice", "pane pane-middle", "request", "story", "tape-text", "block-card"])
+def test_a_letter_with_very_many_accents_widens_no_page(chromium: Browser, place: str) -> None:
+    """It cannot be broken, and fonts without the accents draw a box for each."""
+    letter = '<bdi style="display: block; width: 900px">Z</bdi>'
+    html = f'<link rel="stylesheet" href="/css/tapes.css"><main class="main"><div class="{place}">{letter}</div></main>'
+    with page_of_ours(chromium, f"<!doctype html>{STYLES}{html}", viewport={"width": 390, "height": 300}) as page:
+        page.goto("/")
+        assert not page.evaluate(IS_WIDE)
 
 
 @pytest.mark.parametrize("state", ["running", "held", "asks", "halted", "failed", "cut"])
