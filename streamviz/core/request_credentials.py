@@ -99,6 +99,8 @@ _TOOL: dict[str, Places | Change] = {
     "authorization": _masked,
     "headers": _HEADERS,
     "serverurl": _bare_address,
+    # xAI's
+    "extraheaders": _HEADERS,
     # the part of a picture that may be changed
     "inputimagemask": _MEDIUM,
     # and sandboxes
@@ -107,8 +109,10 @@ _TOOL: dict[str, Places | Change] = {
     # Google's MCP servers
     "mcpservers": _GOOGLES,
     # searches and maps
-    "retrieval": {"externalapi": {"apiauth": _GOOGLES_AUTH, "authconfig": _GOOGLES_AUTH}},
+    "retrieval": {"externalapi": {"apiauth": _GOOGLES_AUTH, "authconfig": _GOOGLES_AUTH, "endpoint": _bare_address}},
     "googlemaps": {"authconfig": _GOOGLES_AUTH},
+    "exaaisearch": {"apikey": _masked},
+    "parallelaisearch": {"apikey": _masked},
 }
 _TOOL["tools"] = _TOOL
 # By names in lower case without underscores and hyphens, as some providers accept them in any case and form; for a list
@@ -127,6 +131,8 @@ _PLACES: dict[str, Places | Change] = {
             "key": _masked,
         }
     },
+    # Groq's tools
+    "compoundcustom": {"tools": {"wolframsettings": _HEADERS}},
     # what LiteLLM takes beside a model's parameters
     "apikey": _masked,
     "awssecretaccesskey": _masked,

@@ -49,6 +49,14 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
         "gemini",
         {"tools": [{"google_maps": {"auth_config": {"api_key_config": {"api_key_string": CANARY}}}}]},
     ),
+    "searches that Google calls": (
+        "gemini",
+        {"tools": [{"exaAiSearch": {"apiKey": CANARY}, "parallel_ai_search": {"api_key": CANARY}}]},
+    ),
+    "where Google's searches are": (
+        "gemini",
+        {"tools": [{"retrieval": {"externalApi": {"endpoint": f"https://{AT}?key={CANARY}"}}}]},
+    ),
     "Google's tokens": (
         "gemini",
         {"tools": [{"retrieval": {"externalApi": {"authConfig": {"oauthConfig": {"accessToken": CANARY}}}}}]},
@@ -57,6 +65,11 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "headers in a list": ("openai_responses", {"tools": [{**MCP, "headers": [f"Authorization: {CANARY}"]}]}),
     "headers in pairs": ("openai_chat", {"extra_headers": [["Authorization", CANARY]]}),
     "headers in objects": ("openai_chat", {"extra_headers": [{"name": "Authorization", "value": CANARY}]}),
+    "headers of xAI's MCP servers": ("openai_responses", {"tools": [{**MCP, "extra_headers": {"X-Api-Key": CANARY}}]}),
+    "Groq's tools": (
+        "openai_chat",
+        {"compound_custom": {"tools": {"wolfram_settings": {"authorization": CANARY}}}},
+    ),
     "tools deep in namespaces": ("openai_responses", {"tools": [{"tools": [{"tools": [{"tools": [MCP]}]}]}]}),
     "tools in lists": ("openai_responses", {"tools": [[[MCP]]]}),
     "a name with hyphens": ("openai_chat", {"api-key": CANARY, "extra-headers": {"x": CANARY}}),
