@@ -18,7 +18,10 @@ _OURS = frozenset(
 )
 _FAMILIES = (b"x-streamviz-", b"x-forwarded-", b"sec-", b"access-control-", b"cf-", b"x-simulator-")
 # Credentials, whoever they are for, and where a proxy says who called it.
-_ENDINGS = (b"-api-key", b"-token", b"authorization", b"subscription-key", b"client-ip", b"forwarded-for")
+_ENDINGS = (
+    *(b"-api-key", b"-access-key", b"-auth-key", b"-secret-key", b"subscription-key"),
+    *(b"-auth", b"-password", b"-secret", b"-token", b"authorization", b"client-ip", b"forwarded-for"),
+)
 # The headers that are recorded: they say how a request was sent, and by what. No others, as those may contain anything:
 # credentials, cookies, people's names. The user agent has a column of its own.
 _KEPT = frozenset(

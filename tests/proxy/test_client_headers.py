@@ -20,6 +20,7 @@ GO_ON = {
     "Google's": {"x-goog-api-client": "genai/1", "x-server-timeout": "60"},
     "one that nobody knows": {"x-something": "else"},
     "ones called nearly like credentials": {"x-session-token-count": "3", "x-token-limit": "9", "x-key": "a"},
+    "one called nearly like an authorization": {"x-author": "b"},
     "language": {"accept-language": "de"},
     "words beyond ASCII": {"x-title": "Zürich 会话"},
 }
@@ -29,6 +30,8 @@ STAY = {
     "credentials for gateways": {"x-litellm-api-key": "s", "anthropic-api-key": "s", "x-portkey-api-key": "s"},
     "credentials for clouds": {"ocp-apim-subscription-key": "s", "x-amz-security-token": "s", "private-token": "s"},
     "credentials for others": {"x-auth-token": "s", "x-authorization": "s", "x-goog-iam-authorization-token": "s"},
+    "credentials by other names": {"helicone-auth": "Bearer s", "x-client-secret": "s", "x-password": "s"},
+    "keys that are secret": {"x-langfuse-secret-key": "s", "x-auth-key": "s", "x-access-key": "s"},
     "cookies": {"cookie": "a=b", "cookie2": "a=b", "set-cookie": "a=b"},
     "what a proxy reads": {"x-original-url": "/a", "x-rewrite-url": "/a", "x-http-method-override": "PUT"},
     "who a proxy says it is": {"x-remote-user": "a", "true-client-ip": "10.0.0.1", "x-client-ip": "10.0.0.1"},
