@@ -52,6 +52,20 @@ def test_what_was_chosen_is_printed_and_what_could_be_is_not(chromium: Browser) 
         assert page.locator(".topbar-end a:visible").all_inner_texts() == ["24 h"]
 
 
+def test_facts_are_printed_whole(chromium: Browser) -> None:
+    """On paper, nothing shows the rest of them."""
+    fact = "<div><dt>HTTP</dt><dd><bdi>01 Dec 03:56:51</bdi> <small><bdi>/v1/chat/completions</bdi></small></dd></div>"
+    html = (
+        f"<style>{css('tokens', 'base', 'parts')}</style><main class='main'><dl class='facts'>{14 * fact}</dl></main>"
+    )
+    with chromium.new_context(viewport={"width": 760, "height": 600}) as context:
+        page = context.new_page()
+        page.emulate_media(media="print")
+        page.set_content(f"<!doctype html>{html}")
+        cut = "[...document.querySelectorAll('dd, small')].filter((each) => each.scrollWidth > each.clientWidth).length"
+        assert page.evaluate(cut) == 0
+
+
 def test_no_chart_is_torn_between_two_sheets(chromium: Browser) -> None:
     """Three charts fit two sheets only if one of them is torn."""
     chart = '<section class="chart"><h2>Streams</h2><div style="height: 400px"></div></section>'
