@@ -25,19 +25,14 @@ class _Rested(threading.local):
 _rested = _Rested()
 
 
-async def let_others() -> None:
-    """Let running streams pass on what has arrived by now."""
-    await asyncio.sleep(0)  # lets the loop read its sockets
-    await asyncio.sleep(0)  # runs the tasks that wait for what was read
-
-
 async def rest() -> None:
     """Between two steps of long work, let other streams run until none waits, or for a while, unless they just did."""
     if monotonic() - _rested.at < _WORK_SECONDS:
         return
     for _ in range(_MOST_ROUNDS):
         began_at = monotonic()
-        await let_others()
+        await asyncio.sleep(0)  # lets the loop read its sockets
+        await asyncio.sleep(0)  # runs the tasks that wait for what was read
         _rested.at = monotonic()
         if _rested.at - began_at < _CALM_SECONDS:
             return

@@ -7,7 +7,7 @@ from functools import partial
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
-from streamviz.bounded import aside, let_others, rest, within
+from streamviz.bounded import aside, rest, within
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import ClientFacingError
 from streamviz.core.judgements import Subject
@@ -104,7 +104,6 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
     driver.before_sending = worker.denied_calls.noting_ahead(stream)
     call = _Call(caller, driver, said, request)
     try:
-        await let_others()  # beginning a stream takes about 1 ms, and this is half of it
         await _open(call, target)
     except BaseException:
         _give_back(call)
