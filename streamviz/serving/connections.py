@@ -19,6 +19,10 @@ from streamviz.serving.closing import hear
 # How much unsent data the system may hold: by default it takes some MB for a client that takes nothing. Data in flight
 # is not limited, so no client is slower for this.
 UNSENT_BYTES = 128 * 1024
+# How much is read of a client in one turn of the event loop: of a body whose length is known, and of anything else. A
+# body in chunks may have one for each byte, and 64 KiB of these would hold up everybody else for 60 ms.
+_MUCH_BYTES = 64 * 1024
+_LITTLE_BYTES = 4 * 1024
 # However busy the server is, it cuts off a client that takes nothing before the system does, which gives no reason.
 _LATER_SECONDS = 60
 
@@ -27,6 +31,7 @@ class Connection(tcp.Server):
     """A client's connection. What is written goes to the socket at once, as far as it takes it; the reactor sends the
     rest."""
 
+    bufferSize = _LITTLE_BYTES  # noqa: N815 - Twisted's name
     taken_at = 0.0  # when the socket last took something (s)
     _together: list[bytes] | None = None
     _host: Any = None
@@ -54,6 +59,14 @@ class Connection(tcp.Server):
         if lost is None and self.connected and self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             return ConnectionLost()
         return lost
+
+    def read_more_at_once(self) -> None:
+        """A body of known length comes."""
+        self.bufferSize = _MUCH_BYTES
+
+    def read_little_at_once(self) -> None:
+        """The request has come, and another may follow."""
+        self.bufferSize = _LITTLE_BYTES
 
     def getHost(self) -> Any:
         """Called by Twisted for each request; it stays the same."""

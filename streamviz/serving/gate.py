@@ -117,6 +117,8 @@ class GatedRequest(WebRequest):
     def gotLength(self, length: int | None) -> None:
         """Called by Twisted once the headers are there; `length` is None if the body comes in chunks."""
         self._length = length
+        if length:
+            self.channel.transport.read_more_at_once()
         if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
         self.content = io.BytesIO()

@@ -27,6 +27,9 @@ hung: list[bool] = []
 enough = asyncio.Event()
 asked: list[bytes] = []
 lengths: list[int] = []
+# How many of these the gate was asked for in the present turn of the event loop, and the most in one turn.
+turn: list[int] = []
+most_in_turn = [0]
 roots: list[str] = []
 scopes: list[dict[str, Any]] = []
 
@@ -223,6 +226,13 @@ async def body(receive: Any, send: Any) -> None:
     await answer(send, f"{taken} {len(asked)} {len(lengths)}".encode())
 
 
+async def pieces_a_turn(receive: Any, send: Any) -> None:
+    """The most pieces of a body that the gate was shown in one turn of the event loop."""
+    while (await receive())["more_body"]:
+        pass
+    await answer(send, f"{len(lengths)} {most_in_turn[0]}".encode())
+
+
 def gate(path: bytes, headers: Any, client: str) -> Passage:
     """Admit bodies no longer than a part of a flood."""
     asked.append(path)
@@ -231,7 +241,15 @@ def gate(path: bytes, headers: Any, client: str) -> Passage:
 
 def passage(length: int) -> bytes | None:
     lengths.append(length)
+    if not turn:
+        asyncio.get_running_loop().call_soon(end_turn)
+    turn.append(length)
     return None if length <= len(PART) else b"HTTP/1.1 413 Too large\r\nconnection: close\r\n\r\n"
+
+
+def end_turn() -> None:
+    most_in_turn[0] = max(most_in_turn[0], len(turn))
+    turn.clear()
 
 
 def malformed(target: bytes, status: int, why: str = "", headers: Any = ()) -> bytes:
@@ -255,6 +273,7 @@ PAGES = {
     "/fail": fail,
     "/out-of-order": out_of_order,
     "/as-asked": as_asked,
+    "/pieces-a-turn": pieces_a_turn,
     "/unfinished": unfinished,
     "/hold-back": hold_back,
     "/enough": be_enough,

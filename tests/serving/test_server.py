@@ -332,6 +332,20 @@ def test_who_sends_a_body_in_chunks_is_asked_once(served: Served) -> None:
     assert looked >= 50
 
 
+def test_a_body_in_tiny_chunks_takes_turns_with_others(served: Served) -> None:
+    tiny = CHUNKED.replace("/body", "/pieces-a-turn").encode() + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        # The same connection may have had a body that could be read at once.
+        for request in (BODY + b"Content-Length: 60000\r\n\r\n" + b"x" * 60_000, tiny):
+            client.sendall(request)
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            told = answer.read()
+    looked, most = map(int, told.split())
+    assert looked >= 20_000
+    assert most < 1_000
+
+
 def test_the_sender_of_a_long_body_alone_is_asked_for_before_it_is_read(served: Served) -> None:
     for length, times in ((0, 0), (16_384, 0), (16_385, 1)):
         with closing(served.connect()) as connection:
