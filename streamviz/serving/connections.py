@@ -60,13 +60,9 @@ class Connection(tcp.Server):
             return ConnectionLost()
         return lost
 
-    def read_more_at_once(self) -> None:
-        """A body of known length comes."""
-        self.bufferSize = _MUCH_BYTES
-
-    def read_little_at_once(self) -> None:
-        """The request has come, and another may follow."""
-        self.bufferSize = _LITTLE_BYTES
+    def expect(self, bytes: int) -> None:
+        """So much of a body of known length is still to come: it may be read in larger pieces, but not what follows."""
+        self.bufferSize = max(_LITTLE_BYTES, min(bytes, _MUCH_BYTES))
 
     def getHost(self) -> Any:
         """Called by Twisted for each request; it stays the same."""

@@ -117,8 +117,7 @@ class GatedRequest(WebRequest):
     def gotLength(self, length: int | None) -> None:
         """Called by Twisted once the headers are there; `length` is None if the body comes in chunks."""
         self._length = length
-        if length:
-            self.channel.transport.read_more_at_once()
+        self.channel.transport.expect(length or 0)
         if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
         self.content = io.BytesIO()
@@ -128,6 +127,8 @@ class GatedRequest(WebRequest):
     def handleContentChunk(self, data: bytes) -> None:
         """Called by Twisted with a piece of the body."""
         self._taken += len(data)
+        if self._length is not None:
+            self.channel.transport.expect(self._length - self._taken)
         if self._length is None and not self.is_refused:
             self._pass_gate(self._taken)
         if not self.is_refused:

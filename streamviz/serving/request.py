@@ -39,7 +39,6 @@ class Request(GatedRequest):
         process."""
         if self.is_refused:
             return None
-        self.channel.transport.read_little_at_once()
         self.client_addr = [self.client.host, self.client.port]
         if self.method == b"GET" and self._asks_for_websocket():
             return self._open_websocket()
