@@ -71,7 +71,8 @@ async def test_others_get_on_while_what_is_kept_of_a_long_request_is_found() -> 
         asked = {"model": "m", "messages": [{"role": "user", "content": pictures}]}
         return await work_of(read_request(json.dumps(asked).encode(), WIRE_FORMATS["openai_chat"]).kept())
 
-    few, many = [await lines_of(LONG_BODY_BYTES // 100 * times) for times in (1, 4)]
+    # The lesser of two: the process may have had other work during one of them.
+    few, many = [min([await lines_of(LONG_BODY_BYTES // 100 * times) for _ in range(2)]) for times in (1, 4)]
     assert many - few < 1_000
 
 
